@@ -1,0 +1,108 @@
+"""A dashboard's or command's end: pulls updates by credit, sends commands, notices silence."""
+
+import secrets
+import time
+
+import zmq
+
+from perftui.ipc.codec import decode_to_dashboard, encode
+from perftui.ipc.dashboard_messages import Answer, Command, Done, Mismatch, Pull, ToDashboard, Update
+from perftui.ipc.errors import ConnectionLost, ProtocolError, Refused
+from perftui.ipc.messages import PROTOCOL_VERSION
+
+
+def new_command_id() -> str:
+    """Return an id that no other command has."""
+    return secrets.token_hex(6)
+
+
+class DashboardLink:
+    """A DEALER to one hub; used by one thread. Survives a restart of the hub."""
+
+    def __init__(self, address: str) -> None:
+        self._context = zmq.Context(io_threads=1)
+        self._socket = self._context.socket(zmq.DEALER)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.setsockopt(zmq.RECONNECT_IVL, 100)
+        self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, 500)
+        self._socket.setsockopt(zmq.HEARTBEAT_IVL, 500)
+        self._socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 2000)
+        self._socket.connect(address)
+        self._number = 0
+        self._output_number = 0
+
+    def pull(self) -> None:
+        """Ask for all that is newer than the last update seen."""
+        self._send(Pull(protocol=PROTOCOL_VERSION, since=self._number, output_since=self._output_number))
+
+    def command(self, command: Command) -> None:
+        """Send a command; its `Answer` and `Done` come through `receive`."""
+        self._send(command)
+
+    def _send(self, message: Pull | Command) -> None:
+        try:
+            self._socket.send(encode(message), zmq.NOBLOCK)
+        except zmq.Again:
+            return  # the hub is away and our queue is full: the next pull asks for the same
+
+    def receive(self, timeout_ms: int) -> ToDashboard | None:
+        """Return the next message, or None when none came in time.
+
+        Raises:
+            ProtocolError: the hub speaks another protocol.
+        """
+        if not self._socket.poll(timeout_ms):
+            return None
+        message = decode_to_dashboard(self._socket.recv(zmq.NOBLOCK))
+        if isinstance(message, Mismatch):
+            raise ProtocolError(
+                f"the hub speaks protocol {message.hub_protocol}, this perftui {message.your_protocol}: "
+                "use the version that started the run"
+            )
+        if isinstance(message, Update):
+            self._number = message.number
+            if message.output_number or message.snapshot:
+                self._output_number = message.output_number
+        return message
+
+    def ask(self, command: Command, timeout_s: float, *, answer_s: float = 5.0) -> Done:
+        """Send a command and wait for its end.
+
+        Raises:
+            ConnectionLost: no answer within `answer_s`, or no end within `timeout_s`.
+            Refused: the hub declined, with its reason.
+        """
+        self.command(command)
+        started = time.monotonic()
+        answered = False
+        while True:
+            waited = time.monotonic() - started
+            if waited > (timeout_s if answered else answer_s):
+                raise ConnectionLost(f"no answer from the run's hub within {waited:.0f} s")
+            message = self.receive(200)
+            if isinstance(message, Answer) and message.command_id == command.command_id:
+                if not message.accepted:
+                    raise Refused(message.reason or "the hub declined without a reason")
+                answered = True
+            elif isinstance(message, Done) and message.command_id == command.command_id:
+                return message
+
+    def snapshot(self, timeout_s: float) -> Update:
+        """Pull once and wait for the whole picture.
+
+        Raises:
+            ConnectionLost: nothing came in time.
+        """
+        self._number = 0
+        self.pull()
+        deadline = time.monotonic() + timeout_s
+        while (left := deadline - time.monotonic()) > 0:
+            message = self.receive(max(1, int(left * 1000)))
+            if isinstance(message, Update):
+                return message
+        raise ConnectionLost(f"the run's hub did not answer within {timeout_s:.0f} s")
+
+    def close(self) -> None:
+        """Close at once."""
+        self._socket.close(0)
+        self._context.term()

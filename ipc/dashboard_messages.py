@@ -1,0 +1,122 @@
+"""What a dashboard (or a command) and a hub say to each other.
+
+A dashboard *pulls*: it names the update it has, and gets one frame with all that is newer. A slow one lags
+only itself. Every command is answered: accepted or refused with a reason, later done with a result.
+"""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from perftui.ipc.settings import SettingValue
+from perftui.ipc.view import Mark, ProfileView, RankHistory, RunView
+
+
+class _Frame(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
+    pass
+
+
+class Pull(_Frame, frozen=True, kw_only=True, tag="pull"):
+    """Give me what is newer than update `since`; 0 asks for a snapshot with bounded history."""
+
+    protocol: int
+    since: int = 0
+    output_since: int = 0
+    """Number of the last line of output that this dashboard has."""
+
+
+class ProfileCommand(_Frame, frozen=True, kw_only=True, tag="profile"):
+    """Open a profiling window."""
+
+    command_id: str
+    steps: int = 3
+    ranks: list[int] | None = None
+    """Whose trace file is kept; None: all."""
+    preset: Literal["light", "shapes", "memory", "stacks"] = "light"
+
+
+class StopCommand(_Frame, frozen=True, kw_only=True, tag="stop"):
+    """Stop the training by the ladder."""
+
+    command_id: str
+
+
+class RelaunchCommand(_Frame, frozen=True, kw_only=True, tag="relaunch"):
+    """Measure one change by trials and go on with the winner."""
+
+    command_id: str
+    set: dict[str, SettingValue]
+    trial: bool = True
+    finding: str | None = None
+    bound: float | None = None
+    expected: float | None = None
+
+
+class CancelCommand(_Frame, frozen=True, kw_only=True, tag="cancel_relaunch"):
+    """Give up a relaunch that is going on: its trials are stopped, the original is started again."""
+
+    command_id: str
+
+
+class SeekCommand(_Frame, frozen=True, kw_only=True, tag="seek"):
+    """In a replay: go to a time, pause, or alter the speed."""
+
+    command_id: str
+    elapsed_s: float | None = None
+    speed: float | None = None
+    paused: bool | None = None
+
+
+class SummaryQuery(_Frame, frozen=True, kw_only=True, tag="summary"):
+    """Answer with the summary JSON of the run as text (`Done.result`)."""
+
+    command_id: str
+
+
+Command: TypeAlias = (
+    ProfileCommand | StopCommand | RelaunchCommand | CancelCommand | SeekCommand | SummaryQuery
+)
+FromDashboard: TypeAlias = Pull | Command
+
+
+class Update(_Frame, frozen=True, kw_only=True, tag="update"):
+    """All that is newer than what the pull named."""
+
+    number: int
+    snapshot: bool
+    """True: forget what you had. The hub was restarted, or `since` was 0 or too old."""
+    view: RunView
+    """`ranks` and `profiles` hold only what changed, unless this is a snapshot."""
+    history: list[RankHistory] = []
+    marks: list[Mark] = []
+    output: list[str] = []
+    output_number: int = 0
+    """Number of the last line in `output`."""
+    sent_unix: float = 0.0
+
+
+class Answer(_Frame, frozen=True, kw_only=True, tag="answer"):
+    """A command was taken or refused."""
+
+    command_id: str
+    accepted: bool
+    reason: str | None = None
+
+
+class Done(_Frame, frozen=True, kw_only=True, tag="done"):
+    """A command has run to its end."""
+
+    command_id: str
+    ok: bool
+    result: str = ""
+    profile: ProfileView | None = None
+
+
+class Mismatch(_Frame, frozen=True, kw_only=True, tag="mismatch"):
+    """The two ends speak different protocols."""
+
+    hub_protocol: int
+    your_protocol: int
+
+
+ToDashboard: TypeAlias = Update | Answer | Done | Mismatch

@@ -1,0 +1,52 @@
+"""What the diagnosis says: a cause with its evidence and, where there is one, a remedy."""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from perftui.ipc.settings import Semantics, SettingValue
+
+Severity: TypeAlias = Literal["info", "warning", "critical"]
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """One number behind a finding."""
+
+    name: str
+    value: float
+    unit: str
+    window_steps: int
+
+
+class Remedy(msgspec.Struct, frozen=True, kw_only=True):
+    """What to do: settings to alter, or advice in words, or both."""
+
+    set: dict[str, SettingValue] = {}
+    bound: float | None = None
+    """Largest possible speed-up as a factor: 1/(1 - share)."""
+    expected: float | None = None
+    """Expected speed-up as a factor."""
+    semantics: Semantics = "neutral"
+    advice: str | None = None
+    at: str | None = None
+    """file:line, where a stack gave one."""
+    caution: str | None = None
+    """What speaks against it."""
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One cause. The first of a list is what the user should deal with first."""
+
+    code: str
+    severity: Severity
+    share: float
+    """Share of the step (0-1) that it costs."""
+    sentence: str
+    rank: int | None = None
+    host: str | None = None
+    evidence: list[Evidence] = []
+    coverage: float = 1.0
+    """Share of the window's steps for which the signals were measured."""
+    remedy: Remedy | None = None
+    unsure: str | None = None
+    """What would settle it, when the signals at hand do not."""

@@ -1,0 +1,110 @@
+"""The hub's two ROUTER sockets: ranks on one, dashboards and commands on the other.
+
+Binding a Unix socket steals a live one (libzmq issue 2059), so the run's lock is taken first.
+"""
+
+import fcntl
+import os
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import zmq
+
+from perftui.ipc.codec import MAX_FRAME_BYTES, encode
+from perftui.ipc.dashboard_messages import ToDashboard
+from perftui.ipc.errors import Refused
+from perftui.ipc.messages import ToRank
+from perftui.ipc.places import RunPlaces
+
+Side: TypeAlias = Literal["rank", "dashboard"]
+_QUEUED_FRAMES = 256
+_READS_PER_POLL = 512
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """One frame as it came in."""
+
+    side: Side
+    peer: bytes
+    frame: bytes
+
+
+class HubSockets:
+    """Both sockets of one run's hub; used by one thread.
+
+    Raises:
+        Refused: another hub of this run lives.
+    """
+
+    def __init__(self, places: RunPlaces) -> None:
+        self._lock = os.open(places.hub_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._lock)
+            raise Refused(f"another hub of {places.run_id} is alive") from None
+        self._context = zmq.Context(io_threads=1)
+        before = os.umask(0o077)
+        try:
+            self._ranks = self._bind(places.rank_socket, hand_over=True)
+            self._dashboards = self._bind(places.dashboard_socket, hand_over=False)
+        finally:
+            os.umask(before)
+        self._poller = zmq.Poller()
+        self._poller.register(self._ranks, zmq.POLLIN)
+        self._poller.register(self._dashboards, zmq.POLLIN)
+
+    def _bind(self, address: str, *, hand_over: bool) -> "zmq.Socket[bytes]":
+        socket = self._context.socket(zmq.ROUTER)
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.setsockopt(zmq.SNDHWM, _QUEUED_FRAMES)
+        socket.setsockopt(zmq.RCVHWM, _QUEUED_FRAMES)
+        socket.setsockopt(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
+        socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        if hand_over:
+            socket.setsockopt(zmq.ROUTER_HANDOVER, 1)
+        socket.setsockopt(zmq.IPC_FILTER_UID, os.getuid())
+        socket.bind(address)
+        return socket
+
+    def arrivals(self, timeout_ms: int) -> list[Arrival]:
+        """Wait for frames, and return those at hand (at most 512 a socket)."""
+        ready = dict(self._poller.poll(timeout_ms))
+        found: list[Arrival] = []
+        if self._ranks in ready:
+            self._drain(self._ranks, "rank", found)
+        if self._dashboards in ready:
+            self._drain(self._dashboards, "dashboard", found)
+        return found
+
+    def _drain(self, socket: "zmq.Socket[bytes]", side: Side, found: list[Arrival]) -> None:
+        for _ in range(_READS_PER_POLL):
+            try:
+                parts = socket.recv_multipart(zmq.NOBLOCK)
+            except zmq.Again:
+                return
+            if len(parts) == 2:
+                found.append(Arrival(side, parts[0], parts[1]))
+
+    def to_rank(self, peer: bytes, message: ToRank) -> bool:
+        """Send to one rank; False when it is gone or its queue is full."""
+        return self._send(self._ranks, peer, encode(message))
+
+    def to_dashboard(self, peer: bytes, message: ToDashboard) -> bool:
+        """Send to one dashboard; False when it is gone or its queue is full."""
+        return self._send(self._dashboards, peer, encode(message))
+
+    def _send(self, socket: "zmq.Socket[bytes]", peer: bytes, frame: bytes) -> bool:
+        try:
+            socket.send_multipart([peer, frame], zmq.NOBLOCK)
+        except zmq.ZMQError:  # Again: its queue is full; EHOSTUNREACH: it is gone
+            return False
+        return True
+
+    def close(self) -> None:
+        """Close both sockets and give the lock back."""
+        self._ranks.close(0)
+        self._dashboards.close(0)
+        self._context.term()
+        os.close(self._lock)

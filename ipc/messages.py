@@ -1,0 +1,213 @@
+"""What a rank and its hub say to each other. `docs/protocol.md` is the authority; a test holds both together.
+
+Evolution: new fields come last and have defaults; types never change; a new message kind raises
+`PROTOCOL_VERSION`. Times named `*_ns` are `perf_counter_ns` of the rank unless a docstring says otherwise;
+`Hello.wall_offset_ns` turns them into unix time.
+"""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from perftui.ipc.settings import SettingValue
+
+PROTOCOL_VERSION = 1
+
+FLAG_EPOCH_START = 1
+"""First step of an epoch: its wait includes creating the iterator."""
+FLAG_PROFILED = 2
+"""Inside a profiling window, or just after it: kept out of statistics and verdicts."""
+FLAG_COMPILING = 4
+"""torch.compile compiled something during this step."""
+FLAG_FAILED = 8
+"""The step raised, or was abandoned before its optimizer stepped."""
+FLAG_LOADER_BOUNDARY = 16
+"""No optimizer was seen: the step is bounded by loader fetches."""
+FLAG_WAIT_UNKNOWN = 32
+"""No DataLoader fetch was seen in this step: its wait was not measured."""
+FLAG_PHASES_UNKNOWN = 64
+"""No backward was seen in this step: forward and backward were not measured."""
+
+UNUSUAL_FLAGS = FLAG_PROFILED | FLAG_COMPILING | FLAG_FAILED
+"""Steps with any of these are shown, and kept out of statistics."""
+
+
+class RankMessage(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
+    """What every frame from a rank carries."""
+
+    run_id: str
+    host: str
+    rank: int
+    seq: int
+    """Counts the frames of this rank from 0: a gap is a lost frame."""
+
+
+class Hello(RankMessage, frozen=True, kw_only=True, tag="hello"):
+    """A training process has shown itself by a first training event."""
+
+    protocol: int
+    pid: int
+    start_ticks: int
+    """Field 22 of /proc/PID/stat: with the pid it names the process for good."""
+    local_rank: int
+    world_size: int
+    python: str
+    torch: str
+    device: str
+    """`cpu`, `cuda:0`, …: where the first optimizer's parameters live; `unknown` until seen."""
+    command: list[str]
+    wall_offset_ns: int
+    """Unix time minus perf_counter, in ns, taken once."""
+    gpu_uuid: str | None = None
+    trial: bool = False
+    rank_known: bool = True
+    """False when neither torch.distributed nor the environment names a rank: then 0 is assumed."""
+
+
+class StepBatch(RankMessage, frozen=True, kw_only=True, tag="steps"):
+    """Consecutive finished steps as columns of equal length, oldest first. At most ten frames a second."""
+
+    first_step: int
+    """Index of the first step in this frame; steps count from 0 over the life of the process."""
+    end_ns: list[int]
+    wall_ns: list[int]
+    wait_ns: list[int]
+    """Exposed loader wait; meaningless where FLAG_WAIT_UNKNOWN is set."""
+    forward_ns: list[int]
+    """Host time from the batch's arrival to the start of backward."""
+    backward_ns: list[int]
+    optimizer_ns: list[int]
+    cpu_ns: list[int]
+    """CPU time of the training thread."""
+    samples: list[int]
+    """Samples of the step over its micro-batches; -1 where the batch gives no size."""
+    micro_batches: list[int]
+    epoch: list[int]
+    flags: list[int]
+    dropped: int = 0
+    """Steps dropped so far by this rank because its queue was full."""
+    probe_ns: int = 0
+    """Time spent in the probe's background thread so far (CPU of that thread)."""
+
+
+class LossSample(RankMessage, frozen=True, kw_only=True, tag="loss"):
+    """The value of the scalar on which backward was called, every tenth step."""
+
+    step: int
+    value: float
+
+
+class LoaderFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the live training loader says of itself."""
+
+    index: int
+    """Which DataLoader of the process, in order of construction from 0."""
+    num_workers: int
+    batch_size: int | None
+    prefetch_factor: int | None
+    persistent_workers: bool
+    pin_memory: bool
+    multiprocessing_context: str | None
+    in_order: bool
+    batches_per_epoch: int | None
+    iterable: bool
+    dataset: str
+    sharded: bool | None = None
+    """For an IterableDataset: whether it asked for its worker's number; None when not known."""
+
+
+class Effective(RankMessage, frozen=True, kw_only=True, tag="effective"):
+    """Settings in force, read back from live objects; sent whenever they change."""
+
+    settings: dict[str, SettingValue]
+    failed: dict[str, str]
+    """Settings that were asked for and could not be applied, with the reason."""
+    loader: LoaderFacts | None = None
+    device: str | None = None
+    gpu_uuid: str | None = None
+
+
+EventKind: TypeAlias = Literal[
+    "epoch", "validation", "checkpoint", "compile", "probe_error", "written", "note", "loader"
+]
+
+
+class RankEvent(RankMessage, frozen=True, kw_only=True, tag="event"):
+    """Something that happened, worth a line and a mark on the time axis."""
+
+    at_ns: int
+    event: EventKind
+    text: str
+    duration_ns: int = 0
+    step: int = -1
+
+
+WindowState: TypeAlias = Literal[
+    "armed", "late", "busy", "warming", "recording", "saving", "done", "failed", "aborted", "unsupported"
+]
+
+
+class WindowReport(RankMessage, frozen=True, kw_only=True, tag="window"):
+    """Where a profiling window of this rank stands."""
+
+    window_id: str
+    state: WindowState
+    reason: str | None = None
+    start_step: int = -1
+    steps: int = 0
+    path: str | None = None
+    """The trace file, relative to the run's directory."""
+    cost_ms: dict[str, float] = {}
+    """prepare, start, stop, save: what each took; stall: what the training thread lost in all."""
+
+
+class Beat(RankMessage, frozen=True, kw_only=True, tag="beat"):
+    """Sent each second when nothing else was: the rank lives."""
+
+    at_ns: int
+    step: int
+
+
+class Goodbye(RankMessage, frozen=True, kw_only=True, tag="goodbye"):
+    """The process ends in an orderly way."""
+
+    reason: str
+    dropped: int
+    errors: int
+    """Exceptions that the probe's border swallowed."""
+
+
+FromRank: TypeAlias = Hello | StepBatch | LossSample | Effective | RankEvent | WindowReport | Beat | Goodbye
+
+
+class Welcome(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="welcome"):
+    """The hub has seen this rank's hello; after a hub's restart it asks for a new one."""
+
+    protocol: int
+    hub_pid: int
+
+
+class AskHello(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="ask_hello"):
+    """The hub does not know this rank (it was restarted): say hello and effective settings again."""
+
+
+class ArmWindow(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="arm"):
+    """Open a profiling window at an absolute step."""
+
+    window_id: str
+    start_step: int
+    warm_steps: int
+    steps: int
+    preset: Literal["light", "shapes", "memory", "stacks"]
+    directory: str
+    """Absolute path of the folder for the trace file."""
+    keep: bool = True
+
+
+class CancelWindow(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="cancel"):
+    """Drop a window that has not begun to record."""
+
+    window_id: str
+
+
+ToRank: TypeAlias = Welcome | AskHello | ArmWindow | CancelWindow

@@ -1,0 +1,150 @@
+"""Where things are: the per-user runtime directory with sockets, and the state directory with runs.
+
+A run has two folders of the same name: `<runtime>/<run_id>/` (sockets, lock; short path, private, gone with
+the run) and `<state>/runs/<run_id>/` (recording, output, profiles, summary; kept).
+"""
+
+import os
+import re
+import stat
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from perftui.ipc.errors import NoSuchRun, Refused, UsageError
+
+RUN_ID = re.compile(r"[a-z0-9][a-z0-9._-]{2,60}")
+_SOCKET_PATH_MAX = 107
+
+
+def runtime_root() -> Path:
+    """Return the per-user directory for sockets, made 0700 and checked to be ours.
+
+    Raises:
+        Refused: the directory belongs to someone else, or others can write into it.
+    """
+    override = os.environ.get("PERFTUI_RUNTIME_DIR")
+    root = Path(override) if override else Path(tempfile.gettempdir()) / f"perftui-{os.getuid()}"
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = root.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise Refused(f"{root} is not a directory of this user; set PERFTUI_RUNTIME_DIR to one that is")
+    if found.st_mode & 0o077:
+        root.chmod(0o700)
+    return root
+
+
+def state_root() -> Path:
+    """Return `${XDG_STATE_HOME:-~/.local/state}/perftui`, made if need be."""
+    base = os.environ.get("XDG_STATE_HOME")
+    root = (Path(base) if base else Path.home() / ".local" / "state") / "perftui"
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return root
+
+
+def ledger_path() -> Path:
+    """Return the ledger's file."""
+    return state_root() / "ledger.sqlite"
+
+
+@dataclass(frozen=True)
+class RunPlaces:
+    """The paths of one run."""
+
+    run_id: str
+    runtime: Path
+    state: Path
+
+    @property
+    def rank_socket(self) -> str:
+        """Where ranks connect."""
+        return _ipc(self.runtime / "ranks.sock")
+
+    @property
+    def dashboard_socket(self) -> str:
+        """Where dashboards and commands connect."""
+        return _ipc(self.runtime / "dash.sock")
+
+    @property
+    def hub_lock(self) -> Path:
+        """Held (flock) by the hub for as long as it lives."""
+        return self.runtime / "hub.lock"
+
+    @property
+    def description(self) -> Path:
+        """`run.json`: what was launched and how (a `RunDescription`)."""
+        return self.state / "run.json"
+
+    @property
+    def exit_record(self) -> Path:
+        """`exit.json`: written by the keeper when the training has ended."""
+        return self.state / "exit.json"
+
+    @property
+    def stop_request(self) -> Path:
+        """`stop.json`: written by whoever wants the training stopped; read by the keeper."""
+        return self.state / "stop.json"
+
+    @property
+    def settings_file(self) -> Path:
+        """`settings.json`: what the probe is to apply."""
+        return self.state / "settings.json"
+
+    @property
+    def console(self) -> Path:
+        """Raw output of the training, bounded."""
+        return self.state / "console.log"
+
+    @property
+    def recording(self) -> Path:
+        """Folder of recording segments."""
+        return self.state / "recording"
+
+    @property
+    def profiles(self) -> Path:
+        """Folder of trace files and their analyses."""
+        return self.state / "profiles"
+
+    @property
+    def summary(self) -> Path:
+        """`summary.json`: written by the hub at the end."""
+        return self.state / "summary.json"
+
+    @property
+    def relaunch(self) -> Path:
+        """`relaunch.json`: progress of a relaunch, written by the tuner, read by the hub."""
+        return self.state / "relaunch.json"
+
+    @property
+    def scratch(self) -> Path:
+        """Where a trial's files go instead of the user's."""
+        return self.state / "scratch"
+
+
+def _ipc(path: Path) -> str:
+    if len(str(path)) > _SOCKET_PATH_MAX:
+        raise UsageError(
+            f"socket path of {len(str(path))} bytes, the system allows {_SOCKET_PATH_MAX}: {path}; "
+            "set PERFTUI_RUNTIME_DIR to a shorter directory"
+        )
+    return f"ipc://{path}"
+
+
+def run_places(run_id: str) -> RunPlaces:
+    """Return the paths of a run; nothing is made.
+
+    Raises:
+        NoSuchRun: the text cannot be a run's id, so that it never becomes a path.
+    """
+    if not RUN_ID.fullmatch(run_id):
+        raise NoSuchRun(f"{run_id!r} is not a run; `perftui ls` lists them")
+    return RunPlaces(run_id, runtime_root() / run_id, state_root() / "runs" / run_id)
+
+
+def make_run_places(run_id: str) -> RunPlaces:
+    """Return the paths of a new run with both folders made, private to the user."""
+    places = run_places(run_id)
+    places.runtime.mkdir(mode=0o700, exist_ok=True)
+    for folder in (places.state, places.recording, places.profiles):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return places

@@ -1,0 +1,152 @@
+"""A run on disk: what the ranks sent and what the host's sensors read, bounded, readable after a crash.
+
+A folder of segments `000001.rec`, …; each is a header line and length-prefixed MessagePack entries. When the
+budget is spent the oldest segment but the first goes: the beginning (hello, settings) stays. A torn last
+entry is skipped on reading, any other damage is an error that names file and offset.
+"""
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from perftui.ipc.errors import RecordingError
+from perftui.ipc.messages import FromRank
+from perftui.ipc.view import GpuView, HostView
+
+_MAGIC = b"perftui recording 1\n"
+_LENGTH = struct.Struct("<I")
+_SEGMENTS = 8
+_ENTRY_MAX = 16 * 1024 * 1024
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One moment of the recording: a rank's message, or a reading of the sensors."""
+
+    unix: float
+    message: FromRank | None = None
+    hosts: list[HostView] = []
+    gpus: list[GpuView] = []
+    gap: int = 0
+    """Entries lost before this one because the disk refused them."""
+
+
+_decoder = msgspec.msgpack.Decoder(Entry)
+_encoder = msgspec.msgpack.Encoder()
+
+
+class RecordingWriter:
+    """Appends entries within a byte budget; a full or failing disk drops them and counts."""
+
+    def __init__(self, folder: Path, budget_bytes: int) -> None:
+        self._folder = folder
+        self._segment_bytes = max(4096, budget_bytes // _SEGMENTS)
+        self._stream: BinaryIO | None = None
+        self._written = 0
+        self._pending_gap = 0
+        self.failed_entries = 0
+        self.failure: str | None = None
+        """Why the disk refused, in its own words."""
+
+    def append(self, entry: Entry) -> None:
+        """Write one entry; never raises for the disk's sake."""
+        if self._pending_gap:
+            entry = msgspec.structs.replace(entry, gap=self._pending_gap)
+        data = _encoder.encode(entry)
+        try:
+            stream = self._open_segment(len(data))
+            stream.write(_LENGTH.pack(len(data)) + data)
+            self._written += len(data) + _LENGTH.size
+        except OSError as error:
+            self._lose(error)
+        else:
+            self._pending_gap = 0
+
+    def flush(self) -> None:
+        """Hand everything to the system, so that a killed hub loses nothing."""
+        if self._stream is None:
+            return
+        try:
+            self._stream.flush()
+        except OSError as error:
+            self._lose(error)
+
+    def close(self) -> None:
+        """Flush and close."""
+        self.flush()
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+    def _lose(self, error: OSError) -> None:
+        self.failed_entries += 1
+        self._pending_gap += 1
+        self.failure = error.strerror or str(error)
+        if self._stream is not None:
+            try:
+                self._stream.close()
+            except OSError:
+                self._pending_gap += 1
+            self._stream = None
+
+    def _open_segment(self, size: int) -> BinaryIO:
+        if self._stream is not None and self._written + size <= self._segment_bytes:
+            return self._stream
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+        segments = _segments(self._folder)
+        if len(segments) >= _SEGMENTS:
+            segments[1].unlink()
+        number = int(segments[-1].stem) + 1 if segments else 1
+        self._stream = (self._folder / f"{number:06}.rec").open("xb")
+        self._stream.write(_MAGIC)
+        self._written = len(_MAGIC)
+        return self._stream
+
+
+def _segments(folder: Path) -> list[Path]:
+    return sorted(folder.glob("[0-9]*.rec"))
+
+
+def read_recording(path: Path) -> Iterator[Entry]:
+    """Yield the entries of a recording folder, or of one segment file, oldest first.
+
+    Raises:
+        RecordingError: nothing there, not a recording, or damaged elsewhere than at the end of a segment.
+    """
+    segments = [path] if path.is_file() else _segments(path)
+    if not segments:
+        raise RecordingError(f"{path}: no recording there")
+    for segment in segments:
+        yield from _read_segment(segment)
+
+
+def _read_segment(path: Path) -> Iterator[Entry]:
+    try:
+        with path.open("rb") as stream:
+            if stream.read(len(_MAGIC)) != _MAGIC:
+                raise RecordingError(f"{path}: not a recording of this version")
+            yield from _read_entries(path, stream)
+    except OSError as error:
+        raise RecordingError(f"{path}: {error.strerror}") from error
+
+
+def _read_entries(path: Path, stream: BinaryIO) -> Iterator[Entry]:
+    while True:
+        offset = stream.tell()
+        head = stream.read(_LENGTH.size)
+        if len(head) < _LENGTH.size:
+            return
+        (length,) = _LENGTH.unpack(head)
+        if length > _ENTRY_MAX:
+            raise RecordingError(f"{path}: damaged at byte {offset} (entry of {length} bytes)")
+        data = stream.read(length)
+        if len(data) < length:
+            return
+        try:
+            yield _decoder.decode(data)
+        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+            raise RecordingError(f"{path}: damaged at byte {offset} ({error})") from error

@@ -1,0 +1,95 @@
+"""The small JSON files in a run's folder, and their atomic reading and writing."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from perftui.ipc.ledger_records import Outcome
+from perftui.ipc.settings import SettingValue
+
+_Record = TypeVar("_Record", bound=msgspec.Struct)
+
+
+class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
+    """`run.json`: what was launched and how."""
+
+    run_id: str
+    name: str
+    command: list[str]
+    cwd: str
+    host: str
+    started_unix: float
+    settings: dict[str, SettingValue] = {}
+    owned: bool = True
+    trial: bool = False
+    parent: str | None = None
+    steps_limit: int | None = None
+    seconds_limit: float | None = None
+    keeper_pid: int | None = None
+    keeper_start_ticks: int | None = None
+    interpreter: str | None = None
+    note: str | None = None
+    """The one-line environment check."""
+
+
+class ExitRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """`exit.json`: how the training ended."""
+
+    exit_code: int
+    """As subprocess gives it: -9 for a process killed by SIGKILL."""
+    ended_unix: float
+    stopped_by: str | None = None
+    outcome: Outcome = "finished"
+    last_lines: list[str] = []
+    survivors: list[int] = []
+    """Pids of ours that could not be ended."""
+    hub_restarts: int = 0
+
+
+class StopRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """`stop.json`: asks the keeper to stop the training by the ladder."""
+
+    stopped_by: str
+    """`steps`, `seconds`, `user`, `relaunch`."""
+    trainers: list[tuple[int, int]] = []
+    """(pid, start ticks) of the ranks, so that their pids are signalled and not their groups."""
+    grace_s: float = 30.0
+
+
+class AppliedSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """`settings.json`: what the probe is to do in each training process of the run."""
+
+    settings: dict[str, SettingValue] = {}
+    trial: bool = False
+    scratch: str | None = None
+    """Where a trial's files go."""
+    seed: int | None = None
+    """Seeds random, numpy and torch before the script, so that losses can be compared."""
+
+
+def write_record(path: Path, record: msgspec.Struct) -> None:
+    """Write a record as JSON, whole or not at all."""
+    write_bytes(path, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file, whole or not at all, readable by its owner only."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def read_record(path: Path, kind: type[_Record]) -> _Record | None:
+    """Read a record; None when there is none, or it is not (yet) one."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (OSError, msgspec.DecodeError):
+        return None

@@ -1,0 +1,69 @@
+"""The summary JSON of a run: a contract with scripts; fields may be added, never renamed."""
+
+import msgspec
+
+from perftui.ipc.findings import Finding
+from perftui.ipc.ledger_records import Verdict
+from perftui.ipc.settings import SettingValue
+from perftui.ipc.view import GpuView, HostView, ProfileView, Shares, StepStats
+
+SUMMARY_SCHEMA = 1
+
+
+class DeviceTime(msgspec.Struct, frozen=True, kw_only=True):
+    """Per step, on the device's own timeline."""
+
+    busy: float | None = None
+    idle: float | None = None
+
+
+class RankSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """One rank over the whole run; statistics leave out warm-up and unusual steps."""
+
+    rank: int
+    host: str
+    device: str
+    gpu_uuid: str | None
+    steps: int
+    step_ms: StepStats | None
+    steps_per_s: float | None
+    samples_per_s: float | None
+    boundary: str
+    loss: float | None
+    shares: Shares
+    device_ms: DeviceTime = DeviceTime()
+    dropped: int = 0
+    settings: dict[str, SettingValue] = {}
+    settings_failed: dict[str, str] = {}
+    probe_errors: int = 0
+    window_steps: int = 0
+
+
+class Overhead(msgspec.Struct, frozen=True, kw_only=True):
+    """What perftui's hooks cost the training thread."""
+
+    us_per_step: float | None = None
+    share: float | None = None
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """One run."""
+
+    schema: int = SUMMARY_SCHEMA
+    run_id: str
+    name: str
+    command: list[str]
+    state: str
+    exit_code: int | None
+    stopped_by: str | None
+    elapsed_s: float
+    settings: dict[str, SettingValue]
+    ranks: list[RankSummary]
+    gpus: list[GpuView]
+    host: HostView | dict[str, str]
+    findings: list[Finding]
+    profiles: list[ProfileView]
+    overhead: Overhead
+    verdict: Verdict | None = None
+    message: str | None = None
+    recording_failed_entries: int = 0

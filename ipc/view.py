@@ -1,0 +1,264 @@
+"""What the hub tells a dashboard: the run as it stands, ready to be formatted.
+
+Dashboards compute nothing: every statistic and judgement in here was made by the hub. `None` always means
+"not measured"; where a reason is worth showing it stands in a field beside it.
+"""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from perftui.ipc.findings import Finding
+from perftui.ipc.ledger_records import Launch, Verdict
+from perftui.ipc.settings import SettingValue
+
+RunState: TypeAlias = Literal[
+    "starting", "waiting", "training", "stalled", "stopping", "finished", "failed", "stopped", "lost"
+]
+"""waiting: the process runs, no training event yet. stalled: no rank has stepped for long."""
+RankState: TypeAlias = Literal["starting", "training", "validating", "profiling", "silent", "ended"]
+
+
+class Shares(msgspec.Struct, frozen=True, kw_only=True):
+    """Parts of a step's host wall time; the measured ones sum to 1."""
+
+    loader_wait: float | None = None
+    h2d: float | None = None
+    forward: float | None = None
+    backward: float | None = None
+    optimizer: float | None = None
+    comm_exposed: float | None = None
+    other: float | None = None
+
+
+class StepStats(msgspec.Struct, frozen=True, kw_only=True):
+    """Step wall time over a window, in milliseconds."""
+
+    mean: float
+    p50: float
+    p90: float
+    p99: float
+
+
+class RankView(msgspec.Struct, frozen=True, kw_only=True):
+    """One rank as it stands."""
+
+    rank: int
+    host: str
+    pid: int
+    state: RankState
+    age_s: float
+    """Since its last frame."""
+    device: str
+    gpu_uuid: str | None
+    world_size: int
+    steps: int
+    epoch: int
+    boundary: Literal["optimizer", "loader", "explicit"]
+    window_steps: int
+    """How many steps the statistics below cover."""
+    now_ms: float | None = None
+    step_ms: StepStats | None = None
+    steps_per_s: float | None = None
+    samples_per_s: float | None = None
+    shares: Shares = Shares()
+    cpu_share: float | None = None
+    """CPU time of the training thread over wall time."""
+    loss: float | None = None
+    dropped: int = 0
+    lost_frames: int = 0
+    probe_errors: int = 0
+    settings: dict[str, SettingValue] = {}
+    settings_failed: dict[str, str] = {}
+    marks: list[str] = []
+    """Finding codes that point at this rank."""
+    changed: int = 0
+    """Update number at which this view last changed."""
+
+
+class GpuView(msgspec.Struct, frozen=True, kw_only=True):
+    """One GPU that a rank uses; each figure is a value or None with the reason in `missing`."""
+
+    uuid: str
+    host: str
+    ranks: list[int]
+    age_s: float
+    name: str | None = None
+    utilisation_share: float | None = None
+    """Share of time with at least one kernel running: not a measure of efficiency."""
+    memory_used_mib: float | None = None
+    memory_total_mib: float | None = None
+    power_w: float | None = None
+    power_limit_w: float | None = None
+    temperature_c: float | None = None
+    sm_clock_mhz: float | None = None
+    missing: dict[str, str] = {}
+
+
+class HostView(msgspec.Struct, frozen=True, kw_only=True):
+    """One host."""
+
+    name: str
+    age_s: float
+    cpus: float | None = None
+    """Effective: affinity and cgroup quota taken into account."""
+    cpu_busy: float | None = None
+    """Cores busy, all processes."""
+    run_busy: float | None = None
+    """Cores busy with this run's processes."""
+    load_1m: float | None = None
+    pressure_share: float | None = None
+    """Share of the last 10 s in which some task waited for a CPU (PSI)."""
+    memory_used_mib: float | None = None
+    memory_total_mib: float | None = None
+    shm_free_mib: float | None = None
+    gpu_note: str | None = None
+    """Why there are no GPU figures, when there are none."""
+    sampler_cpu_share: float | None = None
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True):
+    """The run as a whole."""
+
+    run_id: str
+    name: str
+    host: str
+    command: list[str]
+    state: RunState
+    started_unix: float
+    elapsed_s: float
+    """Since the launch; stops with the run."""
+    world_size: int = 1
+    step: int | None = None
+    epoch: int | None = None
+    steps_total: int | None = None
+    """When the loader's length and nothing else bounds it, per epoch."""
+    eta_s: float | None = None
+    """To the end of the epoch, unless the number of epochs is known."""
+    loss: float | None = None
+    exit_code: int | None = None
+    stopped_by: str | None = None
+    message: str | None = None
+    """One line of news: why it failed, what it waits for."""
+    owned: bool = True
+    """False when the run was not started by `perftui run`: it can be watched, not relaunched."""
+    trial: bool = False
+    parent: str | None = None
+    successor: str | None = None
+    """The run that replaced this one: dashboards follow it."""
+    replay: bool = False
+    settings: dict[str, SettingValue] = {}
+    hub_pid: int = 0
+    hub_restarts: int = 0
+    overhead_us: float | None = None
+    overhead_share: float | None = None
+
+
+class OperatorRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One operator over a window, all threads of one rank."""
+
+    name: str
+    count: int
+    self_cpu_us: float
+    cpu_us: float
+    self_device_us: float | None
+    device_us: float | None
+    share: float
+    """Self time over the window's steps: device time where there is a device, else CPU time."""
+
+
+class KernelRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One device kernel over a window."""
+
+    name: str
+    count: int
+    total_us: float
+    share: float
+    """Of all device time."""
+
+
+class ProfileRank(msgspec.Struct, frozen=True, kw_only=True):
+    """What one rank contributed to a window."""
+
+    rank: int
+    state: str
+    reason: str | None = None
+    path: str | None = None
+    window_ms: float | None = None
+    step_ms_before: float | None = None
+    step_ms_after: float | None = None
+    stall_ms: float | None = None
+    operators: list[OperatorRow] = []
+    kernels: list[KernelRow] = []
+    loader_share: float | None = None
+    device_busy_share: float | None = None
+
+
+class ProfileView(msgspec.Struct, frozen=True, kw_only=True):
+    """One profiling window over all ranks."""
+
+    window_id: str
+    state: Literal["armed", "recording", "analysing", "done", "failed"]
+    start_step: int
+    steps: int
+    requested_unix: float
+    sentence: str | None = None
+    ranks: list[ProfileRank] = []
+
+
+class LaunchProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """One trial launch as it goes."""
+
+    label: Literal["A", "B"]
+    state: Literal["waiting", "starting", "warming", "measuring", "done", "failed"]
+    steps: int = 0
+    step_ms: float | None = None
+    launch: Launch | None = None
+
+
+class RelaunchView(msgspec.Struct, frozen=True, kw_only=True):
+    """A relaunch from the question to the verdict."""
+
+    relaunch_id: str
+    state: Literal["stopping", "measuring", "starting", "done", "failed"]
+    set: dict[str, SettingValue]
+    before: dict[str, SettingValue]
+    launches: list[LaunchProgress] = []
+    verdict: Verdict | None = None
+    message: str | None = None
+    """One line: what is being done, or how it ended."""
+    successor: str | None = None
+
+
+class RankHistory(msgspec.Struct, frozen=True, kw_only=True):
+    """Steps of one rank that are new to this dashboard, as columns."""
+
+    rank: int
+    first_step: int
+    stride: int
+    """Steps that each point stands for: 1, or more where older history was thinned (means)."""
+    wall_ms: list[float]
+    wait_ms: list[float]
+    flags: list[int]
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """An event on the time axis."""
+
+    unix: float
+    rank: int | None
+    event: str
+    text: str
+    step: int = -1
+
+
+class RunView(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a dashboard shows of a run, except history and output, which come as increments."""
+
+    header: Header
+    ranks: list[RankView] = []
+    gpus: list[GpuView] = []
+    hosts: list[HostView] = []
+    findings: list[Finding] = []
+    profiles: list[ProfileView] = []
+    relaunch: RelaunchView | None = None
