@@ -96,13 +96,12 @@ class Commands:
 
     def finished_windows(self) -> list[Reply]:
         """Return the results of profiling windows that have just ended."""
-        return [
-            Reply(
-                peer,
-                Done(command_id=ident, ok=view.state == "done", result=view.sentence or "", profile=view),
-            )
-            for peer, ident, view in self._run.windows.tick()
-        ]
+        replies: list[Reply] = []
+        for peer, ident, view in self._run.windows.tick():
+            ok = view.state == "done"
+            done = Done(command_id=ident, ok=ok, result=view.sentence or "", profile=view)
+            replies.append(Reply(peer, done))
+        return replies
 
     def finished_relaunch(self) -> list[Reply]:
         """Return the result of a relaunch that has just ended."""
@@ -114,6 +113,5 @@ class Commands:
         view = self._run.relaunch()
         ok = tuner.returncode == 0 and view is not None and view.state == "done"
         words = view.verdict.sentence if view and view.verdict else (view.message if view else None)
-        return [
-            Reply(peer, Done(command_id=ident, ok=ok, result=words or "the relaunch ended without a word"))
-        ]
+        done = Done(command_id=ident, ok=ok, result=words or "the relaunch ended without a word")
+        return [Reply(peer, done)]

@@ -1,6 +1,5 @@
 """All ranks of a run, folded from entries of the recording or from the wire: both give the same state."""
 
-import time
 from dataclasses import dataclass, field
 
 from perftui.ipc.messages import FromRank, Hello, RankMessage
@@ -49,11 +48,10 @@ class RunFold:
         return True
 
     def _greet(self, hello: Hello, track: RankTrack | None, unix: float) -> None:
-        if track is not None and track.hello.pid == hello.pid:
-            if track.hello.start_ticks == hello.start_ticks:
-                track.hello = hello
-                track.apply(hello, unix)
-                return
+        if track is not None and _process(track.hello) == _process(hello):
+            track.hello = hello
+            track.apply(hello, unix)
+            return
         if track is not None:
             self.past = [*self.past[1 - _PAST_ATTEMPTS :], track]
         fresh = RankTrack(hello=hello, first_unix=unix, last_unix=unix)
@@ -88,6 +86,5 @@ class RunFold:
         return found
 
 
-def entry_of(message: FromRank) -> Entry:
-    """Return the recording entry for a message that came in now."""
-    return Entry(unix=time.time(), message=message)
+def _process(hello: Hello) -> tuple[str, int, int]:
+    return hello.host, hello.pid, hello.start_ticks

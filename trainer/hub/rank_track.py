@@ -1,4 +1,4 @@
-"""What the hub knows of one rank, folded from its messages. Deterministic: the same messages, the same state."""
+"""What the hub knows of one rank, folded from its messages: the same messages give the same state."""
 
 from collections import deque
 from dataclasses import dataclass, field

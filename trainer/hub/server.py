@@ -110,7 +110,7 @@ class DashboardServer:
 
 
 def _alike(old: RankView, fresh: RankView) -> bool:
-    """Return whether nothing but the update number differs; a silent rank's age counts, a lively one's not."""
+    """Return whether nothing worth sending differs; a silent rank's age counts, a lively one's not."""
     if old.state != fresh.state or old.steps != fresh.steps or old.marks != fresh.marks:
         return False
     if fresh.state == "silent" and int(old.age_s) != int(fresh.age_s):
