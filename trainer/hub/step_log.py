@@ -16,6 +16,8 @@ WARM_STEPS = 10
 """The first steps never count: caches, algorithm search, worker start. Fewer while the run is very short."""
 _THINNED_POINTS = 1024
 _QUANTILE_POINTS = 8192
+_KNUTH_MULTIPLIER = 2654435761
+_MASK = 0xFFFFFFFF
 
 
 class StepRow(NamedTuple):
@@ -188,9 +190,8 @@ class StepLog:
         self.thinned = Thinned()
         self._warm: list[StepRow] = []
         self._totals = Totals()
-        self._walls_ms: list[float] = []
-        self._walls_stride = 1
-        self._usual_seen = 0
+        self._walls: list[tuple[int, float]] = []
+        self._walls_below = _MASK
 
     def __len__(self) -> int:
         return self.raw[-1].index + 1 if self.raw else 0
@@ -203,15 +204,17 @@ class StepLog:
             self._warm.append(row)
         elif not row.flags & UNUSUAL_FLAGS:
             self._totals.add(row)
-            self._sample_wall(row.wall_ns / 1e6)
+            self._sample_wall(row.index, row.wall_ns / 1e6)
 
-    def _sample_wall(self, wall_ms: float) -> None:
-        if self._usual_seen % self._walls_stride == 0:
-            self._walls_ms.append(wall_ms)
-            if len(self._walls_ms) > _QUANTILE_POINTS:
-                self._walls_ms = self._walls_ms[::2]
-                self._walls_stride *= 2
-        self._usual_seen += 1
+    def _sample_wall(self, index: int, wall_ms: float) -> None:
+        # picked by a hash of the index: a fixed stride would alias with stalls that come every n-th step
+        mixed = (index * _KNUTH_MULTIPLIER) & _MASK
+        if mixed > self._walls_below:
+            return
+        self._walls.append((mixed, wall_ms))
+        if len(self._walls) > _QUANTILE_POINTS:
+            self._walls_below //= 2
+            self._walls = [point for point in self._walls if point[0] <= self._walls_below]
 
     def since(self, index: int) -> list[StepRow]:
         """Return the raw steps from `index` on, as far back as they are kept, oldest first."""
@@ -238,5 +241,8 @@ class StepLog:
         if len(self) < 3 * WARM_STEPS:
             warm = len(self) // 3
             return figures_of(r for r in self.raw if r.index >= warm and not r.flags & UNUSUAL_FLAGS)
-        step_ms = stats_of(self._walls_ms)
-        return self._totals.figures(step_ms) if step_ms else None
+        sampled = stats_of(wall_ms for _, wall_ms in self._walls)
+        if sampled is None:
+            return None
+        mean = self._totals.wall_ns / self._totals.steps / 1e6
+        return self._totals.figures(StepStats(mean=mean, p50=sampled.p50, p90=sampled.p90, p99=sampled.p99))
