@@ -8,9 +8,7 @@ from perftui.trainer.hub.step_log import RAW_STEPS, StepLog, StepRow, figures_of
 MS = 1_000_000
 
 
-def row(
-    index: int, wall_ms: float = 10.0, wait_ms: float = 4.0, flags: int = 0, samples: int = 32
-) -> StepRow:
+def row(index: int, wall_ms: float = 10.0, wait_ms: float = 4.0, flags: int = 0, samples: int = 8) -> StepRow:
     return StepRow(
         index=index,
         end_ns=index * 10 * MS,
