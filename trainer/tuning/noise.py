@@ -7,7 +7,7 @@ from perftui.trainer.tuning.verdict import DEFAULT_NOISE, Noise
 
 _ENOUGH_DF = 8
 _CAUTION = 1.3
-"""Repeats within one comparison lie close in time; the walk of the host from launch to launch adds to them."""
+"""Repeats within one comparison lie close in time; the walk of the host between launches adds to them."""
 _FLOOR = 0.005
 _LEARNED_DF = 8.0
 

@@ -1,12 +1,13 @@
 """From the step times of one launch to one number with its standard error.
 
-Block means, not medians of steps: with W loader workers the stall comes at every W-th step, and a median hides
-it. Stalls are part of what the user pays, so only the warm-up is dropped. All functions are pure.
+Block means, not medians of steps: with W loader workers the stall comes at every W-th step, and a median
+hides it. Stalls are part of what the user pays, so only the warm-up is dropped. All functions are pure.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 FEWEST_BLOCKS = 6
 _BLOCK_STEPS = 10
@@ -112,7 +113,7 @@ def estimate_launch(steps_s: Sequence[float], block: int) -> LaunchEstimate:
 
 def _inflation(deviations: Sequence[float], squares: float) -> float:
     """By how much correlated neighbours widen the variance; the lag-1 estimate is corrected for its bias."""
-    products = sum(first * second for first, second in zip(deviations, deviations[1:], strict=False))
+    products = sum(first * second for first, second in pairwise(deviations))
     correlation = products / (squares + 1e-18) + 1 / len(deviations)
     correlation = min(max(correlation, 0.0), _MOST_CORRELATION)
     return (1 + correlation) / (1 - correlation)

@@ -1,6 +1,7 @@
 """The quantile of Student's t distribution, by the regularised incomplete beta function.
 
-Apart because it is plain mathematics; numpy has no t quantile, and scipy would be a heavy guest for one number.
+Apart because it is plain mathematics: the standard library and numpy have no t quantile, and scipy would be a
+heavy guest for one number.
 """
 
 import math

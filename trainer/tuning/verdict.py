@@ -1,8 +1,9 @@
 """Procedure P: is B faster than A, from a few launches of each in wall order.
 
-What varies is the launch (allocator layout, page cache, clocks, neighbours), not the step: two launches differ
-by more than their steps would ever tell. So launches are the units of a small weighted regression with a drift
-from launch to launch, and with a launch noise tau that the ledger's own repeats teach (`noise.py`). Pure.
+What varies is the launch (allocator layout, page cache, clocks, neighbours), not the step: two launches
+differ by more than their steps would ever tell. So launches are the units of a small weighted regression with
+a drift from launch to launch, and with a launch noise tau that the ledger's own repeats teach (`noise.py`).
+Pure.
 
 A launch whose standard error is above 2 % is no ground for a verdict. One exception, the *obvious win*: four
 launches A B B A on a host where nobody else computes, in which every B beats every A by 15 % and by four
@@ -13,6 +14,7 @@ standard errors of their difference, and whose interval is above zero all the sa
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from perftui.trainer.tuning.student import t_quantile
@@ -148,7 +150,7 @@ def _half_width(
     launch_df: float,
     alpha: float,
 ) -> float:
-    """Half the interval: three sources of variance, their degrees of freedom joined by Satterthwaite's rule."""
+    """Half the interval: three sources of variance, their degrees of freedom joined by Satterthwaite."""
     between = launch_variance * sum(pull * pull for pull in pulls)
     within = [(pull * point.se) ** 2 for pull, point in zip(pulls, points, strict=True)]
     drift = (_dot(pulls, [row[2] for row in rows]) * DRIFT_SD) ** 2
@@ -211,7 +213,7 @@ def _word(effect: Effect) -> DecisionWord:
         return "faster"
     if effect.hi < 0:
         return "slower"
-    if -SAME_WITHIN < effect.lo and effect.hi < SAME_WITHIN:
+    if effect.lo > -SAME_WITHIN and effect.hi < SAME_WITHIN:
         return "same"
     return "inconclusive"
 
@@ -235,7 +237,7 @@ def _repeats_disagree(points: Sequence[Point], noise: Noise) -> float | None:
     """Return by how much neighbouring launches of one setting differ, when that is more than noise allows."""
     for label in ("A", "B"):
         places = [place for place, point in enumerate(points) if point.label == label]
-        for first, second in zip(places, places[1:], strict=False):
+        for first, second in pairwise(places):
             a, b = points[first], points[second]
             drift = (second - first) * DRIFT_SD
             allowed = math.sqrt(2 * noise.tau0**2 + a.se**2 + b.se**2 + drift**2)
