@@ -17,6 +17,8 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True):
     """Most steps."""
     seconds: float = 600.0
     """Most seconds after the first step."""
+    fewest_seconds: float = 5.0
+    """Fewest seconds after the first step; very fast loops may take more steps than `steps` in them."""
     start_seconds: float = 600.0
     """Most seconds to the first step."""
     silent_seconds: float = 300.0

@@ -50,7 +50,7 @@ def simulate_launches(
 ) -> Iterator[tuple[Label, Point]]:
     """Yield launches for as long as they are asked for, in the order A B B A A B B A.
 
-    `gain` is B's, in logs. Each launch goes on until it is measured well enough, or to its cap, as a real one does.
+    `gain` is B's, in logs. Each launch goes on until it is measured well enough or to its cap, as a real one.
     """
     drift = host.drift * rng.choice((-1, 1))
     level, number = 0.0, 0
