@@ -196,6 +196,7 @@ class ArmWindow(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag
 
     window_id: str
     start_step: int
+    """First recorded step; negative: as soon as possible (a single rank need not agree with others)."""
     warm_steps: int
     steps: int
     preset: Literal["light", "shapes", "memory", "stacks"]

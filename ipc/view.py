@@ -117,6 +117,10 @@ class HostView(msgspec.Struct, frozen=True, kw_only=True):
     gpu_note: str | None = None
     """Why there are no GPU figures, when there are none."""
     sampler_cpu_share: float | None = None
+    cores: float | None = None
+    """Cores of the affinity mask, over which `cpu_busy` counts; a quota may leave `cpus` lower."""
+    missing: dict[str, str] = {}
+    """Why a figure is None."""
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
