@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from perftui.ipc.ledger_records import Launch, Verdict
 from perftui.trainer.tuning.procedure import next_label
-from perftui.trainer.tuning.verdict import Decision, Label, Noise, Point, decide
+from perftui.trainer.tuning.regression import Label, Noise, Point
+from perftui.trainer.tuning.verdict import Decision, decide
 from perftui.trainer.tuning.wording import decision_sentence, fraction_of
 
 _FOREIGN_CORES = 0.3

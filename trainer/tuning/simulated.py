@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from perftui.trainer.tuning.enough import assess
 from perftui.trainer.tuning.plan import Caps
+from perftui.trainer.tuning.regression import Label, Point
 from perftui.trainer.tuning.steady import block_length
-from perftui.trainer.tuning.verdict import Label, Point
 
 _LOOK_EVERY = 20
 

@@ -4,7 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from perftui.ipc.ledger_records import Launch
-from perftui.trainer.tuning.verdict import SE_LIMIT, Decision, Effect
+from perftui.trainer.tuning.regression import Effect
+from perftui.trainer.tuning.verdict import SE_LIMIT, Decision
 
 _ALL_DIGITS_FROM = 0.1
 _POWER_OF_INTERVAL = 1.3
