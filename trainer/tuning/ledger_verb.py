@@ -1,5 +1,6 @@
 """`perftui ledger`: what was tried on this host, and what came of it."""
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 
@@ -21,6 +22,17 @@ class LedgerDocument(msgspec.Struct, frozen=True, kw_only=True):
 
     schema: int = LEDGER_SCHEMA
     comparisons: list[Comparison]
+
+
+def run(*, limit: int | None, as_json: bool) -> int:
+    """Print the newest lines of the ledger and return the exit code.
+
+    Raises:
+        Refused: the ledger is from a newer perftui, or none.
+    """
+    code = show_ledger(as_json=as_json, limit=limit, write=sys.stdout.write)
+    sys.stdout.flush()
+    return code
 
 
 def show_ledger(*, as_json: bool, limit: int | None, write: Callable[[str], object]) -> int:
