@@ -51,8 +51,8 @@ def _end_with_keeper(keeper: int) -> Callable[[], None]:
 
 def drop_inherited_files(keep: int) -> None:
     """Close what the shell opened for the command: whoever reads it must see its end with the command's."""
-    for name in os.listdir("/proc/self/fd"):
-        number = int(name)
+    for entry in list(Path("/proc/self/fd").iterdir()):
+        number = int(entry.name)
         if number <= 2 or number == keep:
             continue
         try:

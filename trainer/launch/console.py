@@ -101,16 +101,21 @@ class Drain(threading.Thread):
 
     def _pass_on(self, data: bytes) -> None:
         left = memoryview(data)
-        while left and self._sink is not None:
-            try:
-                written = os.write(self._sink, left)
-            except BlockingIOError:  # the reader's end was made non-blocking by someone else
-                select.select([], [self._sink], [])
-            except OSError:  # the reader is gone: the training is not punished for it
-                self._sink = None
-            else:
+        try:
+            while left and self._sink is not None:
+                written = self._write(self._sink, left)
                 left = left[written:]
                 self.passed_bytes += written
+        except OSError:  # the reader is gone: the training is not punished for it
+            self._sink = None
+
+    @staticmethod
+    def _write(sink: int, data: memoryview) -> int:
+        try:
+            return os.write(sink, data)
+        except BlockingIOError:  # the reader's end was made non-blocking by someone else
+            select.select([], [sink], [])
+            return 0
 
     def finish(self) -> None:
         """End as soon as nothing more is there to read, even if someone holds the other end open."""
@@ -151,7 +156,7 @@ class Streams:
 
 
 def open_streams(stdio: str, log: ConsoleLog) -> Streams:
-    """Make the training's stdio: a pseudo-terminal, two pipes that are passed on, or one that is only kept."""
+    """Make the training's stdio: a pseudo-terminal, two pipes passed on, or one that is only kept."""
     if stdio == "pty":
         master, slave = _open_terminal()
         return Streams(None, slave, slave, [Drain(master, log, None)])

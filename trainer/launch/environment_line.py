@@ -1,7 +1,8 @@
 """The environment check in one line, said before every launch."""
 
-from perftui.trainer.launch.host_facts import effective_cpus, nvidia_gpu_names, shared_memory_bytes
+from perftui.trainer.launch.host_facts import nvidia_gpu_names, shared_memory_bytes
 from perftui.trainer.launch.interpreter import InterpreterCheck
+from perftui.trainer.telemetry.host import effective_cpus
 
 
 def environment_line(check: InterpreterCheck) -> str:

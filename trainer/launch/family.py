@@ -6,11 +6,17 @@ Nothing outside this set is ever signalled. Standard library only: part of the k
 import os
 import signal
 
-from perftui.trainer.telemetry.processes import descendants, is_alive, is_tagged, start_ticks, tagged_pids
+from perftui.trainer.telemetry.processes import (
+    descendants,
+    is_alive,
+    is_tagged,
+    start_ticks,
+    tagged_pids,
+)
 
 
 class Family:
-    """All living processes of a run, including ones that outlived their parent or cleaned their environment."""
+    """All living processes of a run, also ones that outlived their parent or cleaned their environment."""
 
     def __init__(self, run_id: str, root: int) -> None:
         self._run_id = run_id
@@ -35,6 +41,14 @@ class Family:
         return is_alive(pid, ticks) and (
             is_tagged(pid, self._run_id) or self._recorded.get(pid) == ticks or pid == self._root
         )
+
+
+def kill_all(family: Family) -> list[int]:
+    """SIGKILL every living process of the run; return the pids that were still there."""
+    left = family.alive()
+    for pid, ticks in left.items():
+        send_signal(pid, ticks, signal.SIGKILL)
+    return sorted(left)
 
 
 def send_signal(pid: int, ticks: int, number: signal.Signals) -> bool:

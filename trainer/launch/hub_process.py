@@ -3,7 +3,6 @@
 Standard library only: part of the keeper.
 """
 
-import os
 import subprocess
 from pathlib import Path
 
@@ -67,7 +66,6 @@ class HubProcess:
             return subprocess.Popen(
                 self._command,
                 cwd=self._state,
-                env={**os.environ, "PERFTUI_HUB_RESTARTS": str(self.restarts)},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -1,7 +1,7 @@
 """Asks the command's own Python, in one short subprocess and without importing torch, what it has.
 
-The probe runs inside the user's interpreter, so its two dependencies must be there; better one line before the
-launch than a training that nobody sees.
+The probe runs inside the user's interpreter, so its two dependencies must be there; better one line before
+the launch than a training that nobody sees.
 """
 
 import json
@@ -124,10 +124,11 @@ def ask_interpreter(path: str, cwd: Path, environment: dict[str, str]) -> dict[s
     except OSError as error:
         return f"{path}: {error.strerror}"
     try:
-        return json.loads(done.stdout.splitlines()[-1])
+        answer: dict[str, typing.Any] = json.loads(done.stdout.splitlines()[-1])
     except (ValueError, IndexError):
-        lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"exit code {done.returncode}"]
-        return f"{path} could not be asked: {lines[-1]}"
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        return f"{path} could not be asked: {lines[-1] if lines else f'exit code {done.returncode}'}"
+    return answer
 
 
 def _require(path: str, python: tuple[int, ...], missing: list[str]) -> None:

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 _GPU_MEMORY = re.compile(
-    r"OutOfMemoryError|CUDA out of memory|CUDA error: out of memory|CUBLAS_STATUS_ALLOC_FAILED|HIP out of memory"
+    r"OutOfMemoryError|(CUDA|HIP) out of memory|CUDA error: out of memory|CUBLAS_STATUS_ALLOC_FAILED"
 )
 _WORKER_KILLED = re.compile(r"killed by signal: Killed|exitcode *: *-9|Signal 9 \(SIGKILL\)")
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")

@@ -64,13 +64,14 @@ def _ending(places: RunPlaces, description: RunDescription) -> tuple[str, int | 
         return known.get(record.outcome, "failed"), record.exit_code, record.stopped_by
     if description.owned:
         return ("running" if keeper_is_alive(description) else "lost"), None, None
-    if _is_locked(places.hub_lock):
+    if is_locked(places.hub_lock):
         return "running", None, None
     ended = read_record(places.summary, _State) or _State()
     return ended.state, ended.exit_code, None
 
 
-def _is_locked(path: Path) -> bool:
+def is_locked(path: Path) -> bool:
+    """Whether a hub holds this lock."""
     try:
         handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -103,6 +104,11 @@ def find_run(word: str, lines: list[RunLine]) -> RunLine:
             ids = ", ".join(line.run_id for line in fits[:6])
             raise UsageError(f"{word!r} fits {len(fits)} runs: {ids}; write more of the id")
     raise NoSuchRun(f"no run {word!r}; `perftui ls` lists them, or {_HINT}")
+
+
+def successor_of(run_id: str, lines: list[RunLine]) -> RunLine | None:
+    """Return the live run that took the place of another one, if a relaunch started one."""
+    return next((line for line in lines if line.parent == run_id and not line.trial), None)
 
 
 def only_run(lines: list[RunLine]) -> RunLine:

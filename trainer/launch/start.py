@@ -132,7 +132,8 @@ def _start_keeper(places: RunPlaces, spec: LaunchSpec, environment: dict[str, st
     if done.returncode:
         log = places.state / "keeper.log"
         lines = last_lines(log.read_text(), 1) if log.exists() else []
-        raise LaunchFailed(f"the keeper of {places.run_id} did not start: {lines[0] if lines else 'see ' + str(log)}")
+        why = lines[0] if lines else f"see {log}"
+        raise LaunchFailed(f"the keeper of {places.run_id} did not start: {why}")
 
 
 def wait_for_exit(places: RunPlaces, timeout_s: float) -> ExitRecord | None:
@@ -196,5 +197,3 @@ def request_stop(
     """
     request = StopRequest(stopped_by=stopped_by, trainers=list(trainers), grace_s=grace_s)
     write_record(places.stop_request, request)
-
-

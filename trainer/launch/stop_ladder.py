@@ -12,7 +12,7 @@ import signal
 from dataclasses import dataclass, field
 from enum import Enum
 
-from perftui.trainer.launch.family import Family, send_signal
+from perftui.trainer.launch.family import Family, kill_all, send_signal
 from perftui.trainer.telemetry.processes import is_alive, process_stat, start_ticks
 
 AFTER_RANKS_S = 10.0
@@ -126,14 +126,6 @@ class StopLadder:
         self.rung = rung
         self._since = now
         self.family.record()
-
-
-def kill_all(family: Family) -> list[int]:
-    """SIGKILL every living process of the run; return the pids that were still there."""
-    left = family.alive()
-    for pid, ticks in left.items():
-        send_signal(pid, ticks, signal.SIGKILL)
-    return sorted(left)
 
 
 def restarts_ranks(command: list[str]) -> bool:
