@@ -2,10 +2,10 @@
 
     python benchmarks/obvious_win.py [REPETITIONS]
 
-A launch whose standard error is above 2 % is no ground for a verdict. Should four such launches A B B A count all
-the same when every B beats every A by 15 % and by four standard errors? Here on hosts whose steps are wild enough
-for the gate to shut, with a launch noise from small to absurd; the rule asks for a host on which nobody else
-computes, so that the last rows are what that condition keeps out.
+A launch whose standard error is above 2 % is no ground for a verdict. Should four such launches A B B A
+count all the same when every B beats every A by 15 % and by four standard errors? Here on hosts whose steps
+are wild enough for the gate to shut, with a launch noise from small to absurd; the rule asks for a host on
+which nobody else computes, so that the last rows are what that condition keeps out.
 """
 
 import random

@@ -10,8 +10,9 @@ from perftui.trainer.tuning.enough import assess
 from perftui.trainer.tuning.noise import learned_noise
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.procedure import next_label
+from perftui.trainer.tuning.regression import DEFAULT_NOISE, Noise, Point
 from perftui.trainer.tuning.simulated import HOSTS, HostModel, simulate_launches
-from perftui.trainer.tuning.verdict import DEFAULT_NOISE, Noise, Point, decide
+from perftui.trainer.tuning.verdict import decide
 
 CAPS = Caps(steps=300)
 BY_NAME = {host.name: host for host in HOSTS}

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perftui.trainer.tuning.regression import Label, Noise, Point, compare
 from perftui.trainer.tuning.steady import block_length, estimate_launch, find_warm_up
 from perftui.trainer.tuning.student import t_quantile
-from perftui.trainer.tuning.verdict import Label, Noise, Point, compare, decide
+from perftui.trainer.tuning.verdict import decide
 
 PLACE = Path("shared") / "reference" / "verdict.py"
 REFERENCE = next(

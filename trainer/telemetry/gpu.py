@@ -196,7 +196,8 @@ class GpuTelemetry:
         ranks = self._ranks[uuid]
         if gpu is not None and age_s <= self._timing.deadline_s:
             return replace(gpu, host=self._host, ranks=ranks, age_s=age_s)
-        reason = self.note or "waiting for the first reading"
+        silent = "waiting for the first reading" if gpu is None else f"NVML not answering for {age_s:.0f} s"
+        reason = self.note or silent
         return GpuView(
             uuid=uuid, host=self._host, ranks=ranks, age_s=age_s, missing=dict.fromkeys(FIGURES, reason)
         )

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from perftui.trainer.tuning.verdict import DEFAULT_NOISE, Noise
+from perftui.trainer.tuning.regression import DEFAULT_NOISE, Noise
 
 _ENOUGH_DF = 8
 _CAUTION = 1.3

@@ -17,6 +17,8 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True):
     """Most steps."""
     seconds: float = 600.0
     """Most seconds after the first step."""
+    fewest_seconds: float = 5.0
+    """Fewest seconds after the first step; very fast loops may take more steps than `steps` in them."""
     start_seconds: float = 600.0
     """Most seconds to the first step."""
     silent_seconds: float = 300.0
@@ -28,9 +30,10 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True):
 class RelaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
     """One change, to be measured by trials, and what to do afterwards."""
 
-    relaunch_id: str
     set: dict[str, SettingValue]
     """The change: these settings over the ones in force."""
+    relaunch_id: str = ""
+    """Empty: one is made."""
     run_id: str | None = None
     """The run to replace, or whose command is to be measured. None: `command` says what to launch."""
     command: list[str] = []
@@ -41,9 +44,9 @@ class RelaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
     trial: bool = True
     """False: switch at once, without trials."""
     go_live: bool = True
-    """Start the winner for good afterwards. Without a run that goes on, nothing is started unless asked."""
-    confirmed: bool = False
-    """The user has agreed to trials of this command."""
+    """Start the winner for good afterwards. Where no run had to be stopped, nothing is started."""
+    confirmed: bool = True
+    """The user has agreed to trials of this command, by key or by `--yes`; if not, it is refused."""
     finding: str | None = None
     bound: float | None = None
     expected: float | None = None

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from perftui.trainer.tuning.verdict import Decision, Label, Noise, Point, decide, obvious_so_far
+from perftui.trainer.tuning.regression import Label, Noise, Point
+from perftui.trainer.tuning.verdict import Decision, decide, obvious_so_far
 
 ORDER: tuple[Label, ...] = ("A", "B", "B", "A", "A", "B", "B", "A")
 _LOOKS = (2, 3, 4, 6, 8)

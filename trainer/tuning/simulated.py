@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from perftui.trainer.tuning.enough import assess
 from perftui.trainer.tuning.plan import Caps
+from perftui.trainer.tuning.regression import Label, Point
 from perftui.trainer.tuning.steady import block_length
-from perftui.trainer.tuning.verdict import Label, Point
 
 _LOOK_EVERY = 20
 
@@ -50,7 +50,7 @@ def simulate_launches(
 ) -> Iterator[tuple[Label, Point]]:
     """Yield launches for as long as they are asked for, in the order A B B A A B B A.
 
-    `gain` is B's, in logs. Each launch goes on until it is measured well enough, or to its cap, as a real one does.
+    `gain` is B's, in logs. Each launch goes on until it is measured well enough or to its cap, as a real one.
     """
     drift = host.drift * rng.choice((-1, 1))
     level, number = 0.0, 0
