@@ -3,6 +3,10 @@
 Usage: python training_loop.py SCENARIO FOLDER
 """
 
+# torch annotates its own functions in part only
+# mypy: allow-untyped-calls
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 import json
 import sys
 import threading
@@ -11,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from perftui.ipc.messages import ArmWindow
-from perftui.trainer.profiling.window import WindowRunner
 from torch.utils.data import DataLoader, Dataset
 
+from perftui.ipc.messages import ArmWindow
+from perftui.trainer.profiling.torch_session import Preset
+from perftui.trainer.profiling.window import WindowRunner
+
 FOLDER = Path(sys.argv[2])
-LOCK = threading.Lock()
 FINAL = {"done", "failed", "aborted", "late", "busy", "unsupported"}
 reports: list[dict[str, Any]] = []
 settled = threading.Condition()
@@ -31,8 +36,8 @@ def report(
     path: str | None,
     cost_ms: dict[str, float],
 ) -> None:
-    say({"id": window_id, "state": state, "reason": reason, "start": start_step, "steps": steps}
-        | {"path": path, "cost_ms": cost_ms})  # fmt: skip
+    step = {"start": start_step, "steps": steps}
+    say({"id": window_id, "state": state, "reason": reason, **step, "path": path, "cost_ms": cost_ms})
 
 
 def say(line: dict[str, Any]) -> None:
@@ -72,24 +77,37 @@ class Training:
         self.runner = WindowRunner(report)
         self.step = 0
 
-    def run(self, steps: int, before_step: Callable[[int], None] = lambda step: None) -> None:
+    def run(self, steps: int, before_step: Callable[[int], None] | None = None) -> None:
         for _ in range(steps):
             if self.runner.active:
                 self.runner.at_boundary(self.step)
             images, labels = next(self.batches)
-            before_step(self.step)
+            if before_step is not None:
+                before_step(self.step)
             self.optimizer.zero_grad()
             torch.nn.functional.cross_entropy(self.model(images), labels).backward()
             self.optimizer.step()
             self.step += 1
 
-    def arm(self, window_id: str, start: int, steps: int = 3, **more: Any) -> None:
+    def arm(
+        self,
+        window_id: str,
+        start: int,
+        steps: int = 3,
+        *,
+        warm: int = 1,
+        preset: Preset = "light",
+        folder: Path = FOLDER,
+        keep: bool = True,
+    ) -> None:
         command = ArmWindow(
-            **(
-                {"window_id": window_id, "start_step": start, "warm_steps": 1, "steps": steps}
-                | {"preset": "light", "directory": str(FOLDER)}
-                | more
-            )
+            window_id=window_id,
+            start_step=start,
+            warm_steps=warm,
+            steps=steps,
+            preset=preset,
+            directory=str(folder),
+            keep=keep,
         )
         background = threading.Thread(target=self.runner.arm, args=(command, self.step))
         background.start()
@@ -103,7 +121,7 @@ def windows(training: Training) -> None:
     training.run(8)
     settle("first")
     training.arm("late", training.step + 1)
-    training.arm("second", training.step + 3, 2, warm_steps=2)
+    training.arm("second", training.step + 3, 2, warm=2)
     training.run(8)
     settle("second")
     assert not training.runner.active
@@ -120,7 +138,7 @@ def endings(training: Training) -> None:
     training.runner.cancel("dropped_warm")
     training.run(1)
     (FOLDER / "file").write_text("in the way")
-    training.arm("unwritable", training.step + 2, directory=str(FOLDER / "file" / "below"))
+    training.arm("unwritable", training.step + 2, folder=FOLDER / "file" / "below")
     training.run(7)
     settle("unwritable")
     training.arm("passed", training.step + 2)
@@ -135,7 +153,8 @@ def endings(training: Training) -> None:
 
 
 def presets(training: Training) -> None:
-    for preset in ("shapes", "memory", "stacks"):
+    presets: tuple[Preset, ...] = ("shapes", "memory", "stacks")
+    for preset in presets:
         training.arm(preset, training.step + 2, preset=preset)
         training.run(7)
         settle(preset)
@@ -157,7 +176,7 @@ def script_profiler(training: Training) -> None:
         schedule=torch.profiler.schedule(wait=0, warmup=1, active=2, repeat=1),
     )
     with inner:
-        training.run(3, lambda step: inner.step())
+        training.run(3, lambda _step: inner.step())
     say({"state": "script", "events": _steps_seen(inner)})
 
 

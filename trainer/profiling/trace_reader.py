@@ -94,8 +94,8 @@ def _decode(path: Path, text: bytes) -> list[_Event]:
     except msgspec.ValidationError as error:
         raise RecordingError(f"{path}: not a torch.profiler trace ({error})") from error
     except msgspec.DecodeError as first_error:
-        cleaned = _NOT_JSON_NUMBER.sub(b"null", text)
-        if len(cleaned) == len(text):
+        cleaned, replaced = _NOT_JSON_NUMBER.subn(b"null", text)
+        if not replaced:
             raise RecordingError(_unreadable(path, text, first_error)) from first_error
     try:
         return _events(cleaned)
