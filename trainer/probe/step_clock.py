@@ -78,6 +78,11 @@ class StepClock:
             self._part.flags |= flags
 
     @property
+    def started(self) -> bool:
+        """Something has begun the first step."""
+        return self._part is not None
+
+    @property
     def training_loader(self) -> int:
         """Key of the loader whose iterators count epochs; -1 before it is known."""
         return self._fetches.training_loader
