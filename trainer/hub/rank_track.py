@@ -93,7 +93,7 @@ class RankTrack:
         for offset, column in enumerate(columns):
             row = StepRow(batch.first_step + offset, *column)
             if row.flags & FLAG_EPOCH_START:
-                self.epoch_first_step = row.index
+                self.epoch_first_step = row.step
             self.log.add(row)
         self.dropped = batch.dropped
         self.probe_ns = batch.probe_ns
