@@ -6,6 +6,7 @@ from typing import Literal
 
 from perftui.ipc.messages import (
     FLAG_EPOCH_START,
+    FLAG_EXPLICIT_BOUNDARY,
     FLAG_LOADER_BOUNDARY,
     Effective,
     Goodbye,
@@ -123,9 +124,10 @@ class RankTrack:
 
     def boundary(self) -> Literal["optimizer", "loader", "explicit"]:
         """Return what bounds its steps."""
-        if self.log.raw and self.log.raw[-1].flags & FLAG_LOADER_BOUNDARY:
-            return "loader"
-        return "optimizer"
+        flags = self.log.raw[-1].flags if self.log.raw else 0
+        if flags & FLAG_EXPLICIT_BOUNDARY:
+            return "explicit"
+        return "loader" if flags & FLAG_LOADER_BOUNDARY else "optimizer"
 
     def state(self, now: float, silent_after_s: float) -> RankState:
         """Return how it stands at `now` (unix seconds)."""
