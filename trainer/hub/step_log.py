@@ -23,7 +23,8 @@ _MASK = 0xFFFFFFFF
 class StepRow(NamedTuple):
     """One finished step; times in nanoseconds."""
 
-    index: int
+    step: int
+    """Counts from 0 over the life of the process."""
     end_ns: int
     wall_ns: int
     wait_ns: int
@@ -194,21 +195,21 @@ class StepLog:
         self._walls_below = _MASK
 
     def __len__(self) -> int:
-        return self.raw[-1].index + 1 if self.raw else 0
+        return self.raw[-1].step + 1 if self.raw else 0
 
     def add(self, row: StepRow) -> None:
         """Append one step."""
         self.raw.append(row)
         self.thinned.add(row)
-        if row.index < WARM_STEPS:
+        if row.step < WARM_STEPS:
             self._warm.append(row)
         elif not row.flags & UNUSUAL_FLAGS:
             self._totals.add(row)
-            self._sample_wall(row.index, row.wall_ns / 1e6)
+            self._sample_wall(row.step, row.wall_ns / 1e6)
 
-    def _sample_wall(self, index: int, wall_ms: float) -> None:
-        # picked by a hash of the index: a fixed stride would alias with stalls that come every n-th step
-        mixed = (index * _KNUTH_MULTIPLIER) & _MASK
+    def _sample_wall(self, step: int, wall_ms: float) -> None:
+        # picked by a hash of the step: a fixed stride would alias with stalls that come every n-th step
+        mixed = (step * _KNUTH_MULTIPLIER) & _MASK
         if mixed > self._walls_below:
             return
         self._walls.append((mixed, wall_ms))
@@ -218,7 +219,7 @@ class StepLog:
 
     def since(self, index: int) -> list[StepRow]:
         """Return the raw steps from `index` on, as far back as they are kept, oldest first."""
-        rows = list(takewhile(lambda row: row.index >= index, reversed(self.raw)))
+        rows = list(takewhile(lambda row: row.step >= index, reversed(self.raw)))
         rows.reverse()
         return rows
 
@@ -227,7 +228,7 @@ class StepLog:
         warm = min(WARM_STEPS, len(self) // 3)
         usual: list[StepRow] = []
         for row in reversed(self.raw):
-            if row.index < warm or len(usual) == steps:
+            if row.step < warm or len(usual) == steps:
                 break
             if not row.flags & UNUSUAL_FLAGS:
                 usual.append(row)
@@ -240,7 +241,7 @@ class StepLog:
         """
         if len(self) < 3 * WARM_STEPS:
             warm = len(self) // 3
-            return figures_of(r for r in self.raw if r.index >= warm and not r.flags & UNUSUAL_FLAGS)
+            return figures_of(r for r in self.raw if r.step >= warm and not r.flags & UNUSUAL_FLAGS)
         sampled = stats_of(wall_ms for _, wall_ms in self._walls)
         if sampled is None:
             return None
