@@ -196,6 +196,25 @@ def test_a_child_that_nobody_waited_for_takes_nothing_from_the_rest(tmp_path: Pa
     assert cores > 0
 
 
+def test_children_are_found_without_being_named(tmp_path: Path) -> None:
+    clock = RunCpuClock(tmp_path)
+    _lay(
+        tmp_path,
+        {
+            "proc/10/stat": _stat(10, 5, 0, 0),
+            "proc/10/task/10/children": "11 ",
+            "proc/11/stat": _stat(11, 6, 0, 0),
+            "proc/11/task/11/children": "12 10 ",
+            "proc/12/stat": _stat(12, 7, 0, 0),
+        },
+    )
+    clock.cores({10})
+    _lay(tmp_path, {"proc/12/stat": _stat(12, 7, 50, 0)})
+    cores = clock.cores({10})
+    assert cores is not None
+    assert cores > 0
+
+
 def test_a_process_met_late_brings_no_past(tmp_path: Path) -> None:
     clock = RunCpuClock(tmp_path)
     clock.cores(set())
