@@ -27,6 +27,8 @@ FLAG_WAIT_UNKNOWN = 32
 """No DataLoader fetch was seen in this step: its wait was not measured."""
 FLAG_PHASES_UNKNOWN = 64
 """No backward was seen in this step: forward and backward were not measured."""
+FLAG_EXPLICIT_BOUNDARY = 128
+"""The script itself said where the step ends (`watch().step()`)."""
 
 UNUSUAL_FLAGS = FLAG_PROFILED | FLAG_COMPILING | FLAG_FAILED
 """Steps with any of these are shown, and kept out of statistics."""
