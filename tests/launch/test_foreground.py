@@ -158,6 +158,10 @@ def test_a_stalled_reader_stops_no_supervision(script: Script, until: Until) -> 
         (["stop", "nothing-like-that"], 3, "perftui ls"),
         (["ls", "--", "python"], 2, "takes no command"),
         (["run", "--stepps", "3"], 2, "--help"),
+        (["demo", "no-such-demo"], 2, "starved"),
+        (["relaunch", "none", "--set", "loader.num_workers=2"], 3, "perftui ls"),
+        (["profile", "--steps", "0"], 2, "above 0"),
+        (["replay", "nowhere"], 4, "needs a terminal"),
     ],
 )
 def test_bad_input_is_one_clear_line(words: list[str], code: int, said: str) -> None:
