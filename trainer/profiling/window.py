@@ -199,8 +199,9 @@ class WindowRunner:
         if failure is not None:
             self._tell(window, "failed", failure, steps=steps)
             return
-        short = steps < window.command.steps
-        reason = f"ended after {RECORDING_LIMIT_S:.0f} s, {steps} steps" if short else None
+        asked = window.command.steps
+        short = f"ended by the limit of {RECORDING_LIMIT_S:.0f} s with {steps} of {asked} steps"
+        reason = short if steps < asked else None
         self._tell(window, "done", reason, steps=steps, path=None if path is None else str(path))
 
     def _give_way(self) -> None:
