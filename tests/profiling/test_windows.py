@@ -158,9 +158,17 @@ def test_a_raise_inside_a_window_stays_the_script_s_own(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("scenario", ["ending", "ending_warm", "threaded"])
+@pytest.mark.parametrize("scenario", ["ending", "ending_warm", "ending_beside", "threaded"])
 def test_the_process_may_end_inside_a_window(tmp_path: Path, scenario: str) -> None:
     outcome = Outcome(scenario, tmp_path)
     assert outcome.code == 0, outcome.errors
     assert outcome.states("ended")[-1] == "aborted"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_shutdown_from_another_thread_waits_for_the_training_s_boundary(tmp_path: Path) -> None:
+    outcome = Outcome("told_from_beside", tmp_path)
+    assert outcome.code == 0, outcome.errors
+    assert outcome.states("first") == ["armed", "warming", "recording", "aborted"]
+    assert outcome.last("first")["reason"] == "the probe gave up"
+    assert outcome.states("second")[-1] == "done"

@@ -229,6 +229,33 @@ def threaded(training: Training) -> None:
     loop.join()
 
 
+def ending_beside(training: Training) -> None:
+    """The process ends while the training still records in a thread that nobody waits for."""
+    training.arm("ended", 3)
+    recorded = threading.Event()
+
+    def train() -> None:
+        training.run(5)
+        recorded.set()
+        threading.Event().wait()
+
+    threading.Thread(target=train, daemon=True).start()
+    recorded.wait(60)
+
+
+def told_from_beside(training: Training) -> None:
+    """The probe's background thread shuts down while the training records on."""
+    training.arm("first", 3)
+    training.run(5)
+    background = threading.Thread(target=training.runner.shutdown, args=("the probe gave up",))
+    background.start()
+    background.join()
+    training.run(1)
+    training.arm("second", training.step + 2)
+    training.run(7)
+    settle("second")
+
+
 SCENARIOS = {
     scenario.__name__: scenario
     for scenario in (
@@ -240,6 +267,8 @@ SCENARIOS = {
         raising,
         ending,
         ending_warm,
+        ending_beside,
+        told_from_beside,
         threaded,
     )
 }
