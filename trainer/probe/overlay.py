@@ -11,7 +11,9 @@ State lives on disk alone, so that ranks and workers share it. Not covered: file
 programs open by themselves (HDF5, SQLite, shell commands).
 """
 
-# ruff: noqa: PTH - pathlib goes through the functions that are patched here
+# pathlib goes through the functions that are patched here
+# ruff: noqa: PTH100, PTH102, PTH103, PTH105, PTH106, PTH108, PTH112, PTH114, PTH115, PTH116, PTH117
+# ruff: noqa: PTH118, PTH120, PTH208, PTH211
 
 import errno
 import os

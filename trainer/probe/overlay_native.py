@@ -1,4 +1,4 @@
-"""The overlay for libraries whose native code opens files itself: torch's writers and readers, safetensors."""
+"""The overlay for libraries whose native code opens files itself: torch and safetensors."""
 
 import functools
 import os
@@ -31,11 +31,14 @@ def _redirected(
 
 def patch_torch(torch: ModuleType, overlay: Overlay) -> None:
     """Send `torch.save`, `torch.jit.save` and their readers through the overlay."""
-    serialization, jit = torch.serialization, torch.jit
-    torch.save = serialization.save = _redirected(torch.save, 1, overlay, write_path)
-    torch.load = serialization.load = _redirected(torch.load, 0, overlay, read_path)
-    jit.save = _redirected(jit.save, 1, overlay, write_path)
-    jit.load = _redirected(jit.load, 0, overlay, read_path)
+    save = _redirected(torch.save, 1, overlay, write_path)
+    load = _redirected(torch.load, 0, overlay, read_path)
+    vars(torch).update(save=save, load=load)
+    vars(torch.serialization).update(save=save, load=load)
+    vars(torch.jit).update(
+        save=_redirected(torch.jit.save, 1, overlay, write_path),
+        load=_redirected(torch.jit.load, 0, overlay, read_path),
+    )
 
 
 def patch_safetensors(safetensors: ModuleType, overlay: Overlay) -> None:

@@ -1,8 +1,12 @@
-"""Makes Python's file functions ask the overlay. Everything here is a thin wrapper; the meaning is in `overlay`.
+"""Makes Python's file functions ask the overlay: thin wrappers, the meaning is in `overlay`.
 
 `pathlib`, `glob`, `shutil.copy*`, `tempfile`, `zipfile`, NumPy and the like go through these functions. What
 the overlay itself does passes unaltered: it is marked per thread.
 """
+
+# pathlib goes through the functions that are patched here
+# ruff: noqa: PTH112, PTH113, PTH114, PTH116
+# ruff: noqa: PTH118
 
 import builtins
 import io
@@ -20,6 +24,10 @@ from perftui.trainer.probe.overlay import AnyPath, Overlay
 Call: TypeAlias = Callable[..., Any]
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _READERS = ("stat", "lstat", "access", "chdir", "statvfs", "getxattr", "listxattr")
+_OLD_PATHLIB = (
+    *("stat", "listdir", "scandir", "chmod", "mkdir", "unlink", "link", "rmdir", "rename", "replace"),
+    *("symlink", "readlink"),
+)
 _CHANGERS = ("truncate", "utime", "chmod", "chown", "setxattr")
 
 
@@ -157,8 +165,7 @@ def _patch_old_pathlib(opener: Call) -> None:
     accessor = getattr(pathlib, "_NormalAccessor", None)  # Python 3.10 keeps the functions it found at import
     if accessor is None:
         return
-    for name in ("stat", "listdir", "scandir", "chmod", "mkdir", "unlink", "link", "rmdir", "rename", "replace",
-                 "symlink", "readlink"):  # fmt: skip
+    for name in _OLD_PATHLIB:
         if hasattr(accessor, name):
             setattr(accessor, name, staticmethod(getattr(os, name)))
     accessor.open = staticmethod(opener)
@@ -341,7 +348,8 @@ def _hard_link(overlay: Overlay, original: Call) -> Call:
             if overlay.is_free(source) and overlay.is_free(target):
                 original(src, dst, **kwargs)
                 return
-            shutil.copy2(overlay.for_reading(source), overlay.for_writing(target, keep=False, new=True))
+            here = os.fsdecode(overlay.for_reading(source))
+            shutil.copy2(here, os.fsdecode(overlay.for_writing(target, keep=False, new=True)))
 
     return link
 

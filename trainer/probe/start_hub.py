@@ -24,7 +24,7 @@ from perftui.trainer.probe.identity import command
 _YOUNG_S = 15.0
 """A hub that was started so recently is alive, though it may not hold its lock yet."""
 _DETACH = "import os, sys\nos.fork() and os._exit(0)\nos.setsid()\nos.execv(sys.argv[1], sys.argv[1:])\n"
-"""Run by a fresh interpreter: forking twice there leaves no zombie here, and no fork in a process with CUDA."""
+"""Run by a fresh interpreter: forking twice there leaves no zombie, and no fork in a process with CUDA."""
 
 
 class ArmedJob(msgspec.Struct, frozen=True, kw_only=True):

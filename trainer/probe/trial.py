@@ -1,4 +1,4 @@
-"""A trial harms nobody and can be repeated: files go to the scratch folder, trackers are offline, seeds are set.
+"""A trial harms nobody and can be repeated: files go to scratch, trackers are offline, seeds are set.
 
 Standard library alone: `before_script` runs at the start of every Python process of a trial.
 """
@@ -105,7 +105,7 @@ def _protected() -> tuple[str, ...]:
 
 
 def _free() -> tuple[str, ...]:
-    home = os.path.expanduser("~")
+    home = Path("~").expanduser()
     named = [os.environ[name] for name in (*_CACHES, *_TEMPORARY) if os.environ.get(name)]
     return (*named, "/tmp", "/var/tmp", *(f"{home}/{name}" for name in _HOME_CACHES))
 

@@ -4,6 +4,9 @@ It arms the probe: once `torch` has finished importing, the hooks are installed.
 of that only what every Python has loaded already. A sitecustomize that was there before is run as ever.
 """
 
+# pathlib costs milliseconds at every start of Python
+# ruff: noqa: PTH100, PTH120
+
 import os
 import sys
 from _frozen_importlib import ModuleSpec, module_from_spec
@@ -12,18 +15,18 @@ from _frozen_importlib_external import PathFinder
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def _complain(where, error):
+def _complain(where: str, error: Exception) -> None:
     sys.stderr.write(f"perftui: {where}: {type(error).__name__}: {error}; the training goes on without it\n")
 
 
-def _make_importable():
+def _make_importable() -> None:
     """Let `perftui` mean the installation that started this run."""
     rooms = os.environ.get("PERFTUI_ROOMS")
     if not rooms:
         return
     trainer = sys.modules.get("perftui.trainer")
     if trainer is not None:
-        if os.path.realpath(os.path.dirname(trainer.__file__)) == os.path.realpath(f"{rooms}/trainer"):
+        if os.path.realpath(os.path.dirname(trainer.__file__ or "")) == os.path.realpath(f"{rooms}/trainer"):
             return
         for name in [name for name in sys.modules if name == "perftui" or name.startswith("perftui.")]:
             del sys.modules[name]
@@ -32,7 +35,7 @@ def _make_importable():
     sys.modules["perftui"] = module_from_spec(spec)
 
 
-def _install():
+def _install() -> None:
     try:
         _make_importable()
         from perftui.trainer.probe.install import install
@@ -45,18 +48,19 @@ def _install():
 class _LoaderOfTorch:
     """Stands before torch's own loader for one import."""
 
-    def __init__(self, loader):
+    def __init__(self, loader: object) -> None:
         self._loader = loader
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> object:
         return getattr(self._loader, name)
 
-    def create_module(self, spec):
-        return self._loader.create_module(spec)
+    def create_module(self, spec: ModuleSpec) -> object:
+        return self._loader.create_module(spec)  # type: ignore[attr-defined]
 
-    def exec_module(self, module):
-        module.__loader__ = module.__spec__.loader = self._loader
-        self._loader.exec_module(module)
+    def exec_module(self, module: object) -> None:
+        spec = module.__spec__  # type: ignore[attr-defined]
+        module.__loader__ = spec.loader = self._loader  # type: ignore[attr-defined]
+        self._loader.exec_module(module)  # type: ignore[attr-defined]
         _install()
 
 
@@ -66,24 +70,24 @@ class _Finder:
     busy = False
 
     @classmethod
-    def find_spec(cls, name, path=None, target=None):
+    def find_spec(cls, name: str, path: object = None, target: object = None) -> "ModuleSpec | None":
         if name != "torch" or cls.busy:
             return None
         cls.busy = True
         try:
             for finder in sys.meta_path:
                 find = None if finder is cls else getattr(finder, "find_spec", None)
-                spec = None if find is None else find(name, path, target)
+                spec: ModuleSpec | None = None if find is None else find(name, path, target)
                 if spec is not None:
                     if spec.loader is not None and hasattr(spec.loader, "exec_module"):
-                        spec.loader = _LoaderOfTorch(spec.loader)
+                        spec.loader = _LoaderOfTorch(spec.loader)  # type: ignore[assignment]
                     return spec
             return None
         finally:
             cls.busy = False
 
 
-def _protect_files():
+def _protect_files() -> None:
     """In a trial: nothing of the user's may be written, so without protection nothing runs."""
     try:
         _make_importable()
@@ -96,7 +100,7 @@ def _protect_files():
         os._exit(70)
 
 
-def _arm():
+def _arm() -> None:
     environment = os.environ
     if environment.get("PERFTUI_OFF") == "1":
         return
@@ -107,7 +111,7 @@ def _arm():
     sys.meta_path.insert(0, _Finder)
 
 
-def _run_the_next():
+def _run_the_next() -> None:
     """Run the sitecustomize that would have been found without us; what it raises is the user's to see."""
     others = [path for path in sys.path if os.path.abspath(path or ".") != _HERE]
     spec = PathFinder.find_spec("sitecustomize", others)
