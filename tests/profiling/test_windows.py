@@ -158,7 +158,7 @@ def test_a_raise_inside_a_window_stays_the_script_s_own(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("scenario", ["ending", "ending_warm", "ending_beside", "threaded"])
+@pytest.mark.parametrize("scenario", ["ending", "ending_warm", "ending_beside", "ending_spawned", "threaded"])
 def test_the_process_may_end_inside_a_window(tmp_path: Path, scenario: str) -> None:
     outcome = Outcome(scenario, tmp_path)
     assert outcome.code == 0, outcome.errors

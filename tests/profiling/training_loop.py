@@ -10,6 +10,7 @@ Usage: python training_loop.py SCENARIO FOLDER
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 import json
+import multiprocessing
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -243,6 +244,18 @@ def ending_beside(training: Training) -> None:
     recorded.wait(60)
 
 
+def _end_inside() -> None:
+    ending(Training())
+
+
+def ending_spawned(training: Training) -> None:
+    """A child of multiprocessing, as torch's own spawn makes them, ends inside the window."""
+    child = multiprocessing.get_context("spawn").Process(target=_end_inside)
+    child.start()
+    child.join(60)
+    assert child.exitcode == 0
+
+
 def told_from_beside(training: Training) -> None:
     """The probe's background thread shuts down while the training records on."""
     training.arm("first", 3)
@@ -268,6 +281,7 @@ SCENARIOS = {
         ending,
         ending_warm,
         ending_beside,
+        ending_spawned,
         told_from_beside,
         threaded,
     )
