@@ -16,6 +16,7 @@ RunState: TypeAlias = Literal[
     "starting", "waiting", "training", "stalled", "stopping", "finished", "failed", "stopped", "lost"
 ]
 """waiting: the process runs, no training event yet. stalled: no rank has stepped for long."""
+ProfileState: TypeAlias = Literal["armed", "recording", "analysing", "done", "failed"]
 RankState: TypeAlias = Literal["starting", "training", "validating", "profiling", "silent", "ended"]
 
 
@@ -204,7 +205,7 @@ class ProfileView(msgspec.Struct, frozen=True, kw_only=True):
     """One profiling window over all ranks."""
 
     window_id: str
-    state: Literal["armed", "recording", "analysing", "done", "failed"]
+    state: ProfileState
     start_step: int
     steps: int
     requested_unix: float

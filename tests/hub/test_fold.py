@@ -6,6 +6,8 @@ import pytest
 
 from perftui.ipc.messages import (
     FLAG_EPOCH_START,
+    FLAG_EXPLICIT_BOUNDARY,
+    FLAG_LOADER_BOUNDARY,
     FromRank,
     Goodbye,
     Hello,
@@ -156,6 +158,14 @@ def test_views_hold_what_was_folded() -> None:
     assert top.steps_total == 200
     assert top.eta_s == pytest.approx(150 * 0.010)
     assert top.state == "training"
+
+
+@pytest.mark.parametrize(
+    ("flags", "boundary"),
+    [(0, "optimizer"), (FLAG_LOADER_BOUNDARY, "loader"), (FLAG_EXPLICIT_BOUNDARY, "explicit")],
+)
+def test_what_bounds_a_step_is_told(flags: int, boundary: str) -> None:
+    assert folded(hello(), batch(0, 1, 1, flags=flags)).ranks[0].boundary() == boundary
 
 
 def test_states_of_the_run() -> None:

@@ -170,7 +170,9 @@ def test_three_dashboards_see_the_same(hub: HubProcess, rank: FakeRank, places: 
     rank.steps(50)
     links = [DashboardLink(places.dashboard_socket) for _ in range(3)]
     try:
-        updates = [until(each, lambda u: bool(u.view.ranks) and u.view.ranks[0].steps == 50) for each in links]
+        updates = [
+            until(each, lambda u: bool(u.view.ranks) and u.view.ranks[0].steps == 50) for each in links
+        ]
     finally:
         for each in links:
             each.close()

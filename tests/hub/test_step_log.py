@@ -10,7 +10,7 @@ MS = 1_000_000
 
 def row(index: int, wall_ms: float = 10.0, wait_ms: float = 4.0, flags: int = 0, samples: int = 8) -> StepRow:
     return StepRow(
-        index=index,
+        step=index,
         end_ns=index * 10 * MS,
         wall_ns=int(wall_ms * MS),
         wait_ns=int(wait_ms * MS),
@@ -130,6 +130,6 @@ def test_steps_since_an_index_even_with_gaps() -> None:
     log = StepLog()
     for index in [0, 1, 2, 7, 8, 9]:
         log.add(row(index))
-    assert [r.index for r in log.since(2)] == [2, 7, 8, 9]
-    assert [r.index for r in log.since(5)] == [7, 8, 9]
+    assert [r.step for r in log.since(2)] == [2, 7, 8, 9]
+    assert [r.step for r in log.since(5)] == [7, 8, 9]
     assert log.since(10) == []

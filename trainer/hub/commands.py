@@ -55,7 +55,8 @@ class Commands:
         if isinstance(command, StopCommand):
             return self._stop()
         if isinstance(command, RelaunchCommand):
-            return self._relaunch(command, peer)
+            self._relaunch(command, peer)
+            return None
         return self._cancel(command)
 
     def _stop(self) -> str:

@@ -61,7 +61,7 @@ class Increments:
 
 def _snapshot(rank: int, log: StepLog) -> list[RankHistory]:
     raw = log.since(max(0, len(log) - _SNAPSHOT_STEPS))
-    first_raw = raw[0].index if raw else 0
+    first_raw = raw[0].step if raw else 0
     thinned = log.thinned
     points = min(first_raw // thinned.stride, len(thinned.wall_ms))
     parts: list[RankHistory] = []
@@ -84,12 +84,12 @@ def _runs(rank: int, rows: list[StepRow]) -> list[RankHistory]:
     parts: list[RankHistory] = []
     begin = 0
     for at in range(1, len(rows) + 1):
-        if at == len(rows) or rows[at].index != rows[at - 1].index + 1:
+        if at == len(rows) or rows[at].step != rows[at - 1].step + 1:
             stretch = rows[begin:at]
             parts.append(
                 RankHistory(
                     rank=rank,
-                    first_step=stretch[0].index,
+                    first_step=stretch[0].step,
                     stride=1,
                     wall_ms=[row.wall_ns / 1e6 for row in stretch],
                     wait_ms=[row.wait_ns / 1e6 for row in stretch],

@@ -1,5 +1,6 @@
 """A run that is going on: its ranks' messages, its files, its sensors, its commands."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -55,6 +56,7 @@ class LiveRun:
         self._tuner: subprocess.Popen[bytes] | None = None
         self._commands = Commands(self)
         self._lost = False
+        self._stepped = False
         self._all_gone_since: float | None = None
         self._next_second = 0.0
 
@@ -134,15 +136,24 @@ class LiveRun:
     def _every_second(self, now: float) -> None:
         self._sensors.mark_gone(self.fold)
         hosts, gpus = self._sensors.read(self.fold)
-        self._recorder.append(Entry(unix=now, hosts=hosts, gpus=gpus))
-        self.fold.hosts, self.fold.gpus = hosts, gpus
+        reading = Entry(unix=now, hosts=hosts, gpus=gpus)
+        self._recorder.append(reading)
+        self.fold.apply(reading)
         self._recorder.flush()
+        self._note_first_step()
         self._read_files(now)
         if self.ended is None:
             self._judge.look(self.fold, now)
             reached = self._limits.reached(self.fold, now)
             if reached and not self.places.stop_request.exists():
                 self.request_stop(reached)
+
+    def _note_first_step(self) -> None:
+        """Leave word for the keeper, which tells "died before its first step" from other ends."""
+        if not self._stepped and self.fold.steps_done() > 0:
+            self._stepped = True
+            with contextlib.suppress(OSError):
+                self.places.stepped.touch()
 
     def _read_files(self, now: float) -> None:
         if self.ended is None:

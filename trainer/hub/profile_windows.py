@@ -17,7 +17,7 @@ from perftui.ipc.dashboard_messages import ProfileCommand
 from perftui.ipc.errors import Refused
 from perftui.ipc.messages import UNUSUAL_FLAGS, ArmWindow, WindowReport
 from perftui.ipc.run_files import read_record
-from perftui.ipc.view import ProfileRank, ProfileView
+from perftui.ipc.view import ProfileRank, ProfileState, ProfileView
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.rank_track import RankTrack
 from perftui.trainer.hub.step_log import quantile
@@ -182,17 +182,9 @@ class ProfileWindows:
     def _view(self, window: _Window) -> ProfileView:
         reports = self._reports(window)
         started = [r.start_step for r in reports.values() if r.start_step >= 0]
-        if window.ended is not None:
-            state = "failed" if window.failure else "done"
-        elif window.analysis is not None:
-            state = "analysing"
-        elif any(r.state in ("recording", "saving", "done") for r in reports.values()):
-            state = "recording"
-        else:
-            state = "armed"
         return ProfileView(
             window_id=window.window_id,
-            state=state,
+            state=_state(window, reports),
             start_step=max(started, default=window.start_step),
             steps=window.steps,
             requested_unix=window.requested_unix,
@@ -224,6 +216,15 @@ class ProfileWindows:
                 window.analysis.wait()
 
 
+def _state(window: _Window, reports: dict[int, WindowReport]) -> ProfileState:
+    if window.ended is not None:
+        return "failed" if window.failure else "done"
+    if window.analysis is not None:
+        return "analysing"
+    recording = any(r.state in ("recording", "saving", "done") for r in reports.values())
+    return "recording" if recording else "armed"
+
+
 def _agreed_start(live: list[RankTrack], warm: int) -> int:
     """Return a step that every rank can still reach in time: profiling.md's margin, plus the warm steps."""
     furthest = max(len(track.log) for track in live)
@@ -238,8 +239,8 @@ def _neighbours_ms(track: RankTrack, report: WindowReport) -> tuple[float | None
         return None, None
     end = report.start_step + report.steps + _SETTLING_STEPS
     usual = [row for row in track.log.raw if not row.flags & UNUSUAL_FLAGS]
-    before = [row.wall_ns / 1e6 for row in usual if row.index < report.start_step][-_NEIGHBOUR_STEPS:]
-    after = [row.wall_ns / 1e6 for row in usual if row.index >= end][:_NEIGHBOUR_STEPS]
+    before = [row.wall_ns / 1e6 for row in usual if row.step < report.start_step][-_NEIGHBOUR_STEPS:]
+    after = [row.wall_ns / 1e6 for row in usual if row.step >= end][:_NEIGHBOUR_STEPS]
     enough = _NEIGHBOUR_STEPS // 2
     return (
         quantile(sorted(before), 0.5) if len(before) >= enough else None,

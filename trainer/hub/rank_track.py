@@ -6,6 +6,7 @@ from typing import Literal
 
 from perftui.ipc.messages import (
     FLAG_EPOCH_START,
+    FLAG_EXPLICIT_BOUNDARY,
     FLAG_LOADER_BOUNDARY,
     Effective,
     Goodbye,
@@ -93,7 +94,7 @@ class RankTrack:
         for offset, column in enumerate(columns):
             row = StepRow(batch.first_step + offset, *column)
             if row.flags & FLAG_EPOCH_START:
-                self.epoch_first_step = row.index
+                self.epoch_first_step = row.step
             self.log.add(row)
         self.dropped = batch.dropped
         self.probe_ns = batch.probe_ns
@@ -123,9 +124,10 @@ class RankTrack:
 
     def boundary(self) -> Literal["optimizer", "loader", "explicit"]:
         """Return what bounds its steps."""
-        if self.log.raw and self.log.raw[-1].flags & FLAG_LOADER_BOUNDARY:
-            return "loader"
-        return "optimizer"
+        flags = self.log.raw[-1].flags if self.log.raw else 0
+        if flags & FLAG_EXPLICIT_BOUNDARY:
+            return "explicit"
+        return "loader" if flags & FLAG_LOADER_BOUNDARY else "optimizer"
 
     def state(self, now: float, silent_after_s: float) -> RankState:
         """Return how it stands at `now` (unix seconds)."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from itertools import takewhile
 from typing import NamedTuple
 
-from perftui.ipc.messages import FLAG_PHASES_UNKNOWN, FLAG_WAIT_UNKNOWN, UNUSUAL_FLAGS
+from perftui.ipc.messages import FLAG_EPOCH_START, FLAG_PHASES_UNKNOWN, FLAG_WAIT_UNKNOWN, UNUSUAL_FLAGS
 from perftui.ipc.view import Shares, StepStats
 
 RAW_STEPS = 4096
@@ -23,7 +23,8 @@ _MASK = 0xFFFFFFFF
 class StepRow(NamedTuple):
     """One finished step; times in nanoseconds."""
 
-    index: int
+    step: int
+    """Counts from 0 over the life of the process."""
     end_ns: int
     wall_ns: int
     wait_ns: int
@@ -48,6 +49,8 @@ class WindowFigures(NamedTuple):
     samples_per_s: float | None
     coverage: float
     """Share of the steps whose wait was measured."""
+    epoch_start_wait: float
+    """Share of the wall time that is wait on steps that begin an epoch."""
 
 
 def quantile(ordered: list[float], q: float) -> float:
@@ -83,6 +86,7 @@ class Totals:
         self.wait_ns = 0
         self.wait_wall_ns = 0
         self.wait_steps = 0
+        self.epoch_start_wait_ns = 0
         self.phases_wall_ns = 0
         self.forward_ns = 0
         self.backward_ns = 0
@@ -101,6 +105,8 @@ class Totals:
             self.wait_ns += row.wait_ns
             self.wait_wall_ns += row.wall_ns
             self.wait_steps += 1
+            if row.flags & FLAG_EPOCH_START:
+                self.epoch_start_wait_ns += row.wait_ns
         if not row.flags & FLAG_PHASES_UNKNOWN:
             self.forward_ns += row.forward_ns
             self.backward_ns += row.backward_ns
@@ -135,6 +141,7 @@ class Totals:
             steps_per_s=self.steps / seconds if seconds else 0.0,
             samples_per_s=self.samples / (self.sampled_wall_ns / 1e9) if self.sampled_wall_ns else None,
             coverage=self.wait_steps / self.steps if self.steps else 0.0,
+            epoch_start_wait=self.epoch_start_wait_ns / self.wall_ns if self.wall_ns else 0.0,
         )
 
 
@@ -194,21 +201,21 @@ class StepLog:
         self._walls_below = _MASK
 
     def __len__(self) -> int:
-        return self.raw[-1].index + 1 if self.raw else 0
+        return self.raw[-1].step + 1 if self.raw else 0
 
     def add(self, row: StepRow) -> None:
         """Append one step."""
         self.raw.append(row)
         self.thinned.add(row)
-        if row.index < WARM_STEPS:
+        if row.step < WARM_STEPS:
             self._warm.append(row)
         elif not row.flags & UNUSUAL_FLAGS:
             self._totals.add(row)
-            self._sample_wall(row.index, row.wall_ns / 1e6)
+            self._sample_wall(row.step, row.wall_ns / 1e6)
 
-    def _sample_wall(self, index: int, wall_ms: float) -> None:
-        # picked by a hash of the index: a fixed stride would alias with stalls that come every n-th step
-        mixed = (index * _KNUTH_MULTIPLIER) & _MASK
+    def _sample_wall(self, step: int, wall_ms: float) -> None:
+        # picked by a hash of the step: a fixed stride would alias with stalls that come every n-th step
+        mixed = (step * _KNUTH_MULTIPLIER) & _MASK
         if mixed > self._walls_below:
             return
         self._walls.append((mixed, wall_ms))
@@ -218,7 +225,7 @@ class StepLog:
 
     def since(self, index: int) -> list[StepRow]:
         """Return the raw steps from `index` on, as far back as they are kept, oldest first."""
-        rows = list(takewhile(lambda row: row.index >= index, reversed(self.raw)))
+        rows = list(takewhile(lambda row: row.step >= index, reversed(self.raw)))
         rows.reverse()
         return rows
 
@@ -227,7 +234,7 @@ class StepLog:
         warm = min(WARM_STEPS, len(self) // 3)
         usual: list[StepRow] = []
         for row in reversed(self.raw):
-            if row.index < warm or len(usual) == steps:
+            if row.step < warm or len(usual) == steps:
                 break
             if not row.flags & UNUSUAL_FLAGS:
                 usual.append(row)
@@ -240,7 +247,7 @@ class StepLog:
         """
         if len(self) < 3 * WARM_STEPS:
             warm = len(self) // 3
-            return figures_of(r for r in self.raw if r.index >= warm and not r.flags & UNUSUAL_FLAGS)
+            return figures_of(r for r in self.raw if r.step >= warm and not r.flags & UNUSUAL_FLAGS)
         sampled = stats_of(wall_ms for _, wall_ms in self._walls)
         if sampled is None:
             return None

@@ -2,7 +2,7 @@
 
 from perftui.ipc.ledger_records import Verdict
 from perftui.ipc.summary import Overhead, RankSummary, Summary
-from perftui.ipc.view import ProfileView, Shares
+from perftui.ipc.view import HostView, ProfileView, Shares
 from perftui.trainer.diagnosis import diagnose
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.judge import signals_of
@@ -20,7 +20,7 @@ def summarise(
 ) -> Summary:
     """Return the summary as of `now`; findings are judged on the whole run."""
     top = header(fold, facts, now)
-    host = fold.hosts[0] if fold.hosts else {"name": facts.description.host}
+    host = fold.hosts[0] if fold.hosts else HostView(name=facts.description.host, age_s=0.0)
     return Summary(
         run_id=top.run_id,
         name=top.name,

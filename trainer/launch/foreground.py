@@ -13,6 +13,7 @@ from perftui.ipc.errors import LaunchFailed
 from perftui.ipc.places import RunPlaces, run_places
 from perftui.ipc.run_files import ExitRecord, RunDescription, read_record, write_bytes
 from perftui.ipc.summary import Overhead, Summary
+from perftui.ipc.view import HostView
 from perftui.trainer.launch.environment_line import environment_line
 from perftui.trainer.launch.family import send_signal
 from perftui.trainer.launch.runs import is_locked, list_runs, successor_of
@@ -147,7 +148,7 @@ def minimal_summary(places: RunPlaces) -> bytes:
         settings=description.settings,
         ranks=[],
         gpus=[],
-        host={},
+        host=HostView(name=description.host, age_s=0.0),
         findings=[],
         profiles=[],
         overhead=Overhead(),
