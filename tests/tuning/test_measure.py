@@ -49,8 +49,7 @@ def rank_view(
         samples_per_s=100.0,
         settings=settings or {},
         settings_failed=failed or {},
-        loss=loss[1] if loss else None,
-        loss_step=loss[0] if loss else None,
+        losses=[loss] if loss else [],
     )
 
 
