@@ -1,0 +1,41 @@
+"""The step-time history of the chosen rank."""
+
+from collections.abc import Sequence
+
+from perftui.ipc.view import Mark
+from perftui.tui import format as fmt
+from perftui.tui.renderables.history_chart import ChartMark, Points, history_chart
+from perftui.tui.renderables.lines import Line, Run, frame, line
+from perftui.tui.state import NO_TRACK, Track
+from perftui.tui.widgets.picture import Picture
+
+
+class StepChart(Picture):
+    """A chart in a frame."""
+
+    rank = 0
+    track: Track = NO_TRACK
+    marks: Sequence[Mark] = ()
+
+    def show(self, rank: int, track: Track, marks: Sequence[Mark]) -> None:
+        """Show one rank's history with the marks on it."""
+        self.rank, self.track, self.marks = rank, track, marks
+        self.redraw()
+
+    def draw(self) -> Sequence[Line]:
+        """Draw the chart."""
+        width, height = self.size
+        track = self.track
+        points = Points(track.step, track.wall_ms, track.wait_ms)
+        marks = [
+            ChartMark(mark.step, fmt.clean(mark.event))
+            for mark in self.marks
+            if mark.step >= 0 and mark.rank in (None, self.rank)
+        ]
+        body = history_chart(points, width - 4, height - 2, self.glyphs.chart, marks)
+        span = f"  last {track.step[-1] - track.step[0] + 1:,} steps" if track.step else ""
+        title = line(Run("step time", "title"), Run(f" of rank {self.rank}{span}", "dim"))
+        keys = line(
+            Run("■ ", "loader_wait"), Run("wait, below  ", "dim"), Run("■ ", "accent"), Run("rest", "dim")
+        )
+        return frame(body, width, height, title, keys)
