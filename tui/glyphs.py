@@ -78,7 +78,7 @@ class Glyphs:
     """Everything goes through `to_ascii` on its way out."""
     chart: ChartStyle = "braille"
     textured: bool = False
-    """Stacked bars are drawn with letters, because colours cannot tell their parts apart."""
+    """Parts are told apart by letters and patterns, because colours cannot."""
 
 
 def choose_glyphs(environ: Mapping[str, str], encoding: str) -> Glyphs:
@@ -86,11 +86,12 @@ def choose_glyphs(environ: Mapping[str, str], encoding: str) -> Glyphs:
     wanted = environ.get("PERFTUI_ASCII", "")
     unicode_locale = encoding.lower().replace("-", "").replace("_", "") == "utf8"
     ascii_only = wanted not in ("", "0") or (wanted == "" and not unicode_locale)
-    plain_blocks = environ.get("PERFTUI_GRAPH") == "block" or environ.get("TERM") in ("linux", "vt220")
+    textured = ascii_only or bool(environ.get("NO_COLOR"))
+    blocks = environ.get("PERFTUI_GRAPH") == "block" or environ.get("TERM") in ("linux", "vt220")
     return Glyphs(
         ascii=ascii_only,
-        chart="block" if ascii_only or plain_blocks else "braille",
-        textured=ascii_only or bool(environ.get("NO_COLOR")),
+        chart="block" if textured or blocks else "braille",
+        textured=textured,
     )
 
 

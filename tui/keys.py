@@ -36,9 +36,9 @@ OVERVIEW: list[BindingType] = [
     _key(
         "close", "x", "app.close_relaunch", "close", "Close the verdict, or give up a relaunch (asks first)"
     ),
-    _key("windows", "w", "app.windows", "windows", "Show the profiling windows taken so far"),
+    _key("windows", "w", "app.windows", "traces", "Show the profiling windows taken so far"),
     _key("output", "o", "large_output", "output", "Give the training's output all the room, or take it back"),
-    _key("freeze", "space", "app.freeze", "freeze", "Hold the picture; in a replay, pause"),
+    _key("freeze", "space", "app.freeze", "hold", "Hold the picture; in a replay, pause"),
     _quiet("next", "tab", "app.focus_next", "next panel", "Go to the next panel"),
     _quiet("previous", "shift+tab", "app.focus_previous", "previous panel", "Go to the panel before"),
     _quiet("up", "up,k", "vertical(-1)", "up", "Choose the rank above, or scroll up"),

@@ -5,10 +5,10 @@ Pictures speak in roles (`wait`, `critical`, `dim`), never in colours. The 24-bi
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.style import Style
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
 DARK_NAME, LIGHT_NAME, ANSI_NAME = "perftui-dark", "perftui-light", "perftui-ansi"
 
@@ -150,25 +150,11 @@ def _theme(name: str, colours: Mapping[str, str], background: str, panel: str, *
 
 DARK = _theme(DARK_NAME, _DARK, "#121212", "#1c1c1c", dark=True)
 LIGHT = _theme(LIGHT_NAME, _LIGHT, "#ffffff", "#eeeeee", dark=False)
-ANSI = Theme(
+_FRAMEWORK_ANSI = BUILTIN_THEMES["ansi-dark"]
+ANSI = replace(
+    _FRAMEWORK_ANSI,
     name=ANSI_NAME,
-    ansi=True,
-    primary="ansi_blue",
-    secondary="ansi_cyan",
-    warning="ansi_yellow",
-    error="ansi_red",
-    success="ansi_green",
-    accent="ansi_yellow",
-    foreground="ansi_default",
-    background="ansi_default",
-    surface="ansi_default",
-    panel="ansi_default",
-    boost="ansi_default",
-    variables={
-        "footer-key-foreground": "ansi_yellow",
-        "block-cursor-foreground": "ansi_black",
-        "block-cursor-background": "ansi_white",
-    },
+    variables={**_FRAMEWORK_ANSI.variables, "footer-key-foreground": "ansi_yellow"},
 )
 THEMES = (DARK, LIGHT, ANSI)
 

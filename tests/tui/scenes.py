@@ -1,4 +1,4 @@
-"""Runs as plain data: what a hub would say of them. Used by tests, and by `scripted_hub` to look at screens."""
+"""Runs as plain data: what a hub would say of them. For tests, and for `scripted_hub`."""
 
 import math
 import random
@@ -121,7 +121,7 @@ WORKERS = Finding(
     code="input.workers",
     severity="critical",
     share=0.752,
-    sentence="The training waits for its data 75 % of each step: batches are made in the training process itself.",
+    sentence="The training waits for data 75 % of each step: batches are made in the training process.",
     evidence=[
         Evidence(name="loader wait", value=0.752, unit="share", window_steps=100),
         Evidence(name="workers", value=0, unit="", window_steps=100),
@@ -298,9 +298,31 @@ def ended() -> RunView:
     return msgspec.structs.replace(
         starved(),
         header=header(
-            state="failed", exit_code=1, message="RuntimeError: mat1 and mat2 shapes cannot be multiplied"
+            state="failed", exit_code=1, message="RuntimeError: mat1 and mat2 cannot be multiplied"
         ),
         ranks=[rank(0, state="ended")],
+    )
+
+
+def relaunching() -> RunView:
+    """Trials of more workers going on."""
+    return msgspec.structs.replace(starved(), relaunch=RELAUNCH)
+
+
+def decided() -> RunView:
+    """The run that was started for good, and the verdict that led to it."""
+    launches = [
+        LaunchProgress(label=label, state="done", steps=steps, step_ms=step_ms)
+        for label, steps, step_ms in (
+            ("A", 214, 140.6),
+            ("B", 251, 66.9),
+            ("B", 249, 67.4),
+            ("A", 204, 141.9),
+        )
+    ]
+    view = msgspec.structs.replace(RELAUNCH, state="done", verdict=VERDICT, launches=launches, message=None)
+    return msgspec.structs.replace(
+        fine(), header=header(parent="demo-0", settings={"loader.num_workers": 2}), relaunch=view
     )
 
 

@@ -110,6 +110,8 @@ def _view(scene: str) -> RunView:
         "eight": lambda: scenes.gpus(8),
         "sixty": lambda: scenes.gpus(64),
         "ended": scenes.ended,
+        "relaunch": scenes.relaunching,
+        "verdict": scenes.decided,
     }
     return known[scene]()
 
@@ -124,6 +126,8 @@ def main(scene: str) -> None:
         step = 412
         while True:
             time.sleep(0.3)
+            if view.header.exit_code is not None:
+                continue
             step += 3
             new = [
                 scenes.history(each.rank, 3, step - 3, wait=each.shares.loader_wait or 0)

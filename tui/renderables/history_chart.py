@@ -14,8 +14,9 @@ from perftui.tui.renderables.lines import Line, Run, fit, line
 _DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
 """Bits of a braille cell's left and right column, from the bottom up."""
 _BLOCKS = " ▁▂▃▄▅▆▇█"
+WAIT_PATTERN = "▒"
 _LABEL = 8
-_HEADROOM = 3.0
+_HEADROOM = 2.0
 """The scale ends at this many medians, so that one slow step does not flatten all others."""
 
 
@@ -44,9 +45,18 @@ class _Column:
 
 
 def history_chart(
-    points: Points, width: int, height: int, style: ChartStyle = "braille", marks: Sequence[ChartMark] = ()
+    points: Points,
+    width: int,
+    height: int,
+    style: ChartStyle = "braille",
+    marks: Sequence[ChartMark] = (),
+    *,
+    textured: bool = False,
 ) -> list[Line]:
-    """Draw a chart of `height` lines, the last of which is the axis; it has room from 24 x 3 on."""
+    """Draw a chart of `height` lines, the last of which is the axis; it has room from 24 x 3 on.
+
+    With `textured`, blocks show the wait by a pattern and not only by its colour.
+    """
     rows, cells = height - 1, width - _LABEL
     if rows < 2 or cells < 16:
         return []
@@ -55,9 +65,11 @@ def history_chart(
     if not columns:
         return [fit(line(Run("no step yet", "dim")), width), *[()] * (height - 1)]
     top = _scale([column.wall for column in columns])
-    draw = _braille_rows if style == "braille" else _block_rows
     padded = [None] * (cells * per_cell - len(columns)) + list(columns)
-    body = draw(padded, rows, top)
+    if style == "braille":
+        body = _braille_rows(padded, rows, top)
+    else:
+        body = _block_rows(padded, rows, top, WAIT_PATTERN if textured else "")
     labels = {0: milliseconds(top), rows // 2: milliseconds(top * (rows - rows // 2) / rows)}
     lines = [
         (Run(f"{labels.get(row, ''):>{_LABEL - 1}} ", "dim"), *_capped(body[row], padded, per_cell, top, row))
@@ -112,7 +124,7 @@ def _braille_rows(columns: Sequence[_Column | None], rows: int, top: float) -> l
     return drawn
 
 
-def _block_rows(columns: Sequence[_Column | None], rows: int, top: float) -> list[Line]:
+def _block_rows(columns: Sequence[_Column | None], rows: int, top: float, pattern: str) -> list[Line]:
     drawn: list[Line] = []
     for row in range(rows):
         base = (rows - 1 - row) * 8
@@ -121,7 +133,9 @@ def _block_rows(columns: Sequence[_Column | None], rows: int, top: float) -> lis
             wall = _levels(column.wall, top, rows * 8) if column else 0
             wait = _levels(column.wait, top, rows * 8) if column else 0
             glyph = _BLOCKS[max(0, min(8, wall - base))]
-            cells.append((glyph, "loader_wait" if wait >= base + 4 else "accent"))
+            waiting = wait >= base + 4
+            glyph = pattern if waiting and pattern else glyph
+            cells.append((glyph, "loader_wait" if waiting else "accent"))
         drawn.append(_merged(cells))
     return drawn
 

@@ -162,18 +162,19 @@ def window_lines(view: ProfileView | None, width: int) -> list[Line]:
     """Draw what the window says, and how it was taken."""
     if view is None:
         return [
-            line(Run("○ no profiling window yet", "note")),
-            line(Run("  p opens one: 3 steps of the live run, on all ranks", "dim")),
+            line(Run(" ○ no profiling window yet", "note")),
+            line(Run("   p opens one: 3 steps of the live run, on all ranks", "dim")),
         ]
     steps = f"steps {view.start_step:,} to {view.start_step + view.steps - 1:,}"
-    about = line(Run(f"  window {fmt.clean(view.window_id)} · {steps} · {len(view.ranks)} ranks", "dim"))
+    ranks = "1 rank" if len(view.ranks) == 1 else f"{len(view.ranks)} ranks"
+    about = line(Run(f"   window {fmt.clean(view.window_id)} · {steps} · {ranks}", "dim"))
     if view.state == "failed":
-        return [line(Run(f"✖ {fmt.clean(view.sentence or 'the window failed')}", "critical")), about]
+        return [line(Run(f" ✖ {fmt.clean(view.sentence or 'the window failed')}", "critical")), about]
     if view.state != "done":
         words = {
-            "armed": f"○ waiting for step {view.start_step:,}",
-            "recording": "● recording",
-            "analysing": "● reading the traces",
+            "armed": f" ○ waiting for step {view.start_step:,}",
+            "recording": " ● recording",
+            "analysing": " ● reading the traces",
         }
         return [line(Run(words[view.state], "note")), about]
     sentence = wrap(fmt.clean(view.sentence or "window done"), max(10, width - 2), "value")[:2]

@@ -40,7 +40,7 @@ def proposal_lines(state: DashboardState, finding: Finding, remedy: Remedy, widt
         *_item("now", _stopped(state), width, "warning"),
         *_item("then", _TRIALS, width),
         *_item("files", _FILES, width),
-        *_item("last", _LAST, width),
+        *_item("after", _LAST, width),
     ]
 
 

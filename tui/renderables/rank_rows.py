@@ -46,7 +46,7 @@ def _memory(picture: RankPicture) -> Line:
 
 def _marks(picture: RankPicture) -> Line:
     codes = picture.view.marks
-    return line(Run(f"▲ {', '.join(fmt.clean(code) for code in codes)}" if codes else "", "critical"))
+    return line(Run(", ".join(fmt.clean(code) for code in codes), "critical"))
 
 
 _COLUMNS = (
@@ -73,7 +73,7 @@ _ORDER = (
 
 
 def _chosen(width: int) -> list[_Column]:
-    room, chosen = width - 2, []
+    room, chosen = width - 3, []
     for column in _COLUMNS:
         if column.width + 2 <= room:
             chosen.append(column)
@@ -91,17 +91,20 @@ def _aligned(cell: Line, column: _Column) -> Line:
 def rank_heading(width: int) -> Line:
     """Draw the heading."""
     cells = [_aligned(line(Run(column.heading, "heading")), column) for column in _chosen(width)]
-    return _row(Run("  "), cells, width)
+    return _row(line(Run("   ")), cells, width)
 
 
 def rank_row(picture: RankPicture, width: int, *, selected: bool = False) -> Line:
     """Draw one rank."""
     cells = [_aligned(column.cell(picture), column) for column in _chosen(width)]
-    return _row(Run("▶ ", "accent") if selected else Run("  "), cells, width)
+    head = line(
+        Run("▶" if selected else " ", "accent"), Run("▲" if picture.view.marks else " ", "critical"), Run(" ")
+    )
+    return _row(head, cells, width)
 
 
-def _row(head: Run, cells: list[Line], width: int) -> Line:
-    runs: list[Run] = [head]
+def _row(head: Line, cells: list[Line], width: int) -> Line:
+    runs: list[Run] = [*head]
     for cell in cells:
         runs += [*cell, Run("  ")]
     return fit(tuple(runs), width)

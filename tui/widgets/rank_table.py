@@ -9,6 +9,7 @@ from textual.strip import Strip
 
 from perftui.tui.messages import RankChosen
 from perftui.tui.palette import palette_of
+from perftui.tui.renderables.lines import Run, line, spread
 from perftui.tui.renderables.rank_card import RankPicture
 from perftui.tui.renderables.rank_rows import rank_heading, rank_row
 from perftui.tui.widgets.picture import coloured
@@ -47,15 +48,22 @@ class RankTable(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """Draw the heading or one rank."""
         width = self.size.width
+        room = width - len(self._range())
         palette = palette_of(self.app.current_theme, monochrome=self.app.no_color)
         if y == 0:
-            return coloured(rank_heading(width), palette)
+            return coloured(spread(rank_heading(room), line(Run(self._range(), "dim")), width), palette)
         index = self.scroll_offset.y + y - 1
         if index >= len(self._pictures):
             return Strip.blank(width)
         picture = self._pictures[index]
         selected = picture.view.rank == self._selected
-        return coloured(rank_row(picture, width, selected=selected), palette)
+        return coloured(rank_row(picture, room, selected=selected), palette)
+
+    def _range(self) -> str:
+        """Say which ranks are in view, when not all are."""
+        total, room = len(self._pictures), self.size.height - 1
+        first = self.scroll_offset.y + 1
+        return "" if total <= room else f" {first} to {min(total, first + room - 1)} of {total} "
 
     def on_click(self, event: events.Click) -> None:
         """Choose the rank under the mouse."""

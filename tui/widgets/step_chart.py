@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from perftui.ipc.view import Mark
 from perftui.tui import format as fmt
-from perftui.tui.renderables.history_chart import ChartMark, Points, history_chart
+from perftui.tui.renderables.history_chart import WAIT_PATTERN, ChartMark, Points, history_chart
 from perftui.tui.renderables.lines import Line, Run, frame, line
 from perftui.tui.state import NO_TRACK, Track
 from perftui.tui.widgets.picture import Picture
@@ -32,10 +32,12 @@ class StepChart(Picture):
             for mark in self.marks
             if mark.step >= 0 and mark.rank in (None, self.rank)
         ]
-        body = history_chart(points, width - 4, height - 2, self.glyphs.chart, marks)
+        textured = self.glyphs.textured
+        style = self.glyphs.chart
+        body = history_chart(points, width - 4, height - 2, style, marks, textured=textured)
         span = f"  last {track.step[-1] - track.step[0] + 1:,} steps" if track.step else ""
         title = line(Run("step time", "title"), Run(f" of rank {self.rank}{span}", "dim"))
-        keys = line(
-            Run("■ ", "loader_wait"), Run("wait, below  ", "dim"), Run("■ ", "accent"), Run("rest", "dim")
-        )
+        sign = WAIT_PATTERN if textured else "■"
+        wait, rest = Run(f"{sign} ", "loader_wait"), Run("■ ", "accent")
+        keys = line(wait, Run("wait (below)  ", "dim"), rest, Run("rest", "dim"))
         return frame(body, width, height, title, keys)
