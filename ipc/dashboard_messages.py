@@ -92,6 +92,8 @@ class Update(_Frame, frozen=True, kw_only=True, tag="update"):
     output: list[str] = []
     output_number: int = 0
     """Number of the last line in `output`."""
+    output_partial: str = ""
+    """The unfinished last line: a progress bar, say."""
     sent_unix: float = 0.0
 
 

@@ -16,6 +16,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     value: float
     unit: str
     window_steps: int
+    """Steps that it was taken over; 0 for what is not taken over steps."""
 
 
 class Remedy(msgspec.Struct, frozen=True, kw_only=True):

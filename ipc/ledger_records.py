@@ -48,6 +48,10 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     load_1m: float | None = None
     note: str | None = None
     started_unix: float = 0.0
+    settled: bool = True
+    """False when the step time still changed at the end of the measurement."""
+    foreign_cores: float | None = None
+    """Cores busy with other people's work, mean over the measurement; None when not measured."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):

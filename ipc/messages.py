@@ -27,6 +27,8 @@ FLAG_WAIT_UNKNOWN = 32
 """No DataLoader fetch was seen in this step: its wait was not measured."""
 FLAG_PHASES_UNKNOWN = 64
 """No backward was seen in this step: forward and backward were not measured."""
+FLAG_EXPLICIT_BOUNDARY = 128
+"""The script itself said where the step ends (`watch().step()`)."""
 
 UNUSUAL_FLAGS = FLAG_PROFILED | FLAG_COMPILING | FLAG_FAILED
 """Steps with any of these are shown, and kept out of statistics."""
@@ -196,6 +198,7 @@ class ArmWindow(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag
 
     window_id: str
     start_step: int
+    """First recorded step; negative: as soon as possible (a single rank need not agree with others)."""
     warm_steps: int
     steps: int
     preset: Literal["light", "shapes", "memory", "stacks"]

@@ -86,6 +86,11 @@ class RunPlaces:
         return self.state / "stop.json"
 
     @property
+    def stepped(self) -> Path:
+        """`stepped`: an empty file, made by the hub when the first step has arrived; read by the keeper."""
+        return self.state / "stepped"
+
+    @property
     def settings_file(self) -> Path:
         """`settings.json`: what the probe is to apply."""
         return self.state / "settings.json"

@@ -33,6 +33,9 @@ class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
     interpreter: str | None = None
     note: str | None = None
     """The one-line environment check."""
+    training_pid: int | None = None
+    """The command's own process, started by the keeper."""
+    training_start_ticks: int | None = None
 
 
 class ExitRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -60,7 +60,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     settings: dict[str, SettingValue]
     ranks: list[RankSummary]
     gpus: list[GpuView]
-    host: HostView | dict[str, str]
+    host: HostView
     findings: list[Finding]
     profiles: list[ProfileView]
     overhead: Overhead

@@ -16,6 +16,7 @@ RunState: TypeAlias = Literal[
     "starting", "waiting", "training", "stalled", "stopping", "finished", "failed", "stopped", "lost"
 ]
 """waiting: the process runs, no training event yet. stalled: no rank has stepped for long."""
+ProfileState: TypeAlias = Literal["armed", "recording", "analysing", "done", "failed"]
 RankState: TypeAlias = Literal["starting", "training", "validating", "profiling", "silent", "ended"]
 
 
@@ -65,6 +66,8 @@ class RankView(msgspec.Struct, frozen=True, kw_only=True):
     cpu_share: float | None = None
     """CPU time of the training thread over wall time."""
     loss: float | None = None
+    loss_step: int | None = None
+    """The step whose loss that is."""
     dropped: int = 0
     lost_frames: int = 0
     probe_errors: int = 0
@@ -115,6 +118,10 @@ class HostView(msgspec.Struct, frozen=True, kw_only=True):
     gpu_note: str | None = None
     """Why there are no GPU figures, when there are none."""
     sampler_cpu_share: float | None = None
+    cores: float | None = None
+    """Cores of the affinity mask, over which `cpu_busy` counts; a quota may leave `cpus` lower."""
+    missing: dict[str, str] = {}
+    """Why a figure is None."""
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
@@ -198,7 +205,7 @@ class ProfileView(msgspec.Struct, frozen=True, kw_only=True):
     """One profiling window over all ranks."""
 
     window_id: str
-    state: Literal["armed", "recording", "analysing", "done", "failed"]
+    state: ProfileState
     start_step: int
     steps: int
     requested_unix: float

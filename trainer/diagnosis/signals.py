@@ -23,6 +23,8 @@ class RankSignals:
     """CPU time of the training thread over wall time."""
     loader: LoaderFacts | None = None
     settings: dict[str, SettingValue] = field(default_factory=dict)
+    epoch_start_wait: float | None = None
+    """Share of the window's wall time that is loader wait of the first step of an epoch: starting workers."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class HostSignals:
     """Cores busy with this run's processes."""
     pressure_share: float | None = None
     shm_free_mib: float | None = None
+    cores: float | None = None
+    """Cores of the affinity mask, over which `cpu_busy` counts; a quota may leave `cpus` lower."""
 
 
 @dataclass(frozen=True)

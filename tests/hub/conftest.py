@@ -1,0 +1,108 @@
+"""A real hub process for the tests of this folder."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from perftui.ipc.dashboard_link import DashboardLink
+from perftui.ipc.dashboard_messages import Update
+from perftui.ipc.errors import ConnectionLost
+from perftui.ipc.places import RunPlaces, make_run_places
+from perftui.ipc.run_files import RunDescription, write_record
+
+DEADLINE_S = 20.0
+
+
+class HubProcess:
+    """Starts, kills and restarts the hub of one run."""
+
+    def __init__(self, places: RunPlaces) -> None:
+        self.places = places
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, *extra: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "perftui.trainer.hub", self.places.run_id, *extra],
+            cwd=self.places.state,
+        )
+
+    def kill(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+
+    def wait(self) -> int:
+        assert self._process is not None
+        return self._process.wait(DEADLINE_S)
+
+    def end(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+            self._process.wait(DEADLINE_S)
+
+
+@pytest.fixture
+def places(monkeypatch: pytest.MonkeyPatch) -> Iterator[RunPlaces]:
+    """Folders of a run in a short temporary place, with a description of a run that goes on."""
+    root = Path(tempfile.mkdtemp(prefix="pt-"))
+    monkeypatch.setenv("PERFTUI_RUNTIME_DIR", str(root / "r"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(root / "s"))
+    made = make_run_places("test-run")
+    write_record(
+        made.description,
+        RunDescription(
+            run_id="test-run",
+            name="test",
+            command=["python", "t.py"],
+            cwd=str(root),
+            host="h",
+            started_unix=time.time(),
+            settings={},
+        ),
+    )
+    yield made
+    shutil.rmtree(root)
+
+
+@pytest.fixture
+def hub(places: RunPlaces) -> Iterator[HubProcess]:
+    """The hub of `places`, not started yet."""
+    process = HubProcess(places)
+    yield process
+    process.end()
+
+
+@pytest.fixture
+def link(places: RunPlaces) -> Iterator[DashboardLink]:
+    """A dashboard's link to the hub of `places`."""
+    made = DashboardLink(places.dashboard_socket)
+    yield made
+    made.close()
+
+
+def until(link: DashboardLink, true_of: Callable[[Update], bool]) -> Update:
+    """Take snapshots until one fits."""
+    deadline = time.monotonic() + DEADLINE_S
+    last: Update | None = None
+    while time.monotonic() < deadline:
+        try:
+            last = link.snapshot(2.0)
+        except ConnectionLost:
+            continue
+        if true_of(last):
+            return last
+        time.sleep(0.05)
+    raise AssertionError(f"never came true; last was {last}")
+
+
+def own_start_ticks() -> int:
+    """Field 22 of this process's stat, so that the hub takes it for a living rank."""
+    text = Path(f"/proc/{os.getpid()}/stat").read_text()
+    return int(text.rpartition(")")[2].split()[19])

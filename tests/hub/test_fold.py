@@ -1,0 +1,262 @@
+"""The fold: the same messages give the same state, live or from a recording."""
+
+from pathlib import Path
+
+import pytest
+
+from perftui.ipc.messages import (
+    FLAG_EPOCH_START,
+    FLAG_EXPLICIT_BOUNDARY,
+    FLAG_LOADER_BOUNDARY,
+    FromRank,
+    Goodbye,
+    Hello,
+    LoaderFacts,
+    LossSample,
+    RankEvent,
+    StepBatch,
+)
+from perftui.ipc.messages import Effective as EffectiveSettings
+from perftui.ipc.recording import Entry, RecordingWriter, read_recording
+from perftui.ipc.run_files import ExitRecord, RunDescription
+from perftui.trainer.hub.fold import RunFold
+from perftui.trainer.hub.increments import Increments
+from perftui.trainer.hub.limits import Limits
+from perftui.trainer.hub.views import RunFacts, header, rank_view
+
+WALL_NS = 10_000_000
+START_UNIX = 1_000_000.0
+OFFSET_NS = int(START_UNIX * 1e9)
+
+
+def hello(rank: int = 0, seq: int = 0, pid: int = 100, world_size: int = 1) -> Hello:
+    return Hello(
+        run_id="r",
+        host="h",
+        rank=rank,
+        seq=seq,
+        protocol=1,
+        pid=pid,
+        start_ticks=pid * 7,
+        local_rank=rank,
+        world_size=world_size,
+        python="3.11",
+        torch="2.14",
+        device="cpu",
+        command=["python", "t.py"],
+        wall_offset_ns=OFFSET_NS,
+    )
+
+
+def batch(first: int, count: int, seq: int, rank: int = 0, dropped: int = 0, flags: int = 0) -> StepBatch:
+    def column(value: int) -> list[int]:
+        return [value] * count
+
+    return StepBatch(
+        run_id="r",
+        host="h",
+        rank=rank,
+        seq=seq,
+        first_step=first,
+        end_ns=[(first + i + 1) * WALL_NS for i in range(count)],
+        wall_ns=column(WALL_NS),
+        wait_ns=column(WALL_NS // 2),
+        forward_ns=column(WALL_NS // 10),
+        backward_ns=column(WALL_NS // 5),
+        optimizer_ns=column(WALL_NS // 10),
+        cpu_ns=column(WALL_NS),
+        samples=column(8),
+        micro_batches=column(1),
+        epoch=column(0),
+        flags=[flags] + [0] * (count - 1),
+        dropped=dropped,
+    )
+
+
+def folded(*messages: FromRank, at: float = START_UNIX) -> RunFold:
+    fold = RunFold()
+    for message in messages:
+        fold.apply(Entry(unix=at, message=message))
+    return fold
+
+
+def description(**changes: object) -> RunDescription:
+    fields: dict[str, object] = {
+        "run_id": "r",
+        "name": "r",
+        "command": ["python", "t.py"],
+        "cwd": "/",
+        "host": "h",
+        "started_unix": START_UNIX,
+    }
+    return RunDescription(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def facts(ended: ExitRecord | None = None, **changes: object) -> RunFacts:
+    return RunFacts(description=description(**changes), ended=ended, stopping=False, lost=False)
+
+
+def test_a_rank_without_hello_is_asked_for_it() -> None:
+    fold = RunFold()
+    assert not fold.apply(Entry(unix=0.0, message=batch(0, 5, 3)))
+    assert fold.strangers == 1
+    assert fold.apply(Entry(unix=0.0, message=hello()))
+    assert fold.apply(Entry(unix=0.0, message=batch(0, 5, 1)))
+
+
+def test_lost_frames_are_counted_from_the_sequence() -> None:
+    fold = folded(hello(), batch(0, 5, 1), batch(20, 5, 4, dropped=10))
+    track = fold.ranks[0]
+    assert track.lost_frames == 2
+    assert track.dropped == 10
+    assert len(track.log) == 25
+
+
+def test_the_same_process_may_say_hello_again_without_losing_history() -> None:
+    fold = folded(hello(), batch(0, 5, 1), hello(seq=2), batch(5, 5, 3))
+    assert len(fold.ranks[0].log) == 10
+    assert fold.ranks[0].lost_frames == 0
+    assert fold.past == []
+
+
+def test_a_restarted_rank_begins_anew_and_the_old_attempt_is_kept() -> None:
+    fold = folded(hello(), batch(0, 5, 1), hello(pid=200), batch(0, 3, 1))
+    assert len(fold.ranks[0].log) == 3
+    assert [len(track.log) for track in fold.past] == [5]
+
+
+def test_views_hold_what_was_folded() -> None:
+    loader = LoaderFacts(
+        index=0,
+        num_workers=0,
+        batch_size=8,
+        prefetch_factor=None,
+        persistent_workers=False,
+        pin_memory=False,
+        multiprocessing_context=None,
+        in_order=True,
+        batches_per_epoch=200,
+        iterable=False,
+        dataset="D",
+    )
+    effective = EffectiveSettings(
+        run_id="r", host="h", rank=0, seq=1, settings={"loader.num_workers": 0}, failed={}, loader=loader
+    )
+    loss = LossSample(run_id="r", host="h", rank=0, seq=3, step=40, value=2.5)
+    fold = folded(hello(), effective, batch(0, 50, 2, flags=FLAG_EPOCH_START), loss)
+    now = START_UNIX + 1.0
+    view = rank_view(fold.ranks[0], now, ["input.workers"], 7)
+    assert view.steps == 50
+    assert view.state == "training"
+    assert view.now_ms == pytest.approx(10.0)
+    assert view.shares.loader_wait == pytest.approx(0.5)
+    assert view.settings == {"loader.num_workers": 0}
+    assert view.marks == ["input.workers"]
+    top = header(fold, facts(), now)
+    assert top.loss == 2.5
+    assert top.step == 50
+    assert top.steps_total == 200
+    assert top.eta_s == pytest.approx(150 * 0.010)
+    assert top.state == "training"
+
+
+@pytest.mark.parametrize(
+    ("flags", "boundary"),
+    [(0, "optimizer"), (FLAG_LOADER_BOUNDARY, "loader"), (FLAG_EXPLICIT_BOUNDARY, "explicit")],
+)
+def test_what_bounds_a_step_is_told(flags: int, boundary: str) -> None:
+    assert folded(hello(), batch(0, 1, 1, flags=flags)).ranks[0].boundary() == boundary
+
+
+def test_states_of_the_run() -> None:
+    assert header(RunFold(), facts(), START_UNIX + 1).state == "starting"
+    assert header(RunFold(), facts(), START_UNIX + 60).state == "waiting"
+    assert header(folded(hello()), facts(), START_UNIX + 60).state == "waiting"
+    training = folded(hello(), batch(0, 100, 1))
+    assert header(training, facts(), START_UNIX + 2).state == "training"
+    assert header(training, facts(), START_UNIX + 40).state == "stalled"
+    for code, stopped_by, state in [(0, None, "finished"), (7, None, "failed"), (0, "user", "stopped")]:
+        ended = ExitRecord(exit_code=code, ended_unix=START_UNIX + 3, stopped_by=stopped_by)
+        top = header(training, facts(ended), START_UNIX + 40)
+        assert top.state == state
+        assert top.elapsed_s == pytest.approx(3.0)
+
+
+def test_why_it_failed_is_said_with_its_last_line() -> None:
+    ended = ExitRecord(
+        exit_code=1, ended_unix=1.0, outcome="died_at_start", last_lines=["Traceback", "ValueError: no", ""]
+    )
+    message = header(RunFold(), facts(ended), 2.0).message
+    assert message == "ended before its first step (exit code 1): ValueError: no"
+
+
+def test_an_ended_rank_is_ended_and_silence_is_silence() -> None:
+    fold = folded(hello(), batch(0, 5, 1))
+    assert rank_view(fold.ranks[0], START_UNIX + 10, [], 1).state == "silent"
+    goodbye = Goodbye(run_id="r", host="h", rank=0, seq=2, reason="exit", dropped=3, errors=1)
+    fold.apply(Entry(unix=START_UNIX, message=goodbye))
+    view = rank_view(fold.ranks[0], START_UNIX + 10, [], 1)
+    assert view.state == "ended"
+    assert (view.dropped, view.probe_errors) == (3, 1)
+
+
+def test_a_recording_folds_to_the_same_state(tmp_path: Path) -> None:
+    event = RankEvent(run_id="r", host="h", rank=0, seq=2, at_ns=5, event="epoch", text="epoch 1", step=9)
+    messages: list[FromRank] = [hello(), batch(0, 50, 1), event, batch(50, 50, 3)]
+    writer = RecordingWriter(tmp_path, 1024 * 1024)
+    live = RunFold()
+    for number, message in enumerate(messages):
+        entry = Entry(unix=START_UNIX + number, message=message)
+        live.apply(entry)
+        writer.append(entry)
+    writer.close()
+    again = RunFold()
+    for entry in read_recording(tmp_path):
+        again.apply(entry)
+    assert list(again.ranks[0].log.raw) == list(live.ranks[0].log.raw)
+    assert list(again.ranks[0].marks) == list(live.ranks[0].marks)
+    assert rank_view(again.ranks[0], 0.0, [], 1) == rank_view(live.ranks[0], 0.0, [], 1)
+
+
+def test_increments_carry_each_step_once() -> None:
+    fold = folded(hello(), batch(0, 5, 1))
+    increments = Increments()
+    first = increments.advance(fold)
+    assert [part.wall_ms for part in increments.history(fold, None)] == [[10.0] * 5]
+    assert increments.history(fold, first) == []
+    fold.apply(Entry(unix=START_UNIX, message=batch(5, 3, 2)))
+    second = increments.advance(fold)
+    (part,) = increments.history(fold, first)
+    assert (part.first_step, len(part.wall_ms), part.stride) == (5, 3, 1)
+    assert increments.history(fold, second) == []
+    assert not increments.is_known(first - 1)
+    assert not increments.is_known(0)
+
+
+def test_a_snapshot_of_a_long_run_has_the_old_steps_thinned_and_the_new_ones_raw() -> None:
+    fold = folded(hello(), batch(0, 10_000, 1))
+    increments = Increments()
+    increments.advance(fold)
+    parts = increments.history(fold, None)
+    assert [part.stride for part in parts] == [16, 1]
+    assert parts[0].first_step == 0
+    assert parts[1].first_step == 10_000 - 1024
+    assert parts[0].stride * len(parts[0].wall_ms) <= parts[1].first_step
+
+
+def test_limits_count_from_the_end_of_the_warm_up() -> None:
+    by_steps = Limits(description(steps_limit=20))
+    assert by_steps.reached(folded(hello(), batch(0, 29, 1)), START_UNIX) is None
+    assert by_steps.reached(folded(hello(), batch(0, 30, 1)), START_UNIX) == "steps"
+    by_seconds = Limits(description(seconds_limit=5.0))
+    fold = folded(hello(), batch(0, 20, 1))
+    warm_unix = START_UNIX + 10 * WALL_NS / 1e9
+    assert by_seconds.reached(fold, warm_unix + 4.9) is None
+    assert by_seconds.reached(fold, warm_unix + 5.0) == "seconds"
+
+
+def test_a_warm_up_that_never_ends_counts_for_sixty_seconds() -> None:
+    limits = Limits(description(seconds_limit=5.0))
+    assert limits.reached(RunFold(), START_UNIX + 59) is None
+    assert limits.reached(RunFold(), START_UNIX + 64) is None
+    assert limits.reached(RunFold(), START_UNIX + 65) == "seconds"

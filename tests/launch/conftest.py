@@ -1,0 +1,137 @@
+"""Real launches in folders of their own; after each test nothing of it may be left in /proc."""
+
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from perftui.ipc.places import RunPlaces, state_root
+from perftui.ipc.run_files import ExitRecord
+from perftui.trainer.launch.family import send_signal
+from perftui.trainer.launch.spec import LaunchSpec, Stdio
+from perftui.trainer.launch.start import launch, wait_for_exit
+from perftui.trainer.telemetry.processes import all_pids, start_ticks, tagged_pids
+
+DEADLINE_S = 60.0
+
+STUB_HUB = """
+import os
+from pathlib import Path
+from perftui.ipc.hub_sockets import HubSockets
+from perftui.ipc.places import run_places
+places = run_places(Path.cwd().name)
+sockets = HubSockets(places)
+with (places.state / "hub.pids").open("a") as f:
+    f.write(f"{os.getpid()}\\n")
+while not places.exit_record.exists():
+    sockets.arrivals(50)
+sockets.close()
+"""
+
+
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = DEADLINE_S) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not in {seconds} s: {what}"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def until() -> Callable[..., None]:
+    return wait_until
+
+
+def processes_of_state(state: Path) -> dict[int, int]:
+    """Keepers and hubs: they work in the run's folder and carry no tag."""
+    found: dict[int, int] = {}
+    for pid in all_pids():
+        try:
+            folder = Path(f"/proc/{pid}/cwd").readlink()
+        except OSError:
+            continue
+        ticks = start_ticks(pid)
+        if ticks is not None and state in folder.parents:
+            found[pid] = ticks
+    return found
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    runtime = Path(tempfile.mkdtemp(prefix="pt-"))
+    state = tmp_path / "state"
+    monkeypatch.setenv("PERFTUI_RUNTIME_DIR", str(runtime))
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    yield tmp_path
+    ids = [entry.name for entry in (state_root() / "runs").glob("*")]
+    tagged = {run_id: tagged_pids(run_id) for run_id in ids}
+    try:
+        wait_until(lambda: not processes_of_state(state), "keepers and hubs end by themselves", 30)
+        assert not any(tagged.values()), f"left behind: {tagged}"
+    finally:
+        for members in [*tagged.values(), processes_of_state(state)]:
+            for pid, ticks in members.items():
+                send_signal(pid, ticks, signal.SIGKILL)
+        shutil.rmtree(runtime)
+
+
+@pytest.fixture
+def script(home: Path) -> Callable[[str], list[str]]:
+    """Write a script and return the command that runs it."""
+
+    def write(text: str) -> list[str]:
+        path = home / f"script{len(list(home.glob('script*')))}.py"
+        path.write_text(text)
+        return ["python", str(path)]
+
+    return write
+
+
+@pytest.fixture
+def start(home: Path) -> Iterator[Callable[..., RunPlaces]]:
+    started: list[RunPlaces] = []
+
+    def begin(
+        command: list[str],
+        *,
+        stdio: Stdio = "log",
+        hub: Sequence[str] = (),
+        die_with: bool = False,
+        trial: bool = False,
+    ) -> RunPlaces:
+        spec = LaunchSpec(command, home, stdio=stdio, die_with=die_with, trial=trial)
+        places = launch(spec, hub=list(hub))
+        started.append(places)
+        return places
+
+    yield begin
+    for places in started:
+        if wait_for_exit(places, 0.0) is None:
+            for pid, ticks in tagged_pids(places.run_id).items():
+                send_signal(pid, ticks, signal.SIGKILL)
+            wait_for_exit(places, 20.0)
+
+
+@pytest.fixture
+def ended() -> Callable[[RunPlaces], ExitRecord]:
+    """Wait for a run's end."""
+
+    def wait(places: RunPlaces) -> ExitRecord:
+        record = wait_for_exit(places, DEADLINE_S)
+        assert record is not None, "the run did not end"
+        return record
+
+    return wait
+
+
+@pytest.fixture
+def stub_hub(home: Path) -> Path:
+    path = home / "stub_hub.py"
+    path.write_text(STUB_HUB)
+    return path

@@ -1,0 +1,90 @@
+"""Bad files give one clear error that names the file and the place."""
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from perftui.ipc.errors import RecordingError
+from perftui.trainer.profiling.analyse import main
+from perftui.trainer.profiling.analysis import Analysis
+from perftui.trainer.profiling.trace_reader import read_trace
+
+TraceWriter = Callable[..., Path]
+GOOD = json.dumps({"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "ts": 1, "dur": 2}]}).encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "empty file"),
+        (GOOD[:-9], f"cut off at byte {len(GOOD) - 9}"),
+        (gzip.compress(GOOD)[:-9], f"cut off after {len(gzip.compress(GOOD)) - 9} compressed bytes"),
+        (gzip.compress(GOOD)[:-8] + b"12345678", "damaged gzip file"),
+        (b"step,loss\n1,2\n", r"not JSON \(.*byte 0\)"),
+        (GOOD.replace(b'"ts"', b"'ts'"), r"not JSON \(.*byte 59\)"),
+        (b'{"loss": 3}', "not a torch.profiler trace .*traceEvents"),
+        (
+            b'{"traceEvents": [{"ts": 1}, {"ts": [2]}]}',
+            r"not a torch.profiler trace .*traceEvents\[1\]\.ts",
+        ),
+        (b'{"traceEvents": []}', "no operators and no kernels among its 0 events"),
+        (b'{"traceEvents": [{"ph": "M", "name": "x"}]}', "no operators and no kernels among its 1 events"),
+    ],
+)
+def test_the_error_names_file_and_place(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "bad.json"
+    path.write_bytes(content)
+    with pytest.raises(RecordingError, match=rf"^{re.escape(str(path))}: {said}"):
+        read_trace(path)
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match=r"gone\.json: No such file"):
+        read_trace(tmp_path / "gone.json")
+
+
+def test_the_worker_keeps_good_ranks(tmp_path: Path) -> None:
+    good, bad, answer = tmp_path / "good.json", tmp_path / "bad.json", tmp_path / "out.json"
+    good.write_bytes(GOOD)
+    bad.write_bytes(GOOD[:-9])
+    worker = [sys.executable, "-m", "perftui.trainer.profiling.analyse"]
+    done = subprocess.run([*worker, str(answer), f"0={bad}", f"1={good}"], capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    analysis = msgspec.json.decode(answer.read_bytes(), type=Analysis)
+    assert [(rank.rank, rank.state) for rank in analysis.ranks] == [(0, "failed"), (1, "done")]
+    assert "cut off" in (analysis.ranks[0].reason or "")
+    assert sorted(tmp_path.iterdir()) == sorted([good, bad, answer])
+
+
+def test_the_worker_without_a_good_trace_says_so(tmp_path: Path) -> None:
+    assert main([str(tmp_path / "out.json"), f"0={tmp_path / 'gone'}"]) == 0
+    analysis = msgspec.json.decode((tmp_path / "out.json").read_bytes(), type=Analysis)
+    assert analysis.sentence == "No trace of this window could be read."
+
+
+def test_the_worker_needs_no_torch(tmp_path: Path) -> None:
+    code = (
+        "import sys; from perftui.trainer.profiling.analyse import main; code = main(sys.argv[1:]);"
+        "sys.exit(9 if 'torch' in sys.modules else code)"
+    )
+    (tmp_path / "good.json").write_bytes(GOOD)
+    files = [str(tmp_path / "out.json"), f"0={tmp_path / 'good.json'}"]
+    assert subprocess.run([sys.executable, "-c", code, *files], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("arguments", [[], ["out.json"], ["out.json", "0"], ["out.json", "x=file"]])
+def test_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    assert capsys.readouterr().err.startswith("usage: ")
+
+
+def test_an_answer_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path / "no" / "out.json"), f"0={tmp_path / 'x'}"]) == 1
+    assert "No such file" in capsys.readouterr().err

@@ -1,0 +1,147 @@
+"""Windows recorded by torch in a real training, in a process of its own."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perftui.trainer.profiling.analysis import analyse_files
+
+pytestmark = [pytest.mark.torch, pytest.mark.slow]
+
+LOOP = Path(__file__).with_name("training_loop.py")
+COSTS = {"prepare", "start", "stop", "stall", "save"}
+
+
+class Outcome:
+    """What a scenario reported, and how its process ended."""
+
+    def __init__(self, scenario: str, folder: Path) -> None:
+        command = [sys.executable, str(LOOP), scenario, str(folder)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        self.code = done.returncode
+        self.errors = done.stderr
+        self.reports: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
+
+    def states(self, window_id: str) -> list[str]:
+        return [report["state"] for report in self.reports if report.get("id") == window_id]
+
+    def last(self, window_id: str) -> dict[str, Any]:
+        return [report for report in self.reports if report.get("id") == window_id][-1]
+
+
+def test_windows_in_a_row(tmp_path: Path) -> None:
+    outcome = Outcome("windows", tmp_path)
+    assert outcome.code == 0, outcome.errors
+    assert outcome.states("first") == ["armed", "warming", "recording", "saving", "done"]
+    assert outcome.states("second") == ["armed", "warming", "recording", "saving", "done"]
+    assert outcome.states("meanwhile") == ["busy"]
+    assert outcome.states("late") == ["late"]
+
+    first, second = outcome.last("first"), outcome.last("second")
+    assert first["path"] == str(tmp_path / "rank0_step4_n3_first.json")
+    assert second["path"] == str(tmp_path / "rank0_step13_n2_second.json")
+    assert set(first["cost_ms"]) == COSTS
+    stalls = [first["cost_ms"][part] for part in ("prepare", "start", "stop")]
+    assert first["cost_ms"]["stall"] == pytest.approx(sum(stalls))
+    assert sorted(tmp_path.iterdir()) == sorted([Path(first["path"]), Path(second["path"])])
+
+    assert marks(Path(first["path"])) == ["ProfilerStep#4", "ProfilerStep#5", "ProfilerStep#6"]
+    assert marks(Path(second["path"])) == ["ProfilerStep#13", "ProfilerStep#14"]
+    check_table(Path(first["path"]), steps=3)
+    check_table(Path(second["path"]), steps=2)
+
+
+def marks(path: Path) -> list[str]:
+    events = json.loads(path.read_text())["traceEvents"]
+    names = [event["name"] for event in events if event.get("cat") == "user_annotation"]
+    return sorted(
+        (name for name in names if name.startswith("ProfilerStep#")), key=lambda name: (len(name), name)
+    )
+
+
+def check_table(path: Path, steps: int) -> None:
+    analysis = analyse_files([(0, path)])
+    rows = {row.name: row for row in analysis.ranks[0].operators}
+    loader = rows["enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"]
+    assert loader.count == steps, "each step holds exactly its own fetch"
+    assert rows["Optimizer.step#SGD.step"].count == steps
+    assert rows["aten::conv2d"].count == steps
+    assert rows["aten::convolution_backward"].count == steps
+    assert rows["aten::sqrt"].count == steps * 4, "the dataset's operators run inside the fetch"
+    assert rows["aten::conv2d"].self_device_us is None
+    share = analysis.ranks[0].loader_share
+    assert share is not None
+    assert 0 < share < 1
+    assert f"these {steps} steps" in analysis.sentence
+    assert analysis.notes == []
+
+
+def test_windows_that_end_early_leave_the_training_alone(tmp_path: Path) -> None:
+    outcome = Outcome("endings", tmp_path)
+    assert outcome.code == 0, outcome.errors
+    assert outcome.states("dropped") == ["armed", "aborted"]
+    assert outcome.states("dropped_warm") == ["armed", "warming", "aborted"]
+    assert outcome.last("dropped_warm")["reason"] == "cancelled"
+    assert outcome.states("unwritable")[-1] == "failed"
+    assert "Not a directory" in outcome.last("unwritable")["reason"]
+    assert outcome.states("passed") == ["armed", "late"]
+    assert outcome.states("unkept")[-1] == "done"
+    assert outcome.last("unkept")["path"] is None
+    after = outcome.last("after")
+    assert after["state"] == "done"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", Path(after["path"]).name]
+
+
+def test_presets(tmp_path: Path) -> None:
+    outcome = Outcome("presets", tmp_path)
+    assert outcome.code == 0, outcome.errors
+    traces = {
+        preset: json.loads(Path(outcome.last(preset)["path"]).read_text())
+        for preset in ("shapes", "memory", "stacks")
+    }
+    categories = {
+        preset: {event.get("cat") for event in trace["traceEvents"]} for preset, trace in traces.items()
+    }
+    convolution = next(event for event in traces["shapes"]["traceEvents"] if event["name"] == "aten::conv2d")
+    assert convolution["args"]["Input Dims"][0] == [4, 3, 16, 16]
+    assert "python_function" in categories["stacks"]
+    assert "cpu_instant_event" in categories["memory"]
+    assert "python_function" not in categories["shapes"] | categories["memory"]
+    for preset in traces:
+        assert {
+            row.name for row in analyse_files([(0, Path(outcome.last(preset)["path"]))]).ranks[0].operators
+        } > {
+            "aten::conv2d",
+            "Optimizer.step#SGD.step",
+        }
+
+
+def test_the_script_s_own_profiler_has_the_right_of_way(tmp_path: Path) -> None:
+    outcome = Outcome("script_profiler", tmp_path)
+    assert outcome.code == 0, outcome.errors
+    assert outcome.states("before") == ["armed", "busy"]
+    assert outcome.states("during") == ["busy"]
+    assert outcome.states("overtaken") == ["armed", "warming", "recording", "aborted"]
+    assert [report["events"] for report in outcome.reports if report["state"] == "script"] == [5, 2]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_raise_inside_a_window_stays_the_script_s_own(tmp_path: Path) -> None:
+    outcome = Outcome("raising", tmp_path)
+    assert outcome.code == 1
+    assert "ZeroDivisionError: the script's own mistake" in outcome.errors
+    assert outcome.states("raised") == ["armed", "warming", "recording", "aborted"]
+    assert outcome.last("raised")["reason"] == "the process ended inside the window"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("scenario", ["ending", "ending_warm", "threaded"])
+def test_the_process_may_end_inside_a_window(tmp_path: Path, scenario: str) -> None:
+    outcome = Outcome(scenario, tmp_path)
+    assert outcome.code == 0, outcome.errors
+    assert outcome.states("ended")[-1] == "aborted"
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,220 @@
+"""A small real training whose profiling windows a test drives; prints each report as a line of JSON.
+
+Usage: python training_loop.py SCENARIO FOLDER
+"""
+
+# torch annotates its own functions in part only
+# mypy: allow-untyped-calls
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from perftui.ipc.messages import ArmWindow
+from perftui.trainer.profiling.torch_session import Preset
+from perftui.trainer.profiling.window import WindowRunner
+
+FOLDER = Path(sys.argv[2])
+FINAL = {"done", "failed", "aborted", "late", "busy", "unsupported"}
+reports: list[dict[str, Any]] = []
+settled = threading.Condition()
+
+
+def report(
+    window_id: str,
+    state: str,
+    reason: str | None,
+    start_step: int,
+    steps: int,
+    path: str | None,
+    cost_ms: dict[str, float],
+) -> None:
+    step = {"start": start_step, "steps": steps}
+    say({"id": window_id, "state": state, "reason": reason, **step, "path": path, "cost_ms": cost_ms})
+
+
+def say(line: dict[str, Any]) -> None:
+    with settled:
+        reports.append(line)
+        sys.stdout.write(json.dumps(line) + "\n")
+        sys.stdout.flush()
+        settled.notify_all()
+
+
+def settle(window_id: str) -> None:
+    with settled:
+        arrived = settled.wait_for(
+            lambda: any(line.get("id") == window_id and line["state"] in FINAL for line in reports), 60
+        )
+    assert arrived, window_id
+
+
+class Pictures(Dataset[tuple[torch.Tensor, torch.Tensor]]):
+    def __len__(self) -> int:
+        return 400
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
+        return torch.full((3, 16, 16), float(index)).sqrt(), torch.tensor(index % 4)
+
+
+class Training:
+    """Calls the runner before each fetch, as the probe does."""
+
+    def __init__(self) -> None:
+        torch.set_num_threads(1)
+        torch.manual_seed(0)
+        layers = (torch.nn.Conv2d(3, 8, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(1568, 4))
+        self.model = torch.nn.Sequential(*layers)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-4)
+        self.batches: Iterator[list[torch.Tensor]] = iter(DataLoader(Pictures(), batch_size=4))
+        self.runner = WindowRunner(report)
+        self.step = 0
+
+    def run(self, steps: int, before_step: Callable[[int], None] | None = None) -> None:
+        for _ in range(steps):
+            if self.runner.active:
+                self.runner.at_boundary(self.step)
+            images, labels = next(self.batches)
+            if before_step is not None:
+                before_step(self.step)
+            self.optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(self.model(images), labels).backward()
+            self.optimizer.step()
+            self.step += 1
+
+    def arm(
+        self,
+        window_id: str,
+        start: int,
+        steps: int = 3,
+        *,
+        warm: int = 1,
+        preset: Preset = "light",
+        folder: Path = FOLDER,
+        keep: bool = True,
+    ) -> None:
+        command = ArmWindow(
+            window_id=window_id,
+            start_step=start,
+            warm_steps=warm,
+            steps=steps,
+            preset=preset,
+            directory=str(folder),
+            keep=keep,
+        )
+        background = threading.Thread(target=self.runner.arm, args=(command, self.step))
+        background.start()
+        background.join()
+
+
+def windows(training: Training) -> None:
+    training.run(2)
+    training.arm("first", 4)
+    training.arm("meanwhile", 6)
+    training.run(8)
+    settle("first")
+    training.arm("late", training.step + 1)
+    training.arm("second", training.step + 3, 2, warm=2)
+    training.run(8)
+    settle("second")
+    assert not training.runner.active
+    assert not training.runner.recording
+
+
+def endings(training: Training) -> None:
+    """Windows that end early or badly, in a training that goes on."""
+    training.arm("dropped", 3)
+    training.runner.cancel("dropped")
+    training.run(2)
+    training.arm("dropped_warm", training.step + 2)
+    training.run(2)
+    training.runner.cancel("dropped_warm")
+    training.run(1)
+    (FOLDER / "file").write_text("in the way")
+    training.arm("unwritable", training.step + 2, folder=FOLDER / "file" / "below")
+    training.run(7)
+    settle("unwritable")
+    training.arm("passed", training.step + 2)
+    training.step += 4
+    training.run(1)
+    training.arm("unkept", training.step + 2, keep=False)
+    training.run(7)
+    settle("unkept")
+    training.arm("after", training.step + 2)
+    training.run(7)
+    settle("after")
+
+
+def presets(training: Training) -> None:
+    presets: tuple[Preset, ...] = ("shapes", "memory", "stacks")
+    for preset in presets:
+        training.arm(preset, training.step + 2, preset=preset)
+        training.run(7)
+        settle(preset)
+
+
+def script_profiler(training: Training) -> None:
+    """The script's own captures: one that runs when a window is armed, one that opens inside a window."""
+    capture = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
+    training.arm("before", 3)
+    training.run(1)
+    with capture:
+        training.arm("during", 5)
+        training.run(5)
+    say({"state": "script", "events": _steps_seen(capture)})
+    training.arm("overtaken", training.step + 2)
+    training.run(3)
+    inner = torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CPU],
+        schedule=torch.profiler.schedule(wait=0, warmup=1, active=2, repeat=1),
+    )
+    with inner:
+        training.run(3, lambda _step: inner.step())
+    say({"state": "script", "events": _steps_seen(inner)})
+
+
+def _steps_seen(capture: torch.profiler.profile) -> int:
+    return sum(event.key == "Optimizer.step#SGD.step" for event in capture.events() or [])
+
+
+def raising(training: Training) -> None:
+    def fail(step: int) -> None:
+        if step == 5:
+            raise ZeroDivisionError("the script's own mistake")
+
+    training.arm("raised", 4)
+    training.run(8, fail)
+
+
+def ending(training: Training) -> None:
+    training.arm("ended", 3)
+    training.run(5)
+
+
+def ending_warm(training: Training) -> None:
+    training.arm("ended", 3)
+    training.run(3)
+
+
+def threaded(training: Training) -> None:
+    """The training runs in a thread of its own, which ends inside the window."""
+    training.arm("ended", 3)
+    loop = threading.Thread(target=training.run, args=(5,))
+    loop.start()
+    loop.join()
+
+
+SCENARIOS = {
+    scenario.__name__: scenario
+    for scenario in (windows, endings, presets, script_profiler, raising, ending, ending_warm, threaded)
+}
+
+if __name__ == "__main__":
+    SCENARIOS[sys.argv[1]](Training())

@@ -1,0 +1,118 @@
+"""Commands on a live run: each is answered at once, accepted or refused, and later done with a result."""
+
+from typing import TYPE_CHECKING
+
+from perftui.ipc.dashboard_messages import (
+    Answer,
+    CancelCommand,
+    Command,
+    Done,
+    ProfileCommand,
+    RelaunchCommand,
+    SeekCommand,
+    StopCommand,
+    SummaryQuery,
+)
+from perftui.ipc.errors import PerftuiError, Refused
+from perftui.ipc.run_files import write_record
+from perftui.ipc.settings import setting
+from perftui.trainer.hub.served import Reply
+from perftui.trainer.tuning.plan import RelaunchPlan
+
+if TYPE_CHECKING:
+    from perftui.trainer.hub.live_run import LiveRun
+
+_PLAN = "relaunch_plan.json"
+
+
+class Commands:
+    """Carries out what dashboards ask of one live run."""
+
+    def __init__(self, run: "LiveRun") -> None:
+        self._run = run
+        self._relaunch_asked: tuple[bytes, str] | None = None
+
+    def take(self, command: Command, peer: bytes) -> list[Reply]:
+        """Carry out a command or begin to; a refusal changes nothing."""
+        try:
+            result = self._carry_out(command, peer)
+        except PerftuiError as error:
+            return [Reply(peer, Answer(command_id=command.command_id, accepted=False, reason=str(error)))]
+        replies = [Reply(peer, Answer(command_id=command.command_id, accepted=True))]
+        if result is not None:
+            replies.append(Reply(peer, Done(command_id=command.command_id, ok=True, result=result)))
+        return replies
+
+    def _carry_out(self, command: Command, peer: bytes) -> str | None:
+        """Return the result, or None when it comes later."""
+        if isinstance(command, SummaryQuery):
+            return self._run.summary_bytes().decode()
+        if isinstance(command, SeekCommand):
+            raise Refused("this run is live: only a replay can be sought in")
+        if isinstance(command, ProfileCommand):
+            self._run.outbox += self._run.windows.begin(command, peer).items()
+            return None
+        if isinstance(command, StopCommand):
+            return self._stop()
+        if isinstance(command, RelaunchCommand):
+            self._relaunch(command, peer)
+            return None
+        return self._cancel(command)
+
+    def _stop(self) -> str:
+        self._owned("stopped")
+        if self._run.over:
+            raise Refused("the training has ended already")
+        self._run.request_stop("user")
+        return "stopping"
+
+    def _owned(self, what: str) -> None:
+        if not self._run.description.owned:
+            raise Refused(f"this run was not started by `perftui run`: it cannot be {what} from here")
+
+    def _relaunch(self, command: RelaunchCommand, peer: bytes) -> None:
+        self._owned("relaunched")
+        if self._run.busy:
+            raise Refused("a relaunch or a profiling window is going on; wait for its end")
+        for name in command.set:
+            setting(name)
+        plan = RelaunchPlan(
+            run_id=self._run.description.run_id,
+            set=command.set,
+            trial=command.trial,
+            finding=command.finding,
+            bound=command.bound,
+            expected=command.expected,
+        )
+        write_record(self._run.places.state / _PLAN, plan)
+        self._run.start_tuner()
+        self._relaunch_asked = (peer, command.command_id)
+
+    def _cancel(self, command: CancelCommand) -> str:
+        tuner = self._run.tuner
+        if tuner is None or tuner.poll() is not None:
+            raise Refused(f"no relaunch goes on (command {command.command_id})")
+        tuner.terminate()
+        return "cancelling"
+
+    def finished_windows(self) -> list[Reply]:
+        """Return the results of profiling windows that have just ended."""
+        replies: list[Reply] = []
+        for peer, ident, view in self._run.windows.tick():
+            ok = view.state == "done"
+            done = Done(command_id=ident, ok=ok, result=view.sentence or "", profile=view)
+            replies.append(Reply(peer, done))
+        return replies
+
+    def finished_relaunch(self) -> list[Reply]:
+        """Return the result of a relaunch that has just ended."""
+        tuner = self._run.tuner
+        if self._relaunch_asked is None or tuner is None or tuner.poll() is None:
+            return []
+        peer, ident = self._relaunch_asked
+        self._relaunch_asked = None
+        view = self._run.relaunch()
+        ok = tuner.returncode == 0 and view is not None and view.state == "done"
+        words = view.verdict.sentence if view and view.verdict else (view.message if view else None)
+        done = Done(command_id=ident, ok=ok, result=words or "the relaunch ended without a word")
+        return [Reply(peer, done)]

@@ -1,0 +1,90 @@
+"""All ranks of a run, folded from entries of the recording or from the wire: both give the same state."""
+
+from dataclasses import dataclass, field
+
+from perftui.ipc.messages import FromRank, Hello, RankMessage
+from perftui.ipc.recording import Entry
+from perftui.ipc.view import GpuView, HostView, Mark
+from perftui.trainer.hub.rank_track import RankTrack
+
+_PAST_ATTEMPTS = 8
+
+
+@dataclass
+class RunFold:
+    """What is known of a run."""
+
+    ranks: dict[int, RankTrack] = field(default_factory=dict)
+    past: list[RankTrack] = field(default_factory=list)
+    """Earlier attempts of ranks that were started again, newest last."""
+    hosts: list[HostView] = field(default_factory=list)
+    gpus: list[GpuView] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    first_unix: float | None = None
+    last_unix: float = 0.0
+    strangers: int = 0
+    """Frames from ranks that never said hello."""
+
+    def apply(self, entry: Entry) -> bool:
+        """Fold one entry; False when it came from a rank that is not known (it must say hello first)."""
+        if self.first_unix is None:
+            self.first_unix = entry.unix
+        self.last_unix = entry.unix
+        if entry.hosts:
+            self.hosts = entry.hosts
+        if entry.gpus:
+            self.gpus = entry.gpus
+        return entry.message is None or self._apply_message(entry.message, entry.unix)
+
+    def _apply_message(self, message: FromRank, unix: float) -> bool:
+        track = self.ranks.get(message.rank)
+        if isinstance(message, Hello):
+            self._greet(message, track, unix)
+            return True
+        if track is None:
+            self.strangers += 1
+            return False
+        track.apply(message, unix)
+        return True
+
+    def _greet(self, hello: Hello, track: RankTrack | None, unix: float) -> None:
+        if track is not None and _process(track.hello) == _process(hello):
+            track.hello = hello
+            track.apply(hello, unix)
+            return
+        if track is not None:
+            self.past = [*self.past[1 - _PAST_ATTEMPTS :], track]
+        fresh = RankTrack(hello=hello, first_unix=unix, last_unix=unix)
+        fresh.device = hello.device
+        fresh.gpu_uuid = hello.gpu_uuid
+        fresh.next_seq = hello.seq + 1
+        self.ranks[hello.rank] = fresh
+
+    def knows(self, message: RankMessage) -> bool:
+        """Return whether its rank has said hello."""
+        return message.rank in self.ranks
+
+    @property
+    def ordered(self) -> list[RankTrack]:
+        """Tracks by rank."""
+        return [self.ranks[rank] for rank in sorted(self.ranks)]
+
+    def world_size(self) -> int:
+        """Return the number of ranks that the job has, or as many as were seen."""
+        return max([len(self.ranks), *(track.hello.world_size for track in self.ranks.values())])
+
+    def steps_done(self) -> int:
+        """Return the number of steps that every rank has finished."""
+        return min((len(track.log) for track in self.ranks.values()), default=0)
+
+    def uuid_to_ranks(self) -> dict[str, list[int]]:
+        """Return which ranks use which GPU."""
+        found: dict[str, list[int]] = {}
+        for track in self.ordered:
+            if track.gpu_uuid and not (track.ended or track.gone):
+                found.setdefault(track.gpu_uuid, []).append(track.hello.rank)
+        return found
+
+
+def _process(hello: Hello) -> tuple[str, int, int]:
+    return hello.host, hello.pid, hello.start_ticks

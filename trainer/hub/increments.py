@@ -1,0 +1,100 @@
+"""What is new to each dashboard: update numbers, and for each the step counts at that moment."""
+
+import time
+from collections import deque
+
+from perftui.ipc.view import Mark, RankHistory
+from perftui.trainer.hub.fold import RunFold
+from perftui.trainer.hub.step_log import StepLog, StepRow
+
+_NUMBERS_KEPT = 3000
+_SNAPSHOT_STEPS = 1024
+
+
+class Increments:
+    """Numbers the updates of this hub. Numbers start from the clock, so that a restarted hub's are higher."""
+
+    def __init__(self) -> None:
+        self.first = int(time.time() * 10)
+        self.number = self.first
+        self._counts: deque[tuple[int, dict[int, int], dict[int, int]]] = deque(maxlen=_NUMBERS_KEPT)
+
+    def advance(self, fold: RunFold) -> int:
+        """Begin a new update and remember how far each rank was."""
+        self.number += 1
+        steps = {rank: len(track.log) for rank, track in fold.ranks.items()}
+        marks = {rank: track.marks_seen for rank, track in fold.ranks.items()}
+        self._counts.append((self.number, steps, marks))
+        return self.number
+
+    def is_known(self, since: int) -> bool:
+        """Return whether an increment from `since` can be given; otherwise it takes a snapshot."""
+        return bool(self._counts) and self._counts[0][0] <= since <= self.number
+
+    def _at(self, since: int) -> tuple[dict[int, int], dict[int, int]]:
+        for number, steps, marks in reversed(self._counts):
+            if number <= since:
+                return steps, marks
+        return {}, {}
+
+    def history(self, fold: RunFold, since: int | None) -> list[RankHistory]:
+        """Return the steps that are new since update `since`; None: all that a new dashboard needs."""
+        if since is None:
+            return [part for track in fold.ordered for part in _snapshot(track.hello.rank, track.log)]
+        steps, _ = self._at(since)
+        parts: list[RankHistory] = []
+        for track in fold.ordered:
+            rows = track.log.since(steps.get(track.hello.rank, 0))
+            parts += _runs(track.hello.rank, rows)
+        return parts
+
+    def marks(self, fold: RunFold, since: int | None) -> list[Mark]:
+        """Return the events that are new since update `since`."""
+        _, seen = self._at(since) if since is not None else ({}, {})
+        found: list[Mark] = []
+        for track in fold.ordered:
+            fresh = track.marks_seen - seen.get(track.hello.rank, 0)
+            if fresh > 0:
+                found += list(track.marks)[-fresh:]
+        return sorted(found, key=lambda mark: mark.unix)
+
+
+def _snapshot(rank: int, log: StepLog) -> list[RankHistory]:
+    raw = log.since(max(0, len(log) - _SNAPSHOT_STEPS))
+    first_raw = raw[0].step if raw else 0
+    thinned = log.thinned
+    points = min(first_raw // thinned.stride, len(thinned.wall_ms))
+    parts: list[RankHistory] = []
+    if points:
+        parts.append(
+            RankHistory(
+                rank=rank,
+                first_step=0,
+                stride=thinned.stride,
+                wall_ms=thinned.wall_ms[:points],
+                wait_ms=thinned.wait_ms[:points],
+                flags=thinned.flags[:points],
+            )
+        )
+    return parts + _runs(rank, raw)
+
+
+def _runs(rank: int, rows: list[StepRow]) -> list[RankHistory]:
+    """Return the rows as columns, one part for each stretch without a gap."""
+    parts: list[RankHistory] = []
+    begin = 0
+    for at in range(1, len(rows) + 1):
+        if at == len(rows) or rows[at].step != rows[at - 1].step + 1:
+            stretch = rows[begin:at]
+            parts.append(
+                RankHistory(
+                    rank=rank,
+                    first_step=stretch[0].step,
+                    stride=1,
+                    wall_ms=[row.wall_ns / 1e6 for row in stretch],
+                    wait_ms=[row.wait_ns / 1e6 for row in stretch],
+                    flags=[row.flags for row in stretch],
+                )
+            )
+            begin = at
+    return parts

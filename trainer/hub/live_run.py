@@ -1,0 +1,225 @@
+"""A run that is going on: its ranks' messages, its files, its sensors, its commands."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+
+import msgspec
+
+from perftui.ipc.dashboard_messages import Command
+from perftui.ipc.errors import RecordingError
+from perftui.ipc.findings import Finding
+from perftui.ipc.messages import ToRank
+from perftui.ipc.places import RunPlaces
+from perftui.ipc.recording import Entry, RecordingWriter, read_recording
+from perftui.ipc.run_files import ExitRecord, RunDescription, StopRequest, read_record, write_record
+from perftui.ipc.view import ProfileView, RelaunchView
+from perftui.trainer.hub.commands import Commands
+from perftui.trainer.hub.console import OutputTail
+from perftui.trainer.hub.fold import RunFold
+from perftui.trainer.hub.judge import Judge
+from perftui.trainer.hub.limits import Limits
+from perftui.trainer.hub.profile_windows import ProfileWindows
+from perftui.trainer.hub.sensors import Sensors
+from perftui.trainer.hub.served import Reply
+from perftui.trainer.hub.summaries import summarise
+from perftui.trainer.hub.views import RunFacts
+from perftui.trainer.telemetry.processes import start_ticks
+
+RECORDING_BUDGET_BYTES = 64 * 1024 * 1024
+_SECOND = 1.0
+_UNOWNED_END_S = 10.0
+
+
+class LiveRun:
+    """State and clockwork of one live run; driven by the service's loop."""
+
+    def __init__(self, places: RunPlaces, description: RunDescription, hub_restarts: int) -> None:
+        self.places = places
+        self.description = description
+        self.fold = RunFold()
+        self.output = OutputTail(places.console)
+        self.windows = ProfileWindows(self.fold, places.profiles)
+        self.ended: ExitRecord | None = None
+        self.recording_note: str | None = None
+        self.outbox: list[tuple[int, ToRank]] = []
+        """Messages for ranks, by rank; the service sends them."""
+        self._hub_restarts = hub_restarts
+        self._reload()
+        self._recorder = RecordingWriter(places.recording, RECORDING_BUDGET_BYTES)
+        self._judge = Judge()
+        self._limits = Limits(description)
+        self._sensors = Sensors(description.run_id, description.host)
+        self._relaunch: RelaunchView | None = None
+        self._tuner: subprocess.Popen[bytes] | None = None
+        self._commands = Commands(self)
+        self._lost = False
+        self._stepped = False
+        self._all_gone_since: float | None = None
+        self._next_second = 0.0
+
+    def _reload(self) -> None:
+        """Take up where a hub before this one left off."""
+        try:
+            for entry in read_recording(self.places.recording):
+                self.fold.apply(entry)
+        except RecordingError as error:
+            if any(self.places.recording.glob("*.rec")):
+                self.recording_note = str(error)
+
+    # what the server asks
+
+    def now(self) -> float:
+        """Return the unix time."""
+        return time.time()
+
+    def facts(self) -> RunFacts:
+        """Return what files and processes say of the run."""
+        return RunFacts(
+            description=self.description,
+            ended=self.ended,
+            stopping=self.ended is None and self.places.stop_request.exists(),
+            lost=self._lost,
+            successor=self._relaunch.successor if self._relaunch else None,
+            hub_pid=os.getpid(),
+            hub_restarts=self._hub_restarts,
+            message=self._message(),
+        )
+
+    def _message(self) -> str | None:
+        if self._recorder.failure:
+            return f"recording: {self._recorder.failure} ({self._recorder.failed_entries} entries lost)"
+        return self.recording_note
+
+    def findings(self) -> list[Finding]:
+        """Return the findings in force."""
+        return self._judge.findings
+
+    def marks(self, rank: int) -> list[str]:
+        """Return the codes of findings that point at a rank."""
+        return self._judge.marks(rank)
+
+    def profiles(self) -> list[ProfileView]:
+        """Return all windows."""
+        return self.windows.views()
+
+    def relaunch(self) -> RelaunchView | None:
+        """Return the relaunch that goes on, or the last."""
+        return self._relaunch
+
+    def take(self, command: Command, peer: bytes) -> list[Reply]:
+        """Carry out a command."""
+        return self._commands.take(command, peer)
+
+    # what the service drives
+
+    def hear(self, entry: Entry) -> bool:
+        """Take a rank's message in; False when the rank must say hello first."""
+        known = self.fold.apply(entry)
+        if known:
+            self._recorder.append(entry)
+        return known
+
+    def tick(self) -> list[Reply]:
+        """Do what is due; return what dashboards are to be told."""
+        self.output.read()
+        replies = self._commands.finished_windows()
+        now = time.time()
+        if now >= self._next_second:
+            self._next_second = now + _SECOND
+            self._every_second(now)
+            replies += self._commands.finished_relaunch()
+        return replies
+
+    def _every_second(self, now: float) -> None:
+        self._sensors.mark_gone(self.fold)
+        hosts, gpus = self._sensors.read(self.fold)
+        self._recorder.append(Entry(unix=now, hosts=hosts, gpus=gpus))
+        self.fold.hosts, self.fold.gpus = hosts, gpus
+        self._recorder.flush()
+        self._note_first_step()
+        self._read_files(now)
+        if self.ended is None:
+            self._judge.look(self.fold, now)
+            reached = self._limits.reached(self.fold, now)
+            if reached and not self.places.stop_request.exists():
+                self.request_stop(reached)
+
+    def _note_first_step(self) -> None:
+        """Leave word for the keeper, which tells "died before its first step" from other ends."""
+        if not self._stepped and self.fold.steps_done() > 0:
+            self._stepped = True
+            with contextlib.suppress(OSError):
+                self.places.stepped.touch()
+
+    def _read_files(self, now: float) -> None:
+        if self.ended is None:
+            self.ended = read_record(self.places.exit_record, ExitRecord)
+            # the keeper writes its pid into the description after it has started this hub
+            if self.description.owned and self.description.keeper_pid is None:
+                self.description = read_record(self.places.description, RunDescription) or self.description
+        self._relaunch = read_record(self.places.relaunch, RelaunchView) or self._relaunch
+        self._lost = self.ended is None and self._is_lost(now)
+
+    def _is_lost(self, now: float) -> bool:
+        keeper = self.description.keeper_pid
+        if self.description.owned and keeper is not None:
+            return start_ticks(keeper) != self.description.keeper_start_ticks
+        if self.description.owned or not self.fold.ranks:
+            return False
+        gone = all(track.ended or track.gone for track in self.fold.ordered)
+        self._all_gone_since = (self._all_gone_since or now) if gone else None
+        return self._all_gone_since is not None and now - self._all_gone_since > _UNOWNED_END_S
+
+    def request_stop(self, stopped_by: str) -> None:
+        """Ask the keeper to stop the training by the ladder."""
+        trainers = [
+            (track.hello.pid, track.hello.start_ticks)
+            for track in self.fold.ordered
+            if not (track.ended or track.gone)
+        ]
+        write_record(self.places.stop_request, StopRequest(stopped_by=stopped_by, trainers=trainers))
+
+    def start_tuner(self) -> None:
+        """Start the process that carries out `relaunch_plan.json`."""
+        self.places.relaunch.unlink(missing_ok=True)
+        self._relaunch = None
+        with (self.places.state / "tuner.log").open("ab") as log:
+            self._tuner = subprocess.Popen(
+                [sys.executable, "-m", "perftui.trainer.tuning", self.description.run_id],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    @property
+    def tuner(self) -> "subprocess.Popen[bytes] | None":
+        """The relaunch's process, if one was started by this hub."""
+        return self._tuner
+
+    @property
+    def busy(self) -> bool:
+        """Whether a relaunch or a window goes on."""
+        return (self._tuner is not None and self._tuner.poll() is None) or self.windows.open
+
+    @property
+    def over(self) -> bool:
+        """Whether the training has ended, however."""
+        return self.ended is not None or self._lost
+
+    def summary_bytes(self) -> bytes:
+        """Return the summary JSON as of now."""
+        verdict = self._relaunch.verdict if self._relaunch else None
+        summary = summarise(
+            self.fold, self.facts(), self.now(), self.profiles(), verdict, self._recorder.failed_entries
+        )
+        return msgspec.json.format(msgspec.json.encode(summary), indent=1) + b"\n"
+
+    def close(self) -> None:
+        """Close files and end children, but for a tuner: it ends by itself."""
+        self.windows.close()
+        self._sensors.close()
+        self._recorder.close()

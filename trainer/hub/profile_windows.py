@@ -1,0 +1,248 @@
+"""Profiling windows over all ranks: arms them, follows their reports, has the traces analysed.
+
+The ranks agree on an absolute start step without a collective; a single rank starts as soon as it can.
+"""
+
+import math
+import secrets
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from perftui.ipc.dashboard_messages import ProfileCommand
+from perftui.ipc.errors import Refused
+from perftui.ipc.messages import UNUSUAL_FLAGS, ArmWindow, WindowReport
+from perftui.ipc.run_files import read_record
+from perftui.ipc.view import ProfileRank, ProfileState, ProfileView
+from perftui.trainer.hub.fold import RunFold
+from perftui.trainer.hub.rank_track import RankTrack
+from perftui.trainer.hub.step_log import quantile
+from perftui.trainer.profiling.analysis import Analysis
+
+_STEPS_MAX = 50
+_FINAL = frozenset({"done", "failed", "aborted", "late", "busy", "unsupported"})
+_PATIENCE_S = 120.0
+_ANALYSIS_S = 120.0
+_COMMAND_DELAY_S = 0.5
+"""From here to a rank and back: batches leave a rank ten times a second."""
+_NEIGHBOUR_STEPS = 20
+_SETTLING_STEPS = 2
+"""Steps right after a window still pay for it."""
+
+
+@dataclass
+class _Window:
+    window_id: str
+    command: ProfileCommand
+    start_step: int
+    steps: int
+    armed_ranks: list[int]
+    began: float
+    requested_unix: float
+    analysis: "subprocess.Popen[bytes] | None" = None
+    result: Analysis | None = None
+    failure: str | None = None
+    ended: float | None = None
+    peer: bytes = b""
+    answered: bool = False
+    ranks: list[ProfileRank] = field(default_factory=list)
+
+
+class ProfileWindows:
+    """The windows of one run; one open at a time."""
+
+    def __init__(self, fold: RunFold, folder: Path) -> None:
+        self._fold = fold
+        self._folder = folder
+        self._windows: list[_Window] = []
+
+    @property
+    def open(self) -> bool:
+        """Whether a window is going on."""
+        return bool(self._windows) and self._windows[-1].ended is None
+
+    def begin(self, command: ProfileCommand, peer: bytes) -> dict[int, ArmWindow]:
+        """Open a window; return what to send to which rank.
+
+        Raises:
+            Refused: a window is open, nothing trains, or the request makes no sense.
+        """
+        live = [t for t in self._fold.ordered if t.log.raw and not (t.ended or t.gone)]
+        if self.open:
+            raise Refused("a profiling window is open already; wait for its result")
+        if not live:
+            raise Refused("no rank is training yet: a window needs steps")
+        if not 1 <= command.steps <= _STEPS_MAX:
+            raise Refused(f"{command.steps} steps: a window takes 1 to {_STEPS_MAX}")
+        known = {track.hello.rank for track in live}
+        if command.ranks is not None and not set(command.ranks) <= known:
+            raise Refused(f"ranks {command.ranks}: this run has {sorted(known)}")
+        warm = 2 if any(track.device.startswith("cuda") for track in live) and not self._windows else 1
+        start = -1 if len(live) == 1 else _agreed_start(live, warm)
+        window = _Window(
+            window_id=secrets.token_hex(4),
+            command=command,
+            start_step=start,
+            steps=command.steps,
+            armed_ranks=sorted(known),
+            began=time.monotonic(),
+            requested_unix=time.time(),
+            peer=peer,
+        )
+        self._windows.append(window)
+        return {
+            rank: ArmWindow(
+                window_id=window.window_id,
+                start_step=start,
+                warm_steps=warm,
+                steps=command.steps,
+                preset=command.preset,
+                directory=str(self._folder),
+                keep=command.ranks is None or rank in command.ranks,
+            )
+            for rank in known
+        }
+
+    def tick(self) -> list[tuple[bytes, str, ProfileView]]:
+        """Move on; return windows that have just ended as (peer, command id, view)."""
+        if not self._windows:
+            return []
+        window = self._windows[-1]
+        if window.ended is None:
+            self._advance(window)
+        if window.ended is not None and not window.answered:
+            window.answered = True
+            return [(window.peer, window.command.command_id, self._view(window))]
+        return []
+
+    def _advance(self, window: _Window) -> None:
+        if window.analysis is not None:
+            self._follow_analysis(window)
+            return
+        reports = self._reports(window)
+        pending = [rank for rank in window.armed_ranks if self._is_pending(rank, reports.get(rank))]
+        late = time.monotonic() - window.began > _PATIENCE_S
+        if pending and not late:
+            return
+        kept = {rank: r.path for rank, r in reports.items() if r.state == "done" and r.path is not None}
+        if kept:
+            window.analysis = self._start_analysis(window, kept)
+            window.began = time.monotonic()
+            return
+        reasons = sorted({f"{r.state}: {r.reason}" for r in reports.values() if r.reason})
+        window.failure = "; ".join(reasons) or "no rank answered in time"
+        window.ended = time.monotonic()
+
+    def _is_pending(self, rank: int, report: WindowReport | None) -> bool:
+        track = self._fold.ranks[rank]
+        if track.ended or track.gone:
+            return False
+        return report is None or report.state not in _FINAL
+
+    def _reports(self, window: _Window) -> dict[int, WindowReport]:
+        return {
+            rank: report
+            for rank in window.armed_ranks
+            if (report := self._fold.ranks[rank].windows.get(window.window_id)) is not None
+        }
+
+    def _out(self, window: _Window) -> Path:
+        return self._folder / f"{window.window_id}.analysis.json"
+
+    def _start_analysis(self, window: _Window, kept: dict[int, str]) -> "subprocess.Popen[bytes]":
+        named = [f"{rank}={self._folder / path}" for rank, path in sorted(kept.items())]
+        command = [sys.executable, "-m", "perftui.trainer.profiling.analyse", str(self._out(window)), *named]
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+
+    def _follow_analysis(self, window: _Window) -> None:
+        worker = window.analysis
+        if worker is None:
+            return
+        if worker.poll() is None:
+            if time.monotonic() - window.began < _ANALYSIS_S:
+                return
+            worker.kill()
+        _, errors = worker.communicate()
+        window.result = read_record(self._out(window), Analysis)
+        if window.result is None:
+            told = errors.decode("utf-8", "replace").strip().splitlines()
+            window.failure = f"the trace could not be analysed: {told[-1] if told else 'no word why'}"
+        window.ended = time.monotonic()
+
+    def views(self) -> list[ProfileView]:
+        """Return all windows, newest last."""
+        return [self._view(window) for window in self._windows]
+
+    def _view(self, window: _Window) -> ProfileView:
+        reports = self._reports(window)
+        started = [r.start_step for r in reports.values() if r.start_step >= 0]
+        return ProfileView(
+            window_id=window.window_id,
+            state=_state(window, reports),
+            start_step=max(started, default=window.start_step),
+            steps=window.steps,
+            requested_unix=window.requested_unix,
+            sentence=window.failure or (window.result.sentence if window.result else None),
+            ranks=[self._rank(window, rank, reports.get(rank)) for rank in window.armed_ranks],
+        )
+
+    def _rank(self, window: _Window, rank: int, report: WindowReport | None) -> ProfileRank:
+        found = next((r for r in window.result.ranks if r.rank == rank), None) if window.result else None
+        base = found or ProfileRank(rank=rank, state="armed")
+        if report is None:
+            return msgspec.structs.replace(base, state="silent", reason="no answer from this rank")
+        before, after = _neighbours_ms(self._fold.ranks[rank], report)
+        return msgspec.structs.replace(
+            base,
+            state=report.state,
+            reason=report.reason,
+            path=str(self._folder / report.path) if report.path else None,
+            step_ms_before=before,
+            step_ms_after=after,
+            stall_ms=report.cost_ms.get("stall"),
+        )
+
+    def close(self) -> None:
+        """End an analysis that is going on."""
+        for window in self._windows:
+            if window.analysis is not None and window.analysis.poll() is None:
+                window.analysis.kill()
+                window.analysis.wait()
+
+
+def _state(window: _Window, reports: dict[int, WindowReport]) -> ProfileState:
+    if window.ended is not None:
+        return "failed" if window.failure else "done"
+    if window.analysis is not None:
+        return "analysing"
+    recording = any(r.state in ("recording", "saving", "done") for r in reports.values())
+    return "recording" if recording else "armed"
+
+
+def _agreed_start(live: list[RankTrack], warm: int) -> int:
+    """Return a step that every rank can still reach in time: profiling.md's margin, plus the warm steps."""
+    furthest = max(len(track.log) for track in live)
+    windows = [figures for track in live if (figures := track.log.window(50)) is not None]
+    step_s = min((figures.step_ms.p50 for figures in windows), default=100.0) / 1e3
+    return furthest + max(3, math.ceil(2 * _COMMAND_DELAY_S / max(step_s, 1e-4))) + warm
+
+
+def _neighbours_ms(track: RankTrack, report: WindowReport) -> tuple[float | None, float | None]:
+    """Return the median step time before and after a window."""
+    if report.start_step < 0 or report.steps <= 0:
+        return None, None
+    end = report.start_step + report.steps + _SETTLING_STEPS
+    usual = [row for row in track.log.raw if not row.flags & UNUSUAL_FLAGS]
+    before = [row.wall_ns / 1e6 for row in usual if row.step < report.start_step][-_NEIGHBOUR_STEPS:]
+    after = [row.wall_ns / 1e6 for row in usual if row.step >= end][:_NEIGHBOUR_STEPS]
+    enough = _NEIGHBOUR_STEPS // 2
+    return (
+        quantile(sorted(before), 0.5) if len(before) >= enough else None,
+        quantile(sorted(after), 0.5) if len(after) >= enough else None,
+    )

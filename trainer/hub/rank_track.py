@@ -1,0 +1,147 @@
+"""What the hub knows of one rank, folded from its messages: the same messages give the same state."""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Literal
+
+from perftui.ipc.messages import (
+    FLAG_EPOCH_START,
+    FLAG_EXPLICIT_BOUNDARY,
+    FLAG_LOADER_BOUNDARY,
+    Effective,
+    Goodbye,
+    Hello,
+    LoaderFacts,
+    LossSample,
+    RankEvent,
+    RankMessage,
+    StepBatch,
+    WindowReport,
+)
+from perftui.ipc.settings import SettingValue
+from perftui.ipc.view import Mark, RankState
+from perftui.trainer.hub.step_log import StepLog, StepRow
+
+_MARKS_KEPT = 256
+
+
+@dataclass
+class RankTrack:
+    """One rank of one attempt."""
+
+    hello: Hello
+    first_unix: float
+    last_unix: float
+    log: StepLog = field(default_factory=StepLog)
+    next_seq: int = 0
+    lost_frames: int = 0
+    dropped: int = 0
+    probe_errors: int = 0
+    probe_ns: int = 0
+    settings: dict[str, SettingValue] = field(default_factory=dict)
+    settings_failed: dict[str, str] = field(default_factory=dict)
+    loader: LoaderFacts | None = None
+    device: str = "unknown"
+    gpu_uuid: str | None = None
+    loss: float | None = None
+    losses: deque[tuple[int, float]] = field(default_factory=lambda: deque(maxlen=512))
+    marks: deque[Mark] = field(default_factory=lambda: deque(maxlen=_MARKS_KEPT))
+    marks_seen: int = 0
+    windows: dict[str, WindowReport] = field(default_factory=dict)
+    epoch_first_step: int = 0
+    ended: bool = False
+    gone: bool = False
+    """Its process has disappeared without a goodbye."""
+    validating: bool = False
+
+    def apply(self, message: RankMessage, unix: float) -> None:
+        """Fold one message."""
+        if message.seq > self.next_seq:
+            self.lost_frames += message.seq - self.next_seq
+        self.next_seq = message.seq + 1
+        self.last_unix = unix
+        if isinstance(message, StepBatch):
+            self._add_steps(message)
+        elif isinstance(message, LossSample):
+            self.loss = message.value
+            self.losses.append((message.step, message.value))
+        elif isinstance(message, Effective):
+            self._take_effective(message)
+        elif isinstance(message, RankEvent):
+            self._add_event(message)
+        elif isinstance(message, WindowReport):
+            self.windows[message.window_id] = message
+        elif isinstance(message, Goodbye):
+            self.ended = True
+            self.dropped = message.dropped
+            self.probe_errors = max(self.probe_errors, message.errors)
+
+    def _add_steps(self, batch: StepBatch) -> None:
+        columns = zip(
+            batch.end_ns,
+            batch.wall_ns,
+            batch.wait_ns,
+            batch.forward_ns,
+            batch.backward_ns,
+            batch.optimizer_ns,
+            batch.cpu_ns,
+            batch.samples,
+            batch.micro_batches,
+            batch.epoch,
+            batch.flags,
+            strict=False,
+        )
+        for offset, column in enumerate(columns):
+            row = StepRow(batch.first_step + offset, *column)
+            if row.flags & FLAG_EPOCH_START:
+                self.epoch_first_step = row.step
+            self.log.add(row)
+        self.dropped = batch.dropped
+        self.probe_ns = batch.probe_ns
+
+    def _take_effective(self, message: Effective) -> None:
+        self.settings = message.settings
+        self.settings_failed = message.failed
+        self.loader = message.loader or self.loader
+        self.device = message.device or self.device
+        self.gpu_uuid = message.gpu_uuid or self.gpu_uuid
+
+    def _add_event(self, message: RankEvent) -> None:
+        if message.event == "probe_error":
+            self.probe_errors += 1
+        unix = (message.at_ns + self.hello.wall_offset_ns) / 1e9
+        self.marks.append(
+            Mark(unix=unix, rank=message.rank, event=message.event, text=message.text, step=message.step)
+        )
+        self.marks_seen += 1
+
+    @property
+    def last_step_unix(self) -> float | None:
+        """When its last step ended."""
+        if not self.log.raw:
+            return None
+        return (self.log.raw[-1].end_ns + self.hello.wall_offset_ns) / 1e9
+
+    def boundary(self) -> Literal["optimizer", "loader", "explicit"]:
+        """Return what bounds its steps."""
+        flags = self.log.raw[-1].flags if self.log.raw else 0
+        if flags & FLAG_EXPLICIT_BOUNDARY:
+            return "explicit"
+        return "loader" if flags & FLAG_LOADER_BOUNDARY else "optimizer"
+
+    def state(self, now: float, silent_after_s: float) -> RankState:
+        """Return how it stands at `now` (unix seconds)."""
+        if self.ended or self.gone:
+            return "ended"
+        if any(report.state in ("warming", "recording", "saving") for report in self.windows.values()):
+            return "profiling"
+        if not self.log.raw:
+            return "starting"
+        return "silent" if now - self.last_unix > silent_after_s else "training"
+
+    def steps_per_epoch(self) -> int | None:
+        """Return optimizer steps an epoch, where the loader's length is known."""
+        if self.loader is None or self.loader.batches_per_epoch is None or not self.log.raw:
+            return None
+        micro = max(1, self.log.raw[-1].micro_batches)
+        return -(-self.loader.batches_per_epoch // micro)

@@ -1,0 +1,160 @@
+"""A recorded run served over the same sockets as a live one: the dashboard need not know the difference."""
+
+import time
+from pathlib import Path
+
+from perftui.ipc.dashboard_messages import Answer, Command, Done, SeekCommand
+from perftui.ipc.errors import RecordingError
+from perftui.ipc.findings import Finding
+from perftui.ipc.hub_sockets import HubSockets
+from perftui.ipc.places import RunPlaces
+from perftui.ipc.recording import Entry, read_recording
+from perftui.ipc.run_files import ExitRecord, RunDescription, read_record
+from perftui.ipc.view import ProfileView, RelaunchView
+from perftui.trainer.hub.console import OutputTail
+from perftui.trainer.hub.fold import RunFold
+from perftui.trainer.hub.judge import Judge
+from perftui.trainer.hub.served import Reply
+from perftui.trainer.hub.server import DashboardServer
+from perftui.trainer.hub.service import Stopped
+from perftui.trainer.hub.views import RunFacts
+
+_LOOP_MS = 50
+_IDLE_END_S = 10.0
+"""A replay nobody looks at ends by itself."""
+_SPEED_MAX = 1000.0
+
+
+class ReplayRun:
+    """Plays a recording: time runs at `speed`, may be paused, and may be set anywhere."""
+
+    def __init__(self, folder: Path, *, at_end: bool, speed: float) -> None:
+        recording = folder / "recording" if (folder / "recording").is_dir() else folder
+        self._entries = list(read_recording(recording))
+        if not self._entries:
+            raise RecordingError(f"{folder}: the recording is empty")
+        state = folder if (folder / "run.json").exists() else recording.parent
+        self._exit = read_record(state / "exit.json", ExitRecord)
+        self._relaunch = read_record(state / "relaunch.json", RelaunchView)
+        self._description = read_record(state / "run.json", RunDescription) or _unnamed(self._entries[0])
+        self.output = OutputTail(state / "console.log")
+        self._first = min(self._entries[0].unix, self._description.started_unix)
+        self._last = max(self._entries[-1].unix, self._exit.ended_unix if self._exit else 0.0)
+        self._speed = speed
+        self._paused = at_end
+        self._at = self._last if at_end else self._first
+        self._clock = time.monotonic()
+        self.fold = RunFold()
+        self._judge = Judge()
+        self._next = 0
+        self._judged = 0.0
+        self.jumped = False
+        """Set by a seek: dashboards need a snapshot."""
+        self._play()
+
+    def advance(self) -> None:
+        """Let time pass."""
+        now = time.monotonic()
+        if not self._paused:
+            self._at = min(self._last, self._at + (now - self._clock) * self._speed)
+        self._clock = now
+        self._play()
+
+    def _play(self) -> None:
+        self.output.read()
+        while self._next < len(self._entries) and self._entries[self._next].unix <= self._at:
+            entry = self._entries[self._next]
+            self._next += 1
+            self.fold.apply(entry)
+            if entry.unix - self._judged >= 1.0:
+                self._judged = entry.unix
+                self._judge.look(self.fold, entry.unix)
+
+    def _seek(self, elapsed_s: float) -> None:
+        self._at = min(self._last, max(self._first, self._first + elapsed_s))
+        self.fold = RunFold()
+        self._judge = Judge()
+        self._next = 0
+        self._judged = 0.0
+        self.jumped = True
+        self._play()
+
+    def now(self) -> float:
+        """Return the time of the picture."""
+        return self._at
+
+    def facts(self) -> RunFacts:
+        """Return what the run's files said at that time."""
+        over = self._exit is not None and self._at >= self._exit.ended_unix
+        pace = "paused" if self._paused else f"speed {self._speed:g}"
+        return RunFacts(
+            description=self._description,
+            ended=self._exit if over else None,
+            stopping=False,
+            lost=self._exit is None and self._at >= self._last,
+            replay=True,
+            message=None if over else f"replay, {pace}",
+        )
+
+    def findings(self) -> list[Finding]:
+        """Return the findings at that time."""
+        return self._judge.findings
+
+    def marks(self, rank: int) -> list[str]:
+        """Return the codes of findings that point at a rank."""
+        return self._judge.marks(rank)
+
+    def profiles(self) -> list[ProfileView]:
+        """Return no windows: a replay shows the stream."""
+        return []
+
+    def relaunch(self) -> RelaunchView | None:
+        """Return the relaunch that followed, at the end of the recording."""
+        return self._relaunch if self._at >= self._last else None
+
+    def take(self, command: Command, peer: bytes) -> list[Reply]:
+        """Seek, pause, alter the speed; everything else is refused."""
+        if not isinstance(command, SeekCommand):
+            reason = "this is a replay: nothing can be commanded"
+            return [Reply(peer, Answer(command_id=command.command_id, accepted=False, reason=reason))]
+        if command.speed is not None:
+            self._speed = min(_SPEED_MAX, max(0.0, command.speed))
+        if command.paused is not None:
+            self._paused = command.paused
+        if command.elapsed_s is not None:
+            self._seek(command.elapsed_s)
+        return [
+            Reply(peer, Answer(command_id=command.command_id, accepted=True)),
+            Reply(peer, Done(command_id=command.command_id, ok=True)),
+        ]
+
+
+def _unnamed(first: Entry) -> RunDescription:
+    host = first.message.host if first.message else "unknown"
+    run_id = first.message.run_id if first.message else "recording"
+    return RunDescription(
+        run_id=run_id, name=run_id, command=[], cwd="", host=host, started_unix=first.unix, owned=False
+    )
+
+
+def serve_replay(places: RunPlaces, folder: Path, *, at_end: bool, speed: float) -> None:
+    """Serve a recording until nobody has looked for a while."""
+    stopped = Stopped()
+    run = ReplayRun(folder, at_end=at_end, speed=speed)
+    server = DashboardServer(run)
+    sockets = HubSockets(places)
+    try:
+        idle_since = time.monotonic()
+        while not stopped.flag and time.monotonic() - idle_since < _IDLE_END_S:
+            for arrival in sockets.arrivals(_LOOP_MS):
+                if arrival.side == "dashboard":
+                    for reply in server.take(arrival.peer, arrival.frame):
+                        sockets.to_dashboard(reply.peer, reply.message)
+            run.advance()
+            if run.jumped:
+                run.jumped = False
+                server.restart()
+            if server.attached():
+                idle_since = time.monotonic()
+    finally:
+        sockets.close()

@@ -1,0 +1,124 @@
+"""Answers dashboards: one frame a pull, with all that is newer than what the dashboard has."""
+
+import time
+
+from perftui.ipc.codec import decode_from_dashboard
+from perftui.ipc.dashboard_messages import Mismatch, Pull, ToDashboard, Update
+from perftui.ipc.errors import ProtocolError
+from perftui.ipc.messages import PROTOCOL_VERSION
+from perftui.ipc.view import ProfileView, RankView, RunView
+from perftui.trainer.hub.increments import Increments
+from perftui.trainer.hub.served import Reply, ServedRun
+from perftui.trainer.hub.views import header, rank_view
+
+_PICTURE_S = 0.1
+"""A picture this young is given again; pulls do not multiply the work."""
+_ATTACHED_S = 3.0
+
+
+class DashboardServer:
+    """Serves any number of dashboards from one run."""
+
+    def __init__(self, run: ServedRun) -> None:
+        self._run = run
+        self._increments = Increments()
+        self._ranks: dict[int, RankView] = {}
+        self._profiles: dict[str, tuple[int, ProfileView]] = {}
+        self._picture_at = 0.0
+        self._last_pulls: dict[bytes, float] = {}
+        self.unreadable = 0
+        """Frames that could not be read."""
+
+    def attached(self) -> int:
+        """Return how many dashboards have pulled lately."""
+        now = time.monotonic()
+        self._last_pulls = {p: t for p, t in self._last_pulls.items() if now - t < _ATTACHED_S}
+        return len(self._last_pulls)
+
+    def restart(self) -> None:
+        """Forget what dashboards have: the next pull of each gets a snapshot (after a seek)."""
+        self._increments = Increments()
+        self._ranks.clear()
+        self._profiles.clear()
+        self._picture_at = 0.0
+
+    def take(self, peer: bytes, frame: bytes) -> list[Reply]:
+        """Answer one frame of a dashboard."""
+        try:
+            message = decode_from_dashboard(frame)
+        except ProtocolError:
+            self.unreadable += 1
+            mismatch = Mismatch(hub_protocol=PROTOCOL_VERSION, your_protocol=-1)
+            return [Reply(peer, mismatch)]
+        if not isinstance(message, Pull):
+            return self._run.take(message, peer)
+        if message.protocol != PROTOCOL_VERSION:
+            mismatch = Mismatch(hub_protocol=PROTOCOL_VERSION, your_protocol=message.protocol)
+            return [Reply(peer, mismatch)]
+        self._last_pulls[peer] = time.monotonic()
+        return [Reply(peer, self._update(message))]
+
+    def _update(self, pull: Pull) -> ToDashboard:
+        self._refresh()
+        known = self._increments.is_known(pull.since)
+        since = pull.since if known else None
+        number = self._increments.number
+        if since is None:
+            ranks = list(self._ranks.values())
+            profiles = [view for _, view in self._profiles.values()]
+        else:
+            ranks = [view for view in self._ranks.values() if view.changed > since]
+            profiles = [view for changed, view in self._profiles.values() if changed > since]
+        lines, last = self._run.output.since(pull.output_since if known else 0)
+        view = RunView(
+            header=header(self._run.fold, self._run.facts(), self._run.now()),
+            ranks=ranks,
+            gpus=self._run.fold.gpus,
+            hosts=self._run.fold.hosts,
+            findings=self._run.findings(),
+            profiles=profiles,
+            relaunch=self._run.relaunch(),
+        )
+        return Update(
+            number=number,
+            snapshot=not known,
+            view=view,
+            history=self._increments.history(self._run.fold, since),
+            marks=self._increments.marks(self._run.fold, since),
+            output=lines,
+            output_number=last,
+            output_partial=self._run.output.partial,
+            sent_unix=time.time(),
+        )
+
+    def _refresh(self) -> None:
+        now = time.monotonic()
+        if now - self._picture_at < _PICTURE_S:
+            return
+        self._picture_at = now
+        number = self._increments.advance(self._run.fold)
+        for track in self._run.fold.ordered:
+            rank = track.hello.rank
+            fresh = rank_view(track, self._run.now(), self._run.marks(rank), number)
+            old = self._ranks.get(rank)
+            if old is None or not _alike(old, fresh):
+                self._ranks[rank] = fresh
+        for view in self._run.profiles():
+            known = self._profiles.get(view.window_id)
+            if known is None or known[1] != view:
+                self._profiles[view.window_id] = (number, view)
+
+
+def _alike(old: RankView, fresh: RankView) -> bool:
+    """Return whether nothing worth sending differs; a silent rank's age counts, a lively one's not."""
+    if old.state != fresh.state or old.steps != fresh.steps or old.marks != fresh.marks:
+        return False
+    if fresh.state == "silent" and int(old.age_s) != int(fresh.age_s):
+        return False
+    return (old.loss, old.settings, old.dropped, old.probe_errors, old.settings_failed) == (
+        fresh.loss,
+        fresh.settings,
+        fresh.dropped,
+        fresh.probe_errors,
+        fresh.settings_failed,
+    )

@@ -1,0 +1,119 @@
+"""The hub's loop: one thread owns both sockets, hears ranks, answers dashboards, and lets the run tick."""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+from perftui.ipc.codec import decode_from_rank
+from perftui.ipc.errors import ProtocolError
+from perftui.ipc.hub_sockets import Arrival, HubSockets
+from perftui.ipc.messages import PROTOCOL_VERSION, AskHello, Goodbye, Hello, Welcome
+from perftui.ipc.places import RunPlaces
+from perftui.ipc.recording import Entry
+from perftui.ipc.run_files import write_bytes
+from perftui.trainer.hub.live_run import LiveRun
+from perftui.trainer.hub.server import DashboardServer
+
+_LOOP_MS = 50
+_LAST_WORDS_S = 0.5
+"""After the training's end its ranks' last frames may still be on their way."""
+_LINGER_S = 3.0
+_ASK_AGAIN_S = 1.0
+
+
+class Stopped:
+    """Set by SIGTERM and SIGINT."""
+
+    def __init__(self) -> None:
+        self.flag = False
+        signal.signal(signal.SIGTERM, self._set)
+        signal.signal(signal.SIGINT, self._set)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    def _set(self, _signum: int, _frame: object) -> None:
+        self.flag = True
+
+
+class HubService:
+    """Serves one live run until it is over and nobody looks any more."""
+
+    def __init__(self, places: RunPlaces, run: LiveRun) -> None:
+        self._places = places
+        self._run = run
+        self._server = DashboardServer(run)
+        self._peers: dict[int, bytes] = {}
+        self._asked: dict[bytes, float] = {}
+        self.unreadable = 0
+
+    def serve(self, stopped: Stopped) -> None:
+        """Run until the end."""
+        with self._open_sockets() as sockets:
+            over_since: float | None = None
+            idle_since = time.monotonic()
+            summarised = False
+            while not stopped.flag:
+                for arrival in sockets.arrivals(_LOOP_MS):
+                    self._take(sockets, arrival)
+                for reply in self._run.tick():
+                    sockets.to_dashboard(reply.peer, reply.message)
+                self._send_outbox(sockets)
+                now = time.monotonic()
+                over_since = (over_since or now) if self._run.over else None
+                if over_since and not summarised and now - over_since > _LAST_WORDS_S:
+                    summarised = True
+                    self._write_summary()
+                if self._server.attached() or self._run.busy or not summarised:
+                    idle_since = now
+                elif now - idle_since > _LINGER_S:
+                    return
+
+    @contextlib.contextmanager
+    def _open_sockets(self) -> Iterator[HubSockets]:
+        sockets = HubSockets(self._places)
+        try:
+            yield sockets
+        finally:
+            if self._run.over:
+                self._write_summary()
+            self._run.close()
+            sockets.close()
+
+    def _write_summary(self) -> None:
+        # a full disk must not end the hub: the summary can still be asked for over the socket
+        with contextlib.suppress(OSError):
+            write_bytes(self._places.summary, self._run.summary_bytes())
+
+    def _take(self, sockets: HubSockets, arrival: Arrival) -> None:
+        if arrival.side == "dashboard":
+            for reply in self._server.take(arrival.peer, arrival.frame):
+                sockets.to_dashboard(reply.peer, reply.message)
+            return
+        try:
+            message = decode_from_rank(arrival.frame)
+        except ProtocolError:
+            self.unreadable += 1
+            return
+        if message.run_id != self._places.run_id:
+            self.unreadable += 1
+            return
+        if isinstance(message, Hello):
+            sockets.to_rank(arrival.peer, Welcome(protocol=PROTOCOL_VERSION, hub_pid=os.getpid()))
+        if not self._run.hear(Entry(unix=time.time(), message=message)):
+            self._ask_hello(sockets, arrival.peer)
+        elif not isinstance(message, Goodbye):
+            self._peers[message.rank] = arrival.peer
+
+    def _ask_hello(self, sockets: HubSockets, peer: bytes) -> None:
+        now = time.monotonic()
+        if now - self._asked.get(peer, 0.0) >= _ASK_AGAIN_S:
+            self._asked[peer] = now
+            sockets.to_rank(peer, AskHello())
+
+    def _send_outbox(self, sockets: HubSockets) -> None:
+        outbox, self._run.outbox = self._run.outbox, []
+        for rank, message in outbox:
+            peer = self._peers.get(rank)
+            if peer is not None:
+                sockets.to_rank(peer, message)

@@ -1,0 +1,249 @@
+"""Bounded step history of one rank: the newest steps raw, the older ones thinned, the whole run in sums.
+
+Apart from the rank's state because it is pure arithmetic on columns: no clock, no messages.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from itertools import takewhile
+from typing import NamedTuple
+
+from perftui.ipc.messages import FLAG_PHASES_UNKNOWN, FLAG_WAIT_UNKNOWN, UNUSUAL_FLAGS
+from perftui.ipc.view import Shares, StepStats
+
+RAW_STEPS = 4096
+WARM_STEPS = 10
+"""The first steps never count: caches, algorithm search, worker start. Fewer while the run is very short."""
+_THINNED_POINTS = 1024
+_QUANTILE_POINTS = 8192
+_KNUTH_MULTIPLIER = 2654435761
+_MASK = 0xFFFFFFFF
+
+
+class StepRow(NamedTuple):
+    """One finished step; times in nanoseconds."""
+
+    step: int
+    """Counts from 0 over the life of the process."""
+    end_ns: int
+    wall_ns: int
+    wait_ns: int
+    forward_ns: int
+    backward_ns: int
+    optimizer_ns: int
+    cpu_ns: int
+    samples: int
+    micro_batches: int
+    epoch: int
+    flags: int
+
+
+class WindowFigures(NamedTuple):
+    """Statistics of a set of steps."""
+
+    steps: int
+    step_ms: StepStats
+    shares: Shares
+    cpu_share: float
+    steps_per_s: float
+    samples_per_s: float | None
+    coverage: float
+    """Share of the steps whose wait was measured."""
+
+
+def quantile(ordered: list[float], q: float) -> float:
+    """Return the q-quantile of an ascending, non-empty list by linear interpolation."""
+    position = q * (len(ordered) - 1)
+    low = int(position)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
+
+
+def stats_of(walls_ms: Iterable[float]) -> StepStats | None:
+    """Return mean and quantiles in milliseconds; None for no steps."""
+    ordered = sorted(walls_ms)
+    if not ordered:
+        return None
+    return StepStats(
+        mean=sum(ordered) / len(ordered),
+        p50=quantile(ordered, 0.5),
+        p90=quantile(ordered, 0.9),
+        p99=quantile(ordered, 0.99),
+    )
+
+
+class Totals:
+    """Sums over steps, from which shares and rates follow."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.wall_ns = 0
+        self.cpu_ns = 0
+        self.samples = 0
+        self.sampled_wall_ns = 0
+        self.wait_ns = 0
+        self.wait_wall_ns = 0
+        self.wait_steps = 0
+        self.phases_wall_ns = 0
+        self.forward_ns = 0
+        self.backward_ns = 0
+        self.optimizer_ns = 0
+
+    def add(self, row: StepRow) -> None:
+        """Count one step in."""
+        self.steps += 1
+        self.wall_ns += row.wall_ns
+        self.cpu_ns += row.cpu_ns
+        self.optimizer_ns += row.optimizer_ns
+        if row.samples >= 0:
+            self.samples += row.samples
+            self.sampled_wall_ns += row.wall_ns
+        if not row.flags & FLAG_WAIT_UNKNOWN:
+            self.wait_ns += row.wait_ns
+            self.wait_wall_ns += row.wall_ns
+            self.wait_steps += 1
+        if not row.flags & FLAG_PHASES_UNKNOWN:
+            self.forward_ns += row.forward_ns
+            self.backward_ns += row.backward_ns
+            self.phases_wall_ns += row.wall_ns
+
+    def shares(self) -> Shares:
+        """Return the parts of the host's wall time; what was not measured is None, the rest sums to 1."""
+        if not self.wall_ns:
+            return Shares()
+        wall = self.wall_ns
+        wait = self.wait_ns / wall if self.wait_steps else None
+        forward = self.forward_ns / wall if self.phases_wall_ns else None
+        backward = self.backward_ns / wall if self.phases_wall_ns else None
+        optimizer = self.optimizer_ns / wall
+        measured = sum(part for part in (wait, forward, backward, optimizer) if part is not None)
+        return Shares(
+            loader_wait=wait,
+            forward=forward,
+            backward=backward,
+            optimizer=optimizer,
+            other=max(0.0, 1.0 - measured),
+        )
+
+    def figures(self, step_ms: StepStats) -> WindowFigures:
+        """Return the statistics; `step_ms` comes from whoever kept the single steps."""
+        seconds = self.wall_ns / 1e9
+        return WindowFigures(
+            steps=self.steps,
+            step_ms=step_ms,
+            shares=self.shares(),
+            cpu_share=self.cpu_ns / self.wall_ns if self.wall_ns else 0.0,
+            steps_per_s=self.steps / seconds if seconds else 0.0,
+            samples_per_s=self.samples / (self.sampled_wall_ns / 1e9) if self.sampled_wall_ns else None,
+            coverage=self.wait_steps / self.steps if self.steps else 0.0,
+        )
+
+
+def figures_of(rows: Iterable[StepRow]) -> WindowFigures | None:
+    """Return the statistics of some steps; None when there are none."""
+    totals = Totals()
+    walls: list[float] = []
+    for row in rows:
+        totals.add(row)
+        walls.append(row.wall_ns / 1e6)
+    step_ms = stats_of(walls)
+    return totals.figures(step_ms) if step_ms else None
+
+
+class Thinned:
+    """A series of any length in at most 1,024 points, each the mean of `stride` steps."""
+
+    def __init__(self) -> None:
+        self.stride = 1
+        self.wall_ms: list[float] = []
+        self.wait_ms: list[float] = []
+        self.flags: list[int] = []
+        self._pending: list[StepRow] = []
+
+    def add(self, row: StepRow) -> None:
+        """Append one step."""
+        self._pending.append(row)
+        if len(self._pending) < self.stride:
+            return
+        count = len(self._pending)
+        self.wall_ms.append(sum(r.wall_ns for r in self._pending) / count / 1e6)
+        self.wait_ms.append(sum(r.wait_ns for r in self._pending) / count / 1e6)
+        flags = 0
+        for pending in self._pending:
+            flags |= pending.flags
+        self.flags.append(flags)
+        self._pending.clear()
+        if len(self.wall_ms) >= _THINNED_POINTS:
+            self._halve()
+
+    def _halve(self) -> None:
+        self.stride *= 2
+        self.wall_ms = [(a + b) / 2 for a, b in zip(self.wall_ms[::2], self.wall_ms[1::2], strict=True)]
+        self.wait_ms = [(a + b) / 2 for a, b in zip(self.wait_ms[::2], self.wait_ms[1::2], strict=True)]
+        self.flags = [a | b for a, b in zip(self.flags[::2], self.flags[1::2], strict=True)]
+
+
+class StepLog:
+    """The steps of one rank."""
+
+    def __init__(self) -> None:
+        self.raw: deque[StepRow] = deque(maxlen=RAW_STEPS)
+        self.thinned = Thinned()
+        self._warm: list[StepRow] = []
+        self._totals = Totals()
+        self._walls: list[tuple[int, float]] = []
+        self._walls_below = _MASK
+
+    def __len__(self) -> int:
+        return self.raw[-1].step + 1 if self.raw else 0
+
+    def add(self, row: StepRow) -> None:
+        """Append one step."""
+        self.raw.append(row)
+        self.thinned.add(row)
+        if row.step < WARM_STEPS:
+            self._warm.append(row)
+        elif not row.flags & UNUSUAL_FLAGS:
+            self._totals.add(row)
+            self._sample_wall(row.step, row.wall_ns / 1e6)
+
+    def _sample_wall(self, step: int, wall_ms: float) -> None:
+        # picked by a hash of the step: a fixed stride would alias with stalls that come every n-th step
+        mixed = (step * _KNUTH_MULTIPLIER) & _MASK
+        if mixed > self._walls_below:
+            return
+        self._walls.append((mixed, wall_ms))
+        if len(self._walls) > _QUANTILE_POINTS:
+            self._walls_below //= 2
+            self._walls = [point for point in self._walls if point[0] <= self._walls_below]
+
+    def since(self, index: int) -> list[StepRow]:
+        """Return the raw steps from `index` on, as far back as they are kept, oldest first."""
+        rows = list(takewhile(lambda row: row.step >= index, reversed(self.raw)))
+        rows.reverse()
+        return rows
+
+    def window(self, steps: int) -> WindowFigures | None:
+        """Return the statistics of the last `steps` usual steps, warm-up left out."""
+        warm = min(WARM_STEPS, len(self) // 3)
+        usual: list[StepRow] = []
+        for row in reversed(self.raw):
+            if row.step < warm or len(usual) == steps:
+                break
+            if not row.flags & UNUSUAL_FLAGS:
+                usual.append(row)
+        return figures_of(usual)
+
+    def whole(self) -> WindowFigures | None:
+        """Return the statistics of the whole run, warm-up and unusual steps left out.
+
+        A run of fewer than three times the warm-up is judged on its last two thirds.
+        """
+        if len(self) < 3 * WARM_STEPS:
+            warm = len(self) // 3
+            return figures_of(r for r in self.raw if r.step >= warm and not r.flags & UNUSUAL_FLAGS)
+        sampled = stats_of(wall_ms for _, wall_ms in self._walls)
+        if sampled is None:
+            return None
+        mean = self._totals.wall_ns / self._totals.steps / 1e6
+        return self._totals.figures(StepStats(mean=mean, p50=sampled.p50, p90=sampled.p90, p99=sampled.p99))

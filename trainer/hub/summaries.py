@@ -1,0 +1,76 @@
+"""The summary JSON of a run, from the folded state."""
+
+from perftui.ipc.ledger_records import Verdict
+from perftui.ipc.summary import Overhead, RankSummary, Summary
+from perftui.ipc.view import HostView, ProfileView, Shares
+from perftui.trainer.diagnosis import diagnose
+from perftui.trainer.hub.fold import RunFold
+from perftui.trainer.hub.judge import signals_of
+from perftui.trainer.hub.rank_track import RankTrack
+from perftui.trainer.hub.views import RunFacts, header
+
+
+def summarise(
+    fold: RunFold,
+    facts: RunFacts,
+    now: float,
+    profiles: list[ProfileView],
+    verdict: Verdict | None,
+    recording_failed_entries: int,
+) -> Summary:
+    """Return the summary as of `now`; findings are judged on the whole run."""
+    top = header(fold, facts, now)
+    host = fold.hosts[0] if fold.hosts else HostView(name=facts.description.host, age_s=0.0)
+    return Summary(
+        run_id=top.run_id,
+        name=top.name,
+        command=top.command,
+        state=top.state,
+        exit_code=top.exit_code,
+        stopped_by=top.stopped_by,
+        elapsed_s=top.elapsed_s,
+        settings=top.settings,
+        ranks=[_rank_summary(track) for track in fold.ordered],
+        gpus=fold.gpus,
+        host=host,
+        findings=diagnose(signals_of(fold, whole_run=True)),
+        profiles=profiles,
+        overhead=_overhead(fold),
+        verdict=verdict,
+        message=top.message,
+        recording_failed_entries=recording_failed_entries,
+    )
+
+
+def _rank_summary(track: RankTrack) -> RankSummary:
+    figures = track.log.whole()
+    return RankSummary(
+        rank=track.hello.rank,
+        host=track.hello.host,
+        device=track.device,
+        gpu_uuid=track.gpu_uuid,
+        steps=len(track.log),
+        step_ms=figures.step_ms if figures else None,
+        steps_per_s=figures.steps_per_s if figures else None,
+        samples_per_s=figures.samples_per_s if figures else None,
+        boundary=track.boundary(),
+        loss=track.loss,
+        shares=figures.shares if figures else Shares(),
+        dropped=track.dropped,
+        settings=track.settings,
+        settings_failed=track.settings_failed,
+        probe_errors=track.probe_errors,
+        window_steps=figures.steps if figures else 0,
+    )
+
+
+def _overhead(fold: RunFold) -> Overhead:
+    """Return what the background threads took; the hooks in the training thread are not measured live yet."""
+    steps = sum(len(track.log) for track in fold.ordered)
+    probe_ns = sum(track.probe_ns for track in fold.ordered)
+    wall_ns = sum(row.wall_ns for track in fold.ordered for row in track.log.raw)
+    kept = sum(len(track.log.raw) for track in fold.ordered)
+    if not steps or not kept or not probe_ns:
+        return Overhead()
+    per_step_ns = probe_ns / steps
+    return Overhead(us_per_step=per_step_ns / 1e3, share=per_step_ns / (wall_ns / kept))

@@ -1,0 +1,147 @@
+"""From the folded state to what a dashboard shows. Pure: the time is passed in."""
+
+from dataclasses import dataclass
+
+from perftui.ipc.run_files import ExitRecord, RunDescription
+from perftui.ipc.view import Header, RankView, RunState, Shares
+from perftui.trainer.hub.fold import RunFold
+from perftui.trainer.hub.rank_track import RankTrack
+
+WINDOW_STEPS = 200
+"""How many of the newest usual steps a rank's figures cover."""
+_SILENT_AFTER_S = 5.0
+_STALLED_AFTER_S = 30.0
+_STALLED_STEPS = 20
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What is known of the run from its files and processes, beside what the ranks say."""
+
+    description: RunDescription
+    ended: ExitRecord | None
+    stopping: bool
+    lost: bool
+    successor: str | None = None
+    replay: bool = False
+    hub_pid: int = 0
+    hub_restarts: int = 0
+    message: str | None = None
+
+
+def rank_view(track: RankTrack, now: float, marks: list[str], changed: int) -> RankView:
+    """Return one rank as it stands at `now`."""
+    figures = track.log.window(WINDOW_STEPS)
+    newest = track.log.raw[-1] if track.log.raw else None
+    return RankView(
+        rank=track.hello.rank,
+        host=track.hello.host,
+        pid=track.hello.pid,
+        state=track.state(now, _SILENT_AFTER_S),
+        age_s=max(0.0, now - track.last_unix),
+        device=track.device,
+        gpu_uuid=track.gpu_uuid,
+        world_size=track.hello.world_size,
+        steps=len(track.log),
+        epoch=newest.epoch if newest else 0,
+        boundary=track.boundary(),
+        window_steps=figures.steps if figures else 0,
+        now_ms=newest.wall_ns / 1e6 if newest else None,
+        step_ms=figures.step_ms if figures else None,
+        steps_per_s=figures.steps_per_s if figures else None,
+        samples_per_s=figures.samples_per_s if figures else None,
+        shares=figures.shares if figures else Shares(),
+        cpu_share=figures.cpu_share if figures else None,
+        loss=track.loss,
+        dropped=track.dropped,
+        lost_frames=track.lost_frames,
+        probe_errors=track.probe_errors,
+        settings=track.settings,
+        settings_failed=track.settings_failed,
+        marks=marks,
+        changed=changed,
+    )
+
+
+def run_state(fold: RunFold, facts: RunFacts, now: float) -> RunState:
+    """Return how the run stands at `now`."""
+    if facts.ended is not None:
+        if facts.ended.stopped_by is not None:
+            return "stopped"
+        return "finished" if facts.ended.exit_code == 0 else "failed"
+    if facts.lost:
+        return "lost"
+    if facts.stopping:
+        return "stopping"
+    tracks = fold.ordered
+    if not tracks:
+        return "waiting" if now - facts.description.started_unix > _SILENT_AFTER_S else "starting"
+    if not any(track.log.raw for track in tracks):
+        return "waiting"
+    if all(track.ended or track.gone for track in tracks):
+        return "training" if facts.description.owned else "finished"
+    newest = max(track.last_step_unix or track.first_unix for track in tracks)
+    return "stalled" if now - newest > _stalled_after_s(tracks) else "training"
+
+
+def _stalled_after_s(tracks: list[RankTrack]) -> float:
+    slowest_ms = 0.0
+    for track in tracks:
+        figures = track.log.window(WINDOW_STEPS)
+        slowest_ms = max(slowest_ms, figures.step_ms.p99 if figures else 0.0)
+    return max(_STALLED_AFTER_S, _STALLED_STEPS * slowest_ms / 1e3)
+
+
+def header(fold: RunFold, facts: RunFacts, now: float) -> Header:
+    """Return the run as a whole."""
+    description = facts.description
+    lead = fold.ordered[0] if fold.ranks else None
+    ended_unix = facts.ended.ended_unix if facts.ended else now
+    epoch_steps = lead.steps_per_epoch() if lead else None
+    return Header(
+        run_id=description.run_id,
+        name=description.name,
+        host=description.host,
+        command=description.command,
+        state=run_state(fold, facts, now),
+        started_unix=description.started_unix,
+        elapsed_s=max(0.0, ended_unix - description.started_unix),
+        world_size=fold.world_size() if fold.ranks else 1,
+        step=fold.steps_done() if fold.ranks else None,
+        epoch=lead.log.raw[-1].epoch if lead and lead.log.raw else None,
+        steps_total=epoch_steps,
+        eta_s=_eta_s(lead, epoch_steps) if facts.ended is None else None,
+        loss=lead.loss if lead else None,
+        exit_code=facts.ended.exit_code if facts.ended else None,
+        stopped_by=facts.ended.stopped_by if facts.ended else None,
+        message=facts.message or _end_message(facts.ended),
+        owned=description.owned,
+        trial=description.trial,
+        parent=description.parent,
+        successor=facts.successor,
+        replay=facts.replay,
+        settings=description.settings,
+        hub_pid=facts.hub_pid,
+        hub_restarts=facts.hub_restarts,
+    )
+
+
+def _eta_s(lead: RankTrack | None, epoch_steps: int | None) -> float | None:
+    figures = lead.log.window(WINDOW_STEPS) if lead else None
+    if lead is None or epoch_steps is None or figures is None:
+        return None
+    left = epoch_steps - (len(lead.log) - lead.epoch_first_step)
+    return max(0, left) * figures.step_ms.mean / 1e3
+
+
+def _end_message(ended: ExitRecord | None) -> str | None:
+    if ended is None or ended.stopped_by or ended.exit_code == 0:
+        return None
+    told = {
+        "oom_gpu": "out of GPU memory",
+        "oom_host": "ended by the system for want of memory",
+        "died_at_start": "ended before its first step",
+    }.get(ended.outcome, "ended")
+    how = f"signal {-ended.exit_code}" if ended.exit_code < 0 else f"exit code {ended.exit_code}"
+    last = next((line for line in reversed(ended.last_lines) if line.strip()), "")
+    return f"{told} ({how}){': ' + last if last else ''}"

@@ -1,0 +1,130 @@
+"""Reads a user's command: which Python will run it, and with which flags that matter to us.
+
+Apart from asking that interpreter (`interpreter.py`), because this needs no subprocess.
+"""
+
+import os
+import re
+import shlex
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from perftui.ipc.errors import CommandNotFound, UsageError
+
+_PYTHON = re.compile(r"(python|pypy)\d*(\.\d+)?t?")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+_EXEC_LINE = re.compile(r"^'''exec'\s+(.+?)\s+\"\$0\"", re.MULTILINE)
+_WRAPPERS: dict[str, frozenset[str]] = {
+    "env": frozenset({"-u", "-C", "--unset", "--chdir"}),
+    "nice": frozenset({"-n"}),
+    "nohup": frozenset(),
+    "numactl": frozenset({"-N", "-m", "-C", "-i", "-p"}),
+}
+"""Programs that only start another one, with those of their options that take a word of their own."""
+_FLAGS_WITH_VALUE = frozenset("WXcm")
+_BLINDING = {"I": "-I", "E": "-E", "S": "-S"}
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """The Python that a command will run in."""
+
+    path: str
+    blinded_by: str | None = None
+    """A flag of the command that keeps the probe out: -I and -E ignore PYTHONPATH, -S sitecustomize."""
+
+
+def find_program(name: str, cwd: Path, search_path: str | None) -> str:
+    """Return the absolute path of a program as the system would find it.
+
+    Raises:
+        CommandNotFound: no such program, or a file that cannot be run.
+    """
+    if "/" not in name:
+        found = shutil.which(name, path=search_path)
+        if found is None:
+            raise CommandNotFound(f"{name}: command not found")
+        return os.path.abspath(found)  # noqa: PTH100 (resolving links would leave a virtual environment)
+    path = cwd / name
+    if not path.exists():
+        raise CommandNotFound(f"{name}: no such file")
+    if path.is_dir() or not os.access(path, os.X_OK):
+        raise CommandNotFound(f"{name}: not a program that can be run; did you mean `python {name}`?")
+    return str(path)
+
+
+def find_interpreter(command: list[str], cwd: Path, search_path: str | None) -> Interpreter | None:
+    """Return the Python that will run `command`; None when it is not a Python program as far as we see.
+
+    Raises:
+        UsageError: the command is empty.
+        CommandNotFound: its program does not exist.
+    """
+    if not command or not command[0]:
+        raise UsageError("no command to run; write it after --, as in: perftui run -- python train.py")
+    program = find_program(command[0], cwd, search_path)
+    wrapped = _unwrap(command)
+    if wrapped is not None:
+        return find_interpreter(wrapped, cwd, search_path) if wrapped else None
+    if _PYTHON.fullmatch(Path(command[0]).name):
+        return Interpreter(program, _blinding_flag(command[1:]))
+    return _of_script(Path(program), cwd, search_path)
+
+
+def _unwrap(command: list[str]) -> list[str] | None:
+    """Return what a wrapper starts; None when the command is no wrapper."""
+    options = _WRAPPERS.get(Path(command[0]).name)
+    if options is None:
+        return None
+    rest = command[1:]
+    while rest and (rest[0].startswith("-") or _ASSIGNMENT.fullmatch(rest[0])):
+        taken = 2 if rest[0] in options else 1
+        rest = rest[taken:]
+    return rest
+
+
+def _blinding_flag(arguments: list[str]) -> str | None:
+    for word in arguments:
+        if not word.startswith("-") or word in ("-", "--") or word.startswith("--"):
+            return None
+        for letter in word[1:]:
+            if letter in _BLINDING:
+                return _BLINDING[letter]
+            if letter in _FLAGS_WITH_VALUE:
+                return None
+    return None
+
+
+def _of_script(program: Path, cwd: Path, search_path: str | None) -> Interpreter | None:
+    """Read the first lines of a console script such as torchrun."""
+    try:
+        with program.open("rb") as stream:
+            head = stream.read(1024)
+    except OSError:
+        return None
+    if not head.startswith(b"#!"):
+        return None
+    text = head.decode("utf-8", "replace")
+    words = _split(text.splitlines()[0][2:].strip())
+    # installers write a shell line in place of a path that is too long, or has blanks, for the kernel
+    long_path = _EXEC_LINE.search(text)
+    if long_path is not None and words and Path(words[0]).name == "sh":
+        words = _split(long_path[1])
+    if not words or words[0] == str(program):
+        return None
+    try:
+        return find_interpreter(words, cwd, search_path) if _is_python(words) else None
+    except CommandNotFound:
+        raise CommandNotFound(f"{program}: its interpreter {words[0]} does not exist") from None
+
+
+def _is_python(words: list[str]) -> bool:
+    return any(_PYTHON.fullmatch(Path(word).name) for word in words[:3])
+
+
+def _split(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()

@@ -1,0 +1,109 @@
+"""The environment of the training: how the probe gets in, the run's tag, and what a trial must not do.
+
+Only additions: everything the user has set stays, and a user's own value wins where ours is a preference.
+"""
+
+import os
+import shlex
+import sys
+from pathlib import Path
+
+import perftui.trainer
+from perftui.ipc.places import RunPlaces
+from perftui.ipc.settings import environment_of
+from perftui.trainer.launch.interpreter import InterpreterCheck
+from perftui.trainer.launch.spec import LaunchSpec
+
+OURS = (
+    "PERFTUI_RUN_ID",
+    "PERFTUI_RUN_STATE",
+    "PERFTUI_RUN_RUNTIME",
+    "PERFTUI_ROOMS",
+    "PERFTUI_PYTHON",
+    "PERFTUI_TRIAL",
+    "PERFTUI_ARM",
+)
+"""Taken out of what a keeper and a hub inherit: a run started inside another run is its own run."""
+
+
+def rooms_folder() -> Path:
+    """Return the folder that holds `trainer/`, `ipc/` and `tui/`."""
+    return Path(next(iter(perftui.trainer.__path__))).resolve().parent
+
+
+def inject_folder() -> Path:
+    """Return the folder whose `sitecustomize.py` brings the probe in."""
+    return rooms_folder() / "trainer" / "launch" / "inject"
+
+
+def with_inject_folder(python_path: str | None) -> str:
+    """Return PYTHONPATH with our folder first, once, and everything of the user's after it."""
+    ours = str(inject_folder())
+    if not python_path:
+        return ours
+    # an empty entry stands for the current folder: it stays
+    return os.pathsep.join([ours, *(entry for entry in python_path.split(os.pathsep) if entry != ours)])
+
+
+def clean_environment(environment: dict[str, str]) -> dict[str, str]:
+    """Return an environment without any trace of a run or of `perftui env`."""
+    cleaned = {name: value for name, value in environment.items() if name not in OURS}
+    ours = str(inject_folder())
+    python_path = cleaned.get("PYTHONPATH")
+    if python_path is not None and ours in python_path.split(os.pathsep):
+        kept = [entry for entry in python_path.split(os.pathsep) if entry != ours]
+        cleaned.pop("PYTHONPATH")
+        if kept:
+            cleaned["PYTHONPATH"] = os.pathsep.join(kept)
+    return cleaned
+
+
+def training_additions(
+    places: RunPlaces, spec: LaunchSpec, check: InterpreterCheck, environment: dict[str, str]
+) -> dict[str, str]:
+    """Return the variables to set on top of `environment` for the processes of one training."""
+    added = {
+        "PERFTUI_RUN_ID": places.run_id,
+        "PERFTUI_RUN_STATE": str(places.state),
+        "PERFTUI_RUN_RUNTIME": str(places.runtime),
+        **_common(environment),
+    }
+    if check.can_tear_down_cupti:
+        # else CUPTI stays attached after a profiling window, and a launch-bound job stays slower for ever
+        added["TEARDOWN_CUPTI"] = environment.get("TEARDOWN_CUPTI", "1")
+    if spec.stdio != "pty":
+        added["PYTHONUNBUFFERED"] = environment.get("PYTHONUNBUFFERED") or "1"
+    if spec.trial:
+        added.update(_of_trial(places))
+    return {**added, **environment_of(spec.settings), **spec.env}
+
+
+def _common(environment: dict[str, str]) -> dict[str, str]:
+    return {
+        "PYTHONPATH": with_inject_folder(environment.get("PYTHONPATH")),
+        "PERFTUI_ROOMS": str(rooms_folder()),
+        "PERFTUI_PYTHON": sys.executable,
+        # kineto writes two lines into the user's output for every window at its default level
+        "KINETO_LOG_LEVEL": environment.get("KINETO_LOG_LEVEL", "6"),
+    }
+
+
+def _of_trial(places: RunPlaces) -> dict[str, str]:
+    scratch = places.scratch
+    return {
+        "PERFTUI_TRIAL": "1",
+        "WANDB_MODE": "offline",
+        "WANDB_DIR": str(scratch),
+        "NEPTUNE_MODE": "offline",
+        "CLEARML_OFFLINE_MODE": "1",
+        "COMET_START_ONLINE": "0",
+        "COMET_OFFLINE_DIRECTORY": str(scratch),
+        "MLFLOW_TRACKING_URI": (scratch / "mlruns").as_uri(),
+        "SWANLAB_MODE": "offline",
+    }
+
+
+def exports(environment: dict[str, str]) -> list[str]:
+    """Return the lines of `perftui env`: they arm any later start of a training in that shell."""
+    names = {**_common(environment), "PERFTUI_ARM": "1"}
+    return [f"export {name}={shlex.quote(value)}" for name, value in names.items()]

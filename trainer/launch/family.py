@@ -1,0 +1,80 @@
+"""The processes of one training: found by tag or by descent, signalled by pid and start time together.
+
+Nothing outside this set is ever signalled. Standard library only: part of the keeper.
+"""
+
+import os
+import signal
+
+from perftui.trainer.telemetry.processes import (
+    descendants,
+    is_alive,
+    is_tagged,
+    start_ticks,
+    tagged_pids,
+)
+
+
+class Family:
+    """All living processes of a run, also ones that outlived their parent or cleaned their environment."""
+
+    def __init__(self, run_id: str, root: int) -> None:
+        self._run_id = run_id
+        self._root = root
+        self._recorded: dict[int, int] = {}
+
+    def record(self) -> None:
+        """Note the descendants of now, so that one which is orphaned later is still known."""
+        self._recorded = {pid: ticks for pid, ticks in self._recorded.items() if is_alive(pid, ticks)}
+        for pid in (self._root, *list(self._recorded)):
+            self._recorded.update(descendants(pid))
+
+    def alive(self) -> dict[int, int]:
+        """Return pid → start ticks of every member that has not ended, the keeper itself never."""
+        found = tagged_pids(self._run_id)
+        found.update({pid: ticks for pid, ticks in self._recorded.items() if is_alive(pid, ticks)})
+        found.pop(os.getpid(), None)
+        return found
+
+    def owns(self, pid: int, ticks: int) -> bool:
+        """Whether that very process is alive and belongs to the run."""
+        return is_alive(pid, ticks) and (
+            is_tagged(pid, self._run_id) or self._recorded.get(pid) == ticks or pid == self._root
+        )
+
+
+def kill_all(family: Family) -> list[int]:
+    """SIGKILL every living process of the run; return the pids that were still there."""
+    left = family.alive()
+    for pid, ticks in left.items():
+        send_signal(pid, ticks, signal.SIGKILL)
+    return sorted(left)
+
+
+def send_signal(pid: int, ticks: int, number: signal.Signals) -> bool:
+    """Signal the very process that started at `ticks`; False when it is gone or not ours to signal."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return False
+    except (AttributeError, OSError):  # a kernel before 5.3, or a sandbox: the check narrows the race
+        return _send_by_pid(pid, ticks, number)
+    try:
+        if start_ticks(pid) != ticks:
+            return False
+        signal.pidfd_send_signal(handle, number)
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+def _send_by_pid(pid: int, ticks: int, number: signal.Signals) -> bool:
+    if start_ticks(pid) != ticks:
+        return False
+    try:
+        os.kill(pid, number)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,198 @@
+"""`perftui run` without a dashboard: the training's output, its signals and its exit code, passed through.
+
+Also what both ways of running share: the summary at the end, as a file and as one line.
+"""
+
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+
+from perftui.ipc.errors import LaunchFailed
+from perftui.ipc.places import RunPlaces, run_places
+from perftui.ipc.run_files import ExitRecord, RunDescription, read_record, write_bytes
+from perftui.ipc.summary import Overhead, Summary
+from perftui.ipc.view import HostView
+from perftui.trainer.launch.environment_line import environment_line
+from perftui.trainer.launch.family import send_signal
+from perftui.trainer.launch.runs import is_locked, list_runs, successor_of
+from perftui.trainer.launch.signals import SignalInbox
+from perftui.trainer.launch.spec import LaunchSpec
+from perftui.trainer.launch.start import check_launch, exit_of, launch
+
+_POLL_S = 0.05
+_SUMMARY_WAIT_S = 15.0
+_HUB_START_S = 4.0
+"""No hub for this long: none will come."""
+_LIMITS = ("steps", "seconds")
+
+
+def run_in_foreground(spec: LaunchSpec, json_target: str | None) -> int:
+    """Launch, pass everything through, and return the code that `perftui run` ends with.
+
+    Args:
+        spec: what to start; its stdio should be `pipes`.
+        json_target: where the summary goes: a file, `-` for stdout, None for nowhere.
+
+    Raises:
+        UsageError, CommandNotFound, Refused, LaunchFailed: the training was not started.
+    """
+    inbox = SignalInbox()
+    inbox.install()
+    try:
+        check = check_launch(spec)
+        _say(environment_line(check))
+        places = launch(spec, check)
+        record = _wait(places, inbox)
+    finally:
+        inbox.close()
+    return finish(places, record, json_target)
+
+
+def start_for_dashboard(spec: LaunchSpec) -> RunPlaces:
+    """Launch for a dashboard that opens now; say the environment check before it covers the screen."""
+    check = check_launch(spec)
+    _say(environment_line(check))
+    return launch(spec, check)
+
+
+def after_dashboard(places: RunPlaces, json_target: str | None) -> int:
+    """Say how things stand when the dashboard has been left: the training may well go on."""
+    successor = successor_of(places.run_id, list_runs())
+    if successor is not None:
+        places = run_places(successor.run_id)
+    record = exit_of(places)
+    if record is not None:
+        return finish(places, record, json_target)
+    run_id = places.run_id
+    _say(f"{run_id} goes on; perftui {run_id} shows it again, perftui stop {run_id} ends it")
+    if json_target is not None:
+        _say(f"no summary yet; later: perftui status {run_id} --json")
+    return 0
+
+
+def _wait(places: RunPlaces, inbox: SignalInbox) -> ExitRecord:
+    while True:
+        for number in inbox.wait(_POLL_S):
+            description = read_record(places.description, RunDescription)
+            if description and description.keeper_pid and description.keeper_start_ticks:
+                send_signal(description.keeper_pid, description.keeper_start_ticks, number)
+        record = exit_of(places)
+        if record is not None:
+            return record
+
+
+def finish(places: RunPlaces, record: ExitRecord, json_target: str | None) -> int:
+    """Write the summary where it is wanted, say in one line how it went, and return the exit code."""
+    wanted = json_target is not None
+    summary = _wait_for_summary(places, _SUMMARY_WAIT_S if wanted else 1.0)
+    if json_target == "-":
+        sys.stdout.buffer.write(summary)
+        sys.stdout.buffer.flush()
+    elif json_target is not None:
+        _write_summary(Path(json_target), summary)
+    _say(_closing_line(places, record, summary))
+    return exit_code_of(record)
+
+
+def exit_code_of(record: ExitRecord) -> int:
+    """Return the code that a shell would see; 0 when a limit that was asked for ended the run."""
+    if record.stopped_by in _LIMITS:
+        return 0
+    return 128 - record.exit_code if record.exit_code < 0 else record.exit_code
+
+
+def _wait_for_summary(places: RunPlaces, timeout_s: float) -> bytes:
+    """Return the hub's summary, or a minimal one when the hub does not write any."""
+    now = time.monotonic()
+    deadline, hub_seen = now + timeout_s, now
+    while (now := time.monotonic()) < deadline and now - hub_seen < _HUB_START_S:
+        summary = ended_summary(places)
+        if summary is not None:
+            return summary
+        if is_locked(places.hub_lock):
+            hub_seen = now
+        time.sleep(_POLL_S)
+    return minimal_summary(places)
+
+
+def ended_summary(places: RunPlaces) -> bytes | None:
+    """Return `summary.json` if it is there and was written after the training's end."""
+    try:
+        data = places.summary.read_bytes()
+        ended = msgspec.json.decode(data, type=_Ending)
+    except (OSError, msgspec.DecodeError):
+        return None
+    return None if ended.exit_code is None else data
+
+
+class _Ending(msgspec.Struct, frozen=True):
+    exit_code: int | None = None
+
+
+def minimal_summary(places: RunPlaces) -> bytes:
+    """Return a summary from the keeper's record alone, so that a script always finds one."""
+    description = read_record(places.description, RunDescription)
+    record = exit_of(places)
+    if description is None:
+        raise LaunchFailed(f"{places.description} is gone: no summary can be made")
+    summary = Summary(
+        run_id=places.run_id,
+        name=description.name,
+        command=description.command,
+        state=record.outcome if record else "running",
+        exit_code=record.exit_code if record else None,
+        stopped_by=record.stopped_by if record else None,
+        elapsed_s=(record.ended_unix if record else time.time()) - description.started_unix,
+        settings=description.settings,
+        ranks=[],
+        gpus=[],
+        host=HostView(name=description.host, age_s=0.0),
+        findings=[],
+        profiles=[],
+        overhead=Overhead(),
+        message="the run's hub left no summary; nothing was measured",
+    )
+    return msgspec.json.format(msgspec.json.encode(summary), indent=1) + b"\n"
+
+
+def _write_summary(path: Path, summary: bytes) -> None:
+    try:
+        if path.is_file() or not path.exists():
+            write_bytes(path, summary)
+        else:  # a pipe or a device
+            path.write_bytes(summary)
+    except OSError as error:
+        _say(f"{path}: {error.strerror}; the summary was not written")
+
+
+class _RankGlance(msgspec.Struct, frozen=True):
+    steps: int = 0
+
+
+class _FindingGlance(msgspec.Struct, frozen=True):
+    code: str = ""
+    sentence: str = ""
+
+
+class _Glance(msgspec.Struct, frozen=True):
+    elapsed_s: float = 0.0
+    ranks: list[_RankGlance] = []
+    findings: list[_FindingGlance] = []
+
+
+def _closing_line(places: RunPlaces, record: ExitRecord, summary: bytes) -> str:
+    glance = msgspec.json.decode(summary, type=_Glance)
+    how = f"stopped by {record.stopped_by}" if record.stopped_by else record.outcome.replace("_", " ")
+    parts = [f"{places.run_id} {how}", f"exit code {record.exit_code}", f"{glance.elapsed_s:.0f} s"]
+    if glance.ranks:
+        parts.append(f"{max(rank.steps for rank in glance.ranks)} steps")
+    if record.survivors:
+        parts.append(f"could not end {', '.join(map(str, record.survivors))}")
+    lead = glance.findings[0] if glance.findings else None
+    return ", ".join(parts) + (f"; {lead.code}: {lead.sentence}" if lead else "")
+
+
+def _say(line: str) -> None:
+    print(f"perftui: {line}", file=sys.stderr, flush=True)  # noqa: T201

@@ -1,0 +1,245 @@
+"""The training's parent: starts it, drains it, keeps its hub alive, stops it, and records how it ended.
+
+Standard library only, no sockets, a session of its own: nothing of ours that can fail stands above the
+training. Run as `python -m perftui.trainer.launch.keeper STATE_FOLDER`; it goes on in the background, and the
+command returns as soon as the training has been started.
+"""
+
+import os
+import signal
+import sys
+import time
+import traceback
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+
+from perftui.trainer.launch.child import CgroupKills, drop_inherited_files, spawn
+from perftui.trainer.launch.console import ConsoleLog, Streams, open_streams
+from perftui.trainer.launch.family import Family, kill_all
+from perftui.trainer.launch.hub_process import HubProcess
+from perftui.trainer.launch.keeper_files import (
+    Ended,
+    KeeperOrder,
+    note_in_description,
+    read_order,
+    read_stop,
+    write_json,
+)
+from perftui.trainer.launch.outcome import Ending, last_lines, outcome_of
+from perftui.trainer.launch.signals import SignalInbox
+from perftui.trainer.launch.stop_ladder import KILL_S, Rung, StopLadder, StopOrder, restarts_ranks
+from perftui.trainer.telemetry.processes import is_alive, start_ticks
+
+_TICK_S = 0.25
+_RECORD_EVERY_S = 10.0
+_ORPHAN_GRACE_S = 2.0
+_PARENT_GONE_GRACE_S = 5.0
+_SIGNAL_COUNTS_S = 60.0
+"""A training that ends this soon after a forwarded signal was ended by it."""
+_TROUBLES_KEPT = 20
+_STALLED_S = 5.0
+_LINGER_S = 60.0
+"""How long a stalled reader is waited for after the exit has been recorded."""
+_STOPPED_BY_SIGNAL = {signal.SIGINT: "interrupt", signal.SIGTERM: "terminate"}
+
+
+class Keeper:
+    """One training, from its start to its exit record."""
+
+    def __init__(self, order: KeeperOrder, state: Path) -> None:
+        self._order = order
+        self._state = state
+        self._log = ConsoleLog(state / "console.log", order.console_bytes)
+        self._inbox = SignalInbox()
+        self._hub = HubProcess(order.hub, state)
+        self._kills = CgroupKills()
+        self._started = time.monotonic()
+        self._ladder: StopLadder | None = None
+        self._forwarded: tuple[signal.Signals, float] | None = None
+        self._next_record = 0.0
+        self._troubles = 0
+
+    def run(self, ready: int) -> None:
+        """Start the training, say so on `ready`, and stay until it has ended."""
+        streams = open_streams(self._order.stdio, self._log)
+        try:
+            self._child = spawn(self._order, streams)
+        except OSError as error:
+            self._never_started(error, ready)
+            return
+        self._inbox.install()
+        streams.started()
+        drop_inherited_files(keep=ready)
+        self._family = Family(self._order.run_id, self._child.pid)
+        self._note_pids()
+        os.write(ready, b"+")
+        os.close(ready)
+        self._supervise()
+        self._end(streams)
+
+    def _note_pids(self) -> None:
+        pids = {"keeper_pid": os.getpid(), "training_pid": self._child.pid}
+        ticks = {
+            "keeper_start_ticks": start_ticks(os.getpid()),
+            "training_start_ticks": start_ticks(self._child.pid),
+        }
+        known = {name: value for name, value in ticks.items() if value is not None}
+        try:
+            note_in_description(self._state, {**pids, **known})
+        except (OSError, ValueError):  # a full disk: the run is not listed, the training goes on
+            self._report_trouble()
+
+    def _supervise(self) -> None:
+        while self._child.poll() is None:
+            try:
+                self._tick(time.monotonic())
+            except Exception:  # noqa: BLE001 (outermost loop: whatever fails in here, the training goes on)
+                self._report_trouble()
+            if self._ladder is not None and self._ladder.rung is Rung.GAVE_UP:
+                return
+            for number in self._inbox.wait(_TICK_S):
+                self._on_signal(number)
+
+    def _tick(self, now: float) -> None:
+        self._look_for_stop(now)
+        if self._ladder is not None:
+            self._ladder.tick(now)
+        self._keep_hub(now)
+        if now >= self._next_record:
+            self._next_record = now + _RECORD_EVERY_S
+            self._family.record()
+
+    def _report_trouble(self) -> None:
+        self._troubles += 1
+        if self._troubles <= _TROUBLES_KEPT:
+            _write_traceback(self._state)
+
+    def _keep_hub(self, now: float) -> None:
+        if self._order.hub:
+            self._hub.tick(now)
+
+    def _look_for_stop(self, now: float) -> None:
+        order = read_stop(self._state)
+        if order is not None:
+            if self._ladder is None:
+                self._begin_stop(order, now)
+            else:
+                self._ladder.renew(order)
+        parent = self._order.die_with
+        if self._ladder is None and parent is not None and not is_alive(*parent):
+            self._begin_stop(StopOrder("parent", grace_s=_PARENT_GONE_GRACE_S), now)
+
+    def _begin_stop(self, order: StopOrder, now: float) -> None:
+        self._ladder = StopLadder(
+            order, self._family, self._child.pid, restarts_ranks(self._order.command), now
+        )
+        self._ladder.begin()
+
+    def _on_signal(self, number: signal.Signals) -> None:
+        if number is signal.SIGTERM and self._order.die_with is not None:
+            if self._ladder is None:
+                self._begin_stop(StopOrder("terminate", grace_s=_PARENT_GONE_GRACE_S), time.monotonic())
+            return
+        self._forwarded = (number, time.monotonic())
+        if self._child.poll() is not None:
+            return
+        with suppress(ProcessLookupError, PermissionError):
+            if number is signal.SIGINT:
+                os.killpg(self._child.pid, number)  # as a terminal's Ctrl-C does
+            else:
+                self._child.send_signal(number)
+
+    def _end(self, streams: Streams) -> None:
+        survivors = self._clear_away()
+        drained = streams.settle(_STALLED_S, time.monotonic)
+        code = self._child.poll()
+        ended = self._describe(-int(signal.SIGKILL) if code is None else code, survivors)
+        self._last_chance_for_hub()
+        write_json(self._state / "exit.json", asdict(ended))
+        if not drained:
+            streams.settle(_LINGER_S, time.monotonic)
+        self._log.close()
+
+    def _clear_away(self) -> list[int]:
+        """End what the command left behind: after a stop by the ladder, else after a short grace."""
+        ended = time.monotonic()
+        while left := self._family.alive():
+            now = time.monotonic()
+            if self._ladder is not None:
+                self._look_for_stop(now)
+                self._ladder.command_ended(now)
+                self._ladder.tick(now)
+                if self._ladder.rung is Rung.GAVE_UP:
+                    return sorted(left)
+            elif now - ended >= _ORPHAN_GRACE_S:
+                kill_all(self._family)
+                if now - ended >= _ORPHAN_GRACE_S + KILL_S:
+                    return sorted(left)
+            self._inbox.wait(0.1)
+        return []
+
+    def _describe(self, code: int, survivors: list[int]) -> Ended:
+        text = self._log.tail()
+        ending = Ending(
+            exit_code=code,
+            stopped_by=self._stopped_by(),
+            text=text,
+            lived_s=time.monotonic() - self._started,
+            stepped=(self._state / "stepped").exists(),
+            host_kills=self._kills.since(),
+        )
+        return Ended(
+            exit_code=code,
+            ended_unix=time.time(),
+            outcome=outcome_of(ending),
+            stopped_by=ending.stopped_by,
+            last_lines=last_lines(text),
+            survivors=survivors,
+            hub_restarts=self._hub.restarts,
+        )
+
+    def _stopped_by(self) -> str | None:
+        if self._ladder is not None:
+            return self._ladder.order.stopped_by
+        if self._forwarded is not None and time.monotonic() - self._forwarded[1] < _SIGNAL_COUNTS_S:
+            return _STOPPED_BY_SIGNAL.get(self._forwarded[0])
+        return None
+
+    def _last_chance_for_hub(self) -> None:
+        """A hub that died just now is started once more: it reads its recording and writes the summary."""
+        if self._order.hub and not self._hub.is_alive():
+            self._hub.start_now(time.monotonic())
+
+    def _never_started(self, error: OSError, ready: int) -> None:
+        code = 127 if isinstance(error, FileNotFoundError) else 126
+        line = f"{self._order.command[0]}: {error.strerror}"
+        ended = Ended(code, time.time(), "died_at_start", last_lines=[line])
+        write_json(self._state / "exit.json", asdict(ended))
+        os.write(ready, b"+")
+
+
+def main(arguments: list[str]) -> int:
+    """Go to the background and keep one training; the foreground returns when it has been started."""
+    state = Path(arguments[0])
+    read_end, write_end = os.pipe()
+    if os.fork():
+        os.close(write_end)
+        return 0 if os.read(read_end, 1) == b"+" else 1
+    os.close(read_end)
+    os.setsid()
+    try:
+        Keeper(read_order(state), state).run(write_end)
+    except Exception:  # noqa: BLE001 (outermost border of the supervisor: it is kept for reading)
+        _write_traceback(state)
+        return 1
+    return 0
+
+
+def _write_traceback(state: Path) -> None:
+    with suppress(OSError), (state / "keeper.log").open("a", encoding="utf-8") as log:
+        traceback.print_exc(file=log)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,149 @@
+"""What commands ask of a run: its hub while it lives, its files when it has ended."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Literal, TypeAlias
+
+from perftui.ipc.dashboard_link import DashboardLink, new_command_id
+from perftui.ipc.dashboard_messages import (
+    Answer,
+    Done,
+    ProfileCommand,
+    RelaunchCommand,
+    StopCommand,
+    SummaryQuery,
+    Update,
+)
+from perftui.ipc.errors import ConnectionLost, Refused
+from perftui.ipc.places import RunPlaces, run_places
+from perftui.ipc.run_files import ExitRecord, RunDescription, read_record
+from perftui.ipc.run_lines import RunLine
+from perftui.ipc.settings import SettingValue
+from perftui.ipc.view import Header
+from perftui.trainer.launch.foreground import ended_summary, minimal_summary
+from perftui.trainer.launch.start import request_stop, wait_for_exit
+
+Preset: TypeAlias = Literal["light", "shapes", "memory", "stacks"]
+_ANSWER_S = 5.0
+_STOP_S = 90.0
+"""Grace, the agent's time, the kill and the verification together stay under this."""
+_HURRIED_GRACE_S = 0.0
+_PULL_MS = 500
+
+
+@contextlib.contextmanager
+def linked(places: RunPlaces) -> Iterator[DashboardLink]:
+    """Open a link to a run's hub for the length of a command."""
+    link = DashboardLink(places.dashboard_socket)
+    try:
+        yield link
+    finally:
+        link.close()
+
+
+def summary_of(line: RunLine) -> bytes:
+    """Return the summary JSON of a run as it stands, or as it ended."""
+    places = run_places(line.run_id)
+    if line.running:
+        with contextlib.suppress(ConnectionLost), linked(places) as link:
+            done = link.ask(SummaryQuery(command_id=new_command_id()), _ANSWER_S)
+            return done.result.encode()
+    return ended_summary(places) or minimal_summary(places)
+
+
+def stop(line: RunLine, *, at_once: bool) -> ExitRecord:
+    """Stop a run by the ladder and wait for its end.
+
+    Raises:
+        Refused: it has ended, or was not started by `perftui run`.
+        ConnectionLost: it did not end in time.
+    """
+    places = run_places(line.run_id)
+    description = read_record(places.description, RunDescription)
+    if not line.running:
+        raise Refused(f"{line.run_id} has ended already ({line.state})")
+    if description is None or not description.owned:
+        raise Refused(f"{line.run_id} was not started by `perftui run`: stop it where it was started")
+    if at_once:
+        request_stop(places, "user", grace_s=_HURRIED_GRACE_S)
+    else:
+        _ask_to_stop(places)
+    record = wait_for_exit(places, _STOP_S)
+    if record is None:
+        raise ConnectionLost(f"{line.run_id} did not end within {_STOP_S:.0f} s; try: perftui stop --now")
+    return record
+
+
+def _ask_to_stop(places: RunPlaces) -> None:
+    """By way of the hub, which knows the ranks; without one the command itself is asked."""
+    try:
+        with linked(places) as link:
+            link.ask(StopCommand(command_id=new_command_id()), _ANSWER_S)
+    except ConnectionLost:
+        if not places.stop_request.exists():
+            request_stop(places, "user")
+
+
+def profile(line: RunLine, *, steps: int, ranks: list[int] | None, preset: Preset, timeout_s: float) -> Done:
+    """Open a profiling window and wait for its result.
+
+    Raises:
+        Refused: the run has ended, or its hub declines.
+        ConnectionLost: the hub is silent, or the window did not end in time.
+    """
+    if not line.running:
+        raise Refused(f"{line.run_id} has ended ({line.state}): there is nothing to profile")
+    command = ProfileCommand(command_id=new_command_id(), steps=steps, ranks=ranks, preset=preset)
+    with linked(run_places(line.run_id)) as link:
+        return link.ask(command, timeout_s)
+
+
+def header_of(line: RunLine) -> Header:
+    """Return how a live run stands.
+
+    Raises:
+        Refused: it has ended.
+        ConnectionLost: its hub does not answer.
+    """
+    if not line.running:
+        raise Refused(f"{line.run_id} has ended ({line.state}): start it anew with perftui run --set …")
+    with linked(run_places(line.run_id)) as link:
+        return link.snapshot(_ANSWER_S).view.header
+
+
+def relaunch(
+    line: RunLine, changes: dict[str, SettingValue], *, trial: bool, report: Callable[[str], None]
+) -> tuple[Done, Update | None]:
+    """Have the hub measure a change and go on with the winner; report each new line of news.
+
+    Raises:
+        Refused: the hub declines.
+        ConnectionLost: it does not answer.
+    """
+    command = RelaunchCommand(command_id=new_command_id(), set=changes, trial=trial)
+    said: str | None = None
+    newest: Update | None = None
+    with linked(run_places(line.run_id)) as link:
+        answer = _answered(link, command)
+        if not answer.accepted:
+            raise Refused(answer.reason or "the hub declined without a reason")
+        while True:
+            link.pull()
+            message = link.receive(_PULL_MS)
+            if isinstance(message, Done) and message.command_id == command.command_id:
+                return message, newest
+            if isinstance(message, Update) and message.view.relaunch is not None:
+                newest = message
+                news = message.view.relaunch.message
+                if news and news != said:
+                    said = news
+                    report(news)
+
+
+def _answered(link: DashboardLink, command: RelaunchCommand) -> Answer:
+    link.command(command)
+    for _ in range(int(_ANSWER_S * 1000 / _PULL_MS)):
+        message = link.receive(_PULL_MS)
+        if isinstance(message, Answer) and message.command_id == command.command_id:
+            return message
+    raise ConnectionLost(f"no answer from the run's hub within {_ANSWER_S:.0f} s")

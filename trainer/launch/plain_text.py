@@ -1,0 +1,138 @@
+"""What the commands print for a reader without a dashboard: tables and short paragraphs. Pure."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from perftui.ipc.run_lines import RunLine
+from perftui.ipc.settings import format_value
+from perftui.ipc.view import ProfileRank, ProfileView
+
+_NEVER = "—"
+_OPERATORS_SHOWN = 20
+
+
+def table(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> list[str]:
+    """Return rows as aligned columns; columns in `right` end at the same place."""
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    lines: list[str] = []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if at in right else cell.ljust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
+def runs_table(lines: list[RunLine], now: float) -> list[str]:
+    """Return one line a run."""
+    rows = [("RUN", "STATE", "PID", "STARTED", "COMMAND")]
+    for line in lines:
+        state = line.state + (" (trial)" if line.trial else "")
+        pid = _NEVER if line.pid is None else str(line.pid)
+        command = " ".join(line.command)
+        rows.append((line.run_id, state, pid, ago(now - line.started), command[:80]))
+    return table(rows)
+
+
+def ago(seconds: float) -> str:
+    """Return e.g. `3 min ago`."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit} ago"
+    return f"{max(0.0, seconds):.0f} s ago"
+
+
+def status_text(summary: dict[str, Any]) -> list[str]:
+    """Return a summary JSON as a few lines."""
+    how = summary["state"]
+    if summary["exit_code"] is not None:
+        how += f", exit code {summary['exit_code']}"
+    if summary["stopped_by"]:
+        how += f", stopped by {summary['stopped_by']}"
+    lines = [f"{summary['run_id']}: {how}, {time.strftime('%H:%M:%S', time.gmtime(summary['elapsed_s']))}"]
+    lines.append("command   " + " ".join(summary["command"]))
+    if summary["settings"]:
+        shown = (f"{name}={format_value(value)}" for name, value in summary["settings"].items())
+        lines.append("settings  " + " ".join(shown))
+    if summary["ranks"]:
+        lines += ["", *_ranks_table(summary["ranks"])]
+    lines += ["", *_finding_lines(summary["findings"])]
+    if summary.get("message"):
+        lines.append(summary["message"])
+    return lines
+
+
+def _ranks_table(ranks: list[dict[str, Any]]) -> list[str]:
+    rows = [("RANK", "STEPS", "ms/STEP", "p99", "WAIT", "SAMPLES/s", "LOSS", "DEVICE")]
+    for rank in ranks:
+        step = rank["step_ms"] or {}
+        wait = rank["shares"]["loader_wait"]
+        rows.append(
+            (
+                str(rank["rank"]),
+                str(rank["steps"]),
+                _number(step.get("p50"), ".1f"),
+                _number(step.get("p99"), ".1f"),
+                _number(wait, ".0%"),
+                _number(rank["samples_per_s"], ".1f"),
+                _number(rank["loss"], ".4g"),
+                rank["device"],
+            )
+        )
+    return table(rows, frozenset(range(7)))
+
+
+def _finding_lines(findings: list[dict[str, Any]]) -> list[str]:
+    if not findings:
+        return ["no findings"]
+    lines: list[str] = []
+    for finding in findings:
+        lines.append(f"{finding['severity']:<8}  {finding['code']}: {finding['sentence']}")
+        remedy = finding.get("remedy") or {}
+        wanted = " ".join(
+            f"--set {name}={format_value(value)}" for name, value in remedy.get("set", {}).items()
+        )
+        if wanted:
+            bound = f" (at most {remedy['bound']:.1f}x)" if remedy.get("bound") else ""
+            lines.append(f"          try {wanted}{bound}")
+        elif remedy.get("advice"):
+            lines.append(f"          {remedy['advice']}")
+    return lines
+
+
+def profile_text(profile: ProfileView) -> list[str]:
+    """Return a profiling window as its sentence and one operator table a rank."""
+    lines = [profile.sentence or f"window {profile.window_id}: {profile.state}"]
+    for rank in profile.ranks:
+        lines += ["", *_profile_rank(rank)]
+    return lines
+
+
+def _profile_rank(rank: ProfileRank) -> list[str]:
+    head = f"rank {rank.rank}: {rank.state}" + (f" ({rank.reason})" if rank.reason else "")
+    if rank.window_ms is not None:
+        head += f", window {rank.window_ms:.1f} ms"
+    if rank.path:
+        head += f", trace {rank.path}"
+    if not rank.operators:
+        return [head]
+    rows = [("OPERATOR", "CALLS", "SELF CPU ms", "CPU ms", "SELF DEVICE ms", "SHARE")]
+    for row in rank.operators[:_OPERATORS_SHOWN]:
+        device = None if row.self_device_us is None else row.self_device_us / 1e3
+        rows.append(
+            (
+                row.name[:60],
+                str(row.count),
+                f"{row.self_cpu_us / 1e3:.2f}",
+                f"{row.cpu_us / 1e3:.2f}",
+                _number(device, ".2f"),
+                f"{row.share:.1%}",
+            )
+        )
+    return [head, *table(rows, frozenset(range(1, 6)))]
+
+
+def _number(value: float | None, form: str) -> str:
+    return _NEVER if value is None else format(value, form)

@@ -1,0 +1,34 @@
+"""What is asked of a launch. Apart because commands, dashboards and the tuner all ask with it."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from perftui.ipc.settings import SettingValue
+
+Stdio: TypeAlias = Literal["pty", "pipes", "log"]
+"""pty: a pseudo-terminal, so that progress bars draw (stdin is empty). pipes: passed on to this process's own
+stdout and stderr, byte for byte (stdin is handed down). log: only kept in `console.log` (stdin is empty)."""
+
+
+@dataclass(frozen=True)
+class LaunchSpec:
+    """One start of a training."""
+
+    command: list[str]
+    cwd: Path
+    settings: dict[str, SettingValue] = field(default_factory=dict[str, SettingValue])
+    name: str | None = None
+    """None: taken from the command."""
+    trial: bool = False
+    """Harmless to the user's files: saves go to a scratch folder, trackers stay offline."""
+    parent: str | None = None
+    """The run that this one replaces or measures for."""
+    steps_limit: int | None = None
+    seconds_limit: float | None = None
+    die_with: bool = False
+    """End the training when the launching process ends."""
+    stdio: Stdio = "pty"
+    seed: int | None = None
+    env: dict[str, str] = field(default_factory=dict[str, str])
+    """More environment variables for the training; they win over all others."""

@@ -1,0 +1,199 @@
+"""Starts a training with its keeper and hub, waits for its end, and asks for its stop.
+
+The launcher does not stay: what it starts lives on without it, unless `die_with` says otherwise.
+"""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import msgspec
+
+from perftui.ipc.errors import LaunchFailed, UsageError
+from perftui.ipc.places import RunPlaces, make_run_places
+from perftui.ipc.run_files import (
+    AppliedSettings,
+    ExitRecord,
+    RunDescription,
+    StopRequest,
+    read_record,
+    write_bytes,
+    write_record,
+)
+from perftui.trainer.launch.environment import clean_environment, training_additions
+from perftui.trainer.launch.environment_line import environment_line
+from perftui.trainer.launch.interpreter import InterpreterCheck, check_interpreter
+from perftui.trainer.launch.keeper_files import KeeperOrder
+from perftui.trainer.launch.outcome import last_lines
+from perftui.trainer.launch.run_names import name_of, new_run_id
+from perftui.trainer.launch.spec import LaunchSpec
+from perftui.trainer.telemetry.processes import is_alive, start_ticks
+
+_POLL_S = 0.05
+_LOST_EXIT_CODE = 1
+
+
+def hub_command(run_id: str) -> list[str]:
+    """Return the command that starts a run's hub."""
+    return [sys.executable, "-m", "perftui.trainer.hub", run_id]
+
+
+def check_launch(spec: LaunchSpec) -> InterpreterCheck:
+    """Ask the command's interpreter whether the launch can work.
+
+    Raises:
+        UsageError: no command, or no such folder to start in.
+        CommandNotFound: the command does not exist.
+        Refused: its Python lacks what the probe needs.
+    """
+    if not spec.cwd.is_dir():
+        raise UsageError(f"{spec.cwd}: no such folder to start in")
+    return check_interpreter(spec.command, spec.cwd, {**clean_environment(dict(os.environ)), **spec.env})
+
+
+def launch(
+    spec: LaunchSpec, check: InterpreterCheck | None = None, *, hub: Sequence[str] | None = None
+) -> RunPlaces:
+    """Start the training, its keeper and its hub, and return as soon as the command runs.
+
+    Args:
+        spec: what to start.
+        check: what `check_launch` found, if it was asked before.
+        hub: another command for the hub; empty for none.
+
+    Raises:
+        UsageError, CommandNotFound, Refused: as `check_launch`.
+        LaunchFailed: the keeper could not be started.
+    """
+    check = check_launch(spec) if check is None else check
+    name = spec.name or name_of(spec.command)
+    places = make_run_places(new_run_id(name))
+    environment = clean_environment(dict(os.environ))
+    _write_files(places, spec, check, name)
+    order = KeeperOrder(
+        run_id=places.run_id,
+        command=spec.command,
+        cwd=str(spec.cwd),
+        additions=training_additions(places, spec, check, environment),
+        stdio=spec.stdio,
+        hub=hub_command(places.run_id) if hub is None else list(hub),
+        die_with=(os.getpid(), start_ticks(os.getpid()) or 0) if spec.die_with else None,
+    )
+    write_bytes(places.state / "keeper.json", msgspec.json.encode(asdict(order)))
+    _start_keeper(places, spec, environment)
+    return places
+
+
+def _write_files(places: RunPlaces, spec: LaunchSpec, check: InterpreterCheck, name: str) -> None:
+    if spec.trial:
+        places.scratch.mkdir(mode=0o700, exist_ok=True)
+    applied = AppliedSettings(
+        settings=spec.settings,
+        trial=spec.trial,
+        scratch=str(places.scratch) if spec.trial else None,
+        seed=spec.seed,
+    )
+    write_record(places.settings_file, applied)
+    description = RunDescription(
+        run_id=places.run_id,
+        name=name,
+        command=spec.command,
+        cwd=str(spec.cwd),
+        host=socket.gethostname(),
+        started_unix=time.time(),
+        settings=spec.settings,
+        trial=spec.trial,
+        parent=spec.parent,
+        steps_limit=spec.steps_limit,
+        seconds_limit=spec.seconds_limit,
+        interpreter=check.path,
+        note=environment_line(check),
+    )
+    write_record(places.description, description)
+
+
+def _start_keeper(places: RunPlaces, spec: LaunchSpec, environment: dict[str, str]) -> None:
+    handed_down = None if spec.stdio == "pipes" else subprocess.DEVNULL
+    done = subprocess.run(
+        [sys.executable, "-m", "perftui.trainer.launch.keeper", str(places.state)],
+        cwd=places.state,
+        env=environment,
+        stdin=handed_down,
+        stdout=handed_down,
+        stderr=handed_down,
+        start_new_session=True,  # a Ctrl-C in our terminal is for us to forward
+        close_fds=spec.stdio != "pipes",
+        check=False,
+    )
+    if done.returncode:
+        log = places.state / "keeper.log"
+        lines = last_lines(log.read_text(), 1) if log.exists() else []
+        why = lines[0] if lines else f"see {log}"
+        raise LaunchFailed(f"the keeper of {places.run_id} did not start: {why}")
+
+
+def wait_for_exit(places: RunPlaces, timeout_s: float) -> ExitRecord | None:
+    """Wait for the training's end; None when it has not ended in time.
+
+    A keeper that vanished without a record gives one with the outcome `lost`.
+    """
+    deadline = time.monotonic() + timeout_s
+    while True:
+        record = exit_of(places)
+        if record is not None:
+            return record
+        if time.monotonic() >= deadline:
+            return None
+        time.sleep(_POLL_S)
+
+
+def exit_of(places: RunPlaces) -> ExitRecord | None:
+    """Return how the training ended; None while it runs."""
+    record = read_record(places.exit_record, ExitRecord)
+    if record is not None:
+        return record
+    description = read_record(places.description, RunDescription)
+    if description is None or keeper_is_alive(description) or not description.owned:
+        return None
+    return read_record(places.exit_record, ExitRecord) or ExitRecord(
+        exit_code=_LOST_EXIT_CODE, ended_unix=time.time(), outcome="lost", last_lines=console_lines(places)
+    )
+
+
+def keeper_is_alive(description: RunDescription) -> bool:
+    """Whether the keeper that wrote its pid into `run.json` lives; False before it has."""
+    pid, ticks = description.keeper_pid, description.keeper_start_ticks
+    return pid is not None and ticks is not None and is_alive(pid, ticks)
+
+
+def console_lines(places: RunPlaces, count: int = 20) -> list[str]:
+    """Return the last lines of the training's output."""
+    try:
+        with places.console.open("rb") as stream:
+            stream.seek(max(0, places.console.stat().st_size - 64 * 1024))
+            return last_lines(stream.read().decode("utf-8", "replace"), count)
+    except OSError:
+        return []
+
+
+def request_stop(
+    places: RunPlaces,
+    stopped_by: str,
+    trainers: Sequence[tuple[int, int]] = (),
+    *,
+    grace_s: float = 30.0,
+) -> None:
+    """Ask the keeper to stop the training by the ladder; a second, shorter request hurries it.
+
+    Args:
+        places: the run.
+        stopped_by: `steps`, `seconds`, `user` or `relaunch`.
+        trainers: (pid, start ticks) of the ranks as they said hello; none: the command itself is signalled.
+        grace_s: how long the ranks have for a checkpoint.
+    """
+    request = StopRequest(stopped_by=stopped_by, trainers=list(trainers), grace_s=grace_s)
+    write_record(places.stop_request, request)

@@ -1,0 +1,46 @@
+"""Reads `settings.json` with the standard library alone.
+
+Apart from `ipc.run_files`, which needs msgspec: this is read at the start of every Python process of a trial.
+"""
+
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from perftui.ipc.settings import SettingValue
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What the probe is to do in this process; the fields are those of `AppliedSettings`."""
+
+    settings: dict[str, SettingValue] = field(default_factory=dict)
+    trial: bool = False
+    scratch: str | None = None
+    seed: int | None = None
+
+
+def read_applied(state: str | None) -> Applied:
+    """Return what stands in a run's state folder; nothing to apply where there is none.
+
+    Raises:
+        ValueError: the file is there and cannot be read as settings.
+    """
+    if not state:
+        return Applied()
+    try:
+        text = Path(state, "settings.json").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return Applied()
+    document = json.loads(text)
+    if not isinstance(document, dict):
+        raise TypeError(f"{state}/settings.json holds no object")
+    seed = document.get("seed")
+    scratch = document.get("scratch")
+    return Applied(
+        settings=dict(document.get("settings") or {}),
+        trial=bool(document.get("trial")) or os.environ.get("PERFTUI_TRIAL") == "1",
+        scratch=str(scratch) if scratch else None,
+        seed=int(seed) if seed is not None else None,
+    )

@@ -1,0 +1,120 @@
+"""How many samples a batch holds: read from its first tensor, by a path that is found once.
+
+Apart because batches have every shape: tensors, tuples, dictionaries, dataclasses, encodings, graphs.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import torch
+
+from perftui.trainer.probe.border import Foreign
+
+_DEPTH = 4
+_WIDTH = 8
+"""Parts of a container that are looked into, so that a batch of a thousand strings costs nothing."""
+_FAILURES_ALLOWED = 20
+
+_Path = tuple[Callable[[Any], Any], ...]
+
+
+def _item(key: Foreign) -> Callable[[Any], Any]:
+    return lambda container: container[key]
+
+
+def _attribute(name: str) -> Callable[[Any], Any]:
+    return lambda thing: getattr(thing, name)
+
+
+def _rows(tensor: torch.Tensor) -> int:
+    return int(tensor.size(0))
+
+
+def _parts(thing: Foreign) -> list[Callable[[Any], Any]]:
+    if isinstance(thing, Mapping):
+        return [_item(key) for key in list(thing)[:_WIDTH]]
+    if isinstance(thing, (list, tuple)):
+        return [_item(place) for place in range(min(len(thing), _WIDTH))]
+    if is_dataclass(thing) and not isinstance(thing, type):
+        return [_attribute(field.name) for field in fields(thing)[:_WIDTH]]
+    data = getattr(thing, "data", None)
+    if isinstance(data, Mapping):  # encodings that hold their tensors in a dictionary
+        return [_chain(_attribute("data"), part) for part in _parts(data)]
+    if hasattr(thing, "to") and hasattr(thing, "__dict__"):
+        return [_attribute(name) for name in list(vars(thing))[:_WIDTH]]
+    return []
+
+
+def _chain(first: Callable[[Any], Any], then: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda thing: then(first(thing))
+
+
+def _find(
+    thing: Foreign, wanted: Callable[[Any], Callable[[Any], int] | None], depth: int = 0
+) -> _Path | None:
+    found = wanted(thing)
+    if found is not None:
+        return (found,)
+    if depth >= _DEPTH:
+        return None
+    for part in _parts(thing):
+        below = _find(part(thing), wanted, depth + 1)
+        if below is not None:
+            return (part, *below)
+    return None
+
+
+def _tensor_rows(thing: Foreign) -> Callable[[Any], int] | None:
+    return _rows if isinstance(thing, torch.Tensor) and thing.dim() > 0 else None
+
+
+def find_path(batch: Foreign, batch_size: int | None) -> _Path | None:
+    """Return how to read the number of samples from batches like this one; None where nothing gives it.
+
+    Args:
+        batch: what the loader returned.
+        batch_size: what the loader says, which tells a list of images from a list of inputs.
+    """
+
+    def of_size(thing: Foreign) -> Callable[[Any], int] | None:
+        if isinstance(thing, torch.Tensor):
+            return _rows if thing.dim() > 0 and thing.size(0) == batch_size else None
+        return len if isinstance(thing, (list, tuple)) and len(thing) == batch_size else None
+
+    if hasattr(batch, "num_graphs"):
+        return (_attribute("num_graphs"),)
+    path = _find(batch, _tensor_rows)
+    if batch_size is not None and (path is None or _follow(path, batch) != batch_size):
+        path = _find(batch, of_size) or path
+    return path
+
+
+def _follow(path: _Path, batch: Foreign) -> int:
+    value = batch
+    for part in path:
+        value = part(value)
+    return int(value)
+
+
+class SampleCounter:
+    """Counts the samples of one loader's batches."""
+
+    def __init__(self) -> None:
+        self._path: _Path | None = None
+        self._failures = 0
+
+    def count(self, batch: Foreign, batch_size: int | None) -> int:
+        """Return the samples of a batch; -1 where it gives no size."""
+        if self._path is not None:
+            try:
+                return _follow(self._path, batch)
+            except (LookupError, AttributeError, TypeError, ValueError, IndexError):
+                self._path = None
+        if self._failures >= _FAILURES_ALLOWED:
+            return -1
+        self._path = find_path(batch, batch_size)
+        if self._path is None:
+            self._failures += 1
+            return -1
+        return _follow(self._path, batch)

@@ -1,0 +1,376 @@
+"""Where a step begins and ends, and what its time went to: pure, all times are passed in, no torch.
+
+A step closes at the first loader fetch after an optimizer has stepped; without fetches, when the first
+optimizer of the cycle steps again; when no optimizer can be seen, at the first fetch after a backward, else
+at each fetch. What cannot be judged at once is held back until it can: the first micro-batches of a run (will
+an optimizer follow?), and an optimizer that steps again after one fetch (twice a batch, or a loop on one
+batch?).
+
+A step that `GradScaler` skips counts, marked failed; so does one whose backward or optimizer raised. A batch
+that was fetched and never trained on is merged into the next step, which is marked. Validation is taken out
+of the step in which it lies and handed out as a gap.
+"""
+
+from collections.abc import Callable
+
+from perftui.ipc.messages import (
+    FLAG_EXPLICIT_BOUNDARY,
+    FLAG_FAILED,
+    FLAG_LOADER_BOUNDARY,
+)
+from perftui.trainer.probe.blind_loop import BlindLoop
+from perftui.trainer.probe.fetch_clock import FetchClock
+from perftui.trainer.probe.step_parts import GapRecord, Part, StepRecord
+
+HELD_MICRO_BATCHES = 64
+"""So many backwards, each after a fetch, and no optimizer: then none can be seen."""
+HELD_REPEATS = 8
+"""An optimizer that has stepped so often since the last fetch is in a loop without a loader."""
+HELD_FOR_SCRIPT = 64
+"""So many steps without a word from a script that said it would tell: then we tell ourselves."""
+LOST_OPTIMIZER_BACKWARDS = 1024
+"""So many backwards after the last optimizer step: it can no longer be seen (it was compiled)."""
+
+
+class StepClock:
+    """The state machine; fed by one thread. Every method that may close steps says how many it did.
+
+    Args:
+        emit: receives each finished step.
+        emit_gap: receives each validation.
+    """
+
+    def __init__(self, emit: Callable[[StepRecord], object], emit_gap: Callable[[GapRecord], object]) -> None:
+        self.steps = 0
+        """Steps closed so far: the index of the one that is open."""
+        self._emit = emit
+        self._fetches = FetchClock(emit_gap)
+        self._part: Part | None = None
+        self._tail: Part | None = None
+        """Work after the last optimizer step that may belong to the next step."""
+        self._held: list[Part] = []
+        self._blind: BlindLoop | None = BlindLoop()
+        self._backward_depth = 0
+        self._optimizer_depth = 0
+        self._optimizer_key = 0
+        self._optimizer_closure = False
+        """A backward ran inside the optimizer that is stepping."""
+        self._phase_begin_ns = 0
+        self._mark_ns: int | None = None
+        """End of the last phase: a forward begins here."""
+        self._optimizer_known = False
+        self._micro_batches_bound = False
+        self._explicit = False
+        self._expecting = False
+        self._kept_for_script: list[Part] = []
+        self._usual = (0, 0)
+        """Batches and backwards of the last step."""
+
+    def expect_steps(self, now_ns: int, cpu_ns: int) -> None:
+        """The script will call `step`; the first step begins now, unless something has begun it already."""
+        self._expecting = True
+        if self._part is None:
+            self._part = Part(now_ns, cpu_ns)
+
+    def flag(self, flags: int) -> None:
+        """Mark the step that is open."""
+        if self._part is not None:
+            self._part.flags |= flags
+
+    @property
+    def started(self) -> bool:
+        """Something has begun the first step."""
+        return self._part is not None
+
+    @property
+    def training_loader(self) -> int:
+        """Key of the loader whose iterators count epochs; -1 before it is known."""
+        return self._fetches.training_loader
+
+    # Loader
+
+    def iterator_begin(self, now_ns: int, cpu_ns: int, loader: int, *, grad: bool = True) -> int:
+        """A loader's iterator is being made: its time is wait of the step that follows."""
+        return self._wait_begins(now_ns, cpu_ns, loader, grad=grad, new_iterator=True)
+
+    def iterator_end(self, now_ns: int) -> None:
+        """The iterator is made."""
+        if self._fetches.leave(now_ns) is not None:
+            self._mark_ns = now_ns
+
+    def fetch_begin(self, now_ns: int, cpu_ns: int, loader: int, *, grad: bool = True) -> int:
+        """A batch is asked for."""
+        return self._wait_begins(now_ns, cpu_ns, loader, grad=grad, new_iterator=False)
+
+    def fetch_end(self, now_ns: int, samples: int = -1, *, got: bool = True) -> None:
+        """The batch is there; without `got`, the iterator is at its end or the fetch raised."""
+        run = self._fetches.leave(now_ns)
+        if run is None:
+            return
+        self._mark_ns = now_ns
+        self._fetches.batch(run, samples, got=got)
+        if self._blind is not None:
+            wait_ns = now_ns - self._fetches.begin_ns
+            fresh = run.fresh and run.batches == 1
+            self._blind.fetch_end(run.loader, wait_ns, samples, got=got, fresh=fresh)
+
+    def _wait_begins(self, now_ns: int, cpu_ns: int, loader: int, *, grad: bool, new_iterator: bool) -> int:
+        if not self._fetches.enter(now_ns):
+            return 0
+        before = self.steps
+        if self._part is None:
+            self._part = Part(now_ns, cpu_ns)
+        elif not self._explicit:
+            self._boundary_at_fetch(now_ns, cpu_ns)
+        if self._blind is not None:
+            self._blind.fetch_begin(now_ns, cpu_ns, loader, grad=grad)
+            if self._blind.bound:
+                self._emit_blind(now_ns, cpu_ns)
+        self._fetches.open(loader, grad=grad, new_iterator=new_iterator)
+        return self.steps - before
+
+    # Backward and optimizer
+
+    def backward_begin(self, now_ns: int, cpu_ns: int) -> None:
+        """`torch.autograd.backward` is entered."""
+        self._backward_depth += 1
+        if self._backward_depth > 1:  # a checkpointed part runs its own backward
+            return
+        part = self._work_begins(now_ns, cpu_ns)
+        if self._optimizer_depth:
+            self._optimizer_closure = True
+            return
+        if part.stepped and not self._explicit:
+            part = self._tail = self._tail or Part(part.end_ns, part.end_cpu_ns)
+        if self._mark_ns is not None:
+            part.forward_ns += now_ns - self._mark_ns
+        self._phase_begin_ns = now_ns
+
+    def backward_end(self, now_ns: int, *, failed: bool = False) -> None:
+        """`torch.autograd.backward` is left."""
+        if not self._backward_depth:
+            return
+        self._backward_depth -= 1
+        part = self._tail or self._part
+        if self._backward_depth or part is None:
+            return
+        part.backwards += 1
+        if failed:
+            part.flags |= FLAG_FAILED
+        if not self._optimizer_depth:
+            part.backward_ns += now_ns - self._phase_begin_ns
+            part.phases_seen = True
+            self._mark_ns = now_ns
+
+    def optimizer_begin(self, now_ns: int, cpu_ns: int, key: int) -> int:
+        """An optimizer begins to step; `key` names it."""
+        if self._optimizer_depth and not self._last_step_raised(key):
+            self._optimizer_depth += 1  # wrapped in GradScaler.step, or a subclass that calls its base
+            return 0
+        part = self._work_begins(now_ns, cpu_ns)
+        before = self.steps
+        self._optimizer_known = True
+        self._micro_batches_bound = False
+        if self._held and not self._held[0].stepped:
+            part = self._part = self._join_held(part)
+        if part.stepped and not self._explicit:
+            if key == part.stepped[0]:
+                self._boundary_at_repeat(part)
+            else:
+                self._fold_tail(part)
+        self._optimizer_depth = 1
+        self._optimizer_key = key
+        self._optimizer_closure = False
+        self._phase_begin_ns = now_ns
+        return self.steps - before
+
+    def optimizer_end(self, now_ns: int, cpu_ns: int, *, skipped: bool = False) -> None:
+        """An optimizer has stepped; `skipped`: `GradScaler` found no finite gradients."""
+        part = self._part
+        if not self._optimizer_depth or part is None:
+            return
+        self._optimizer_depth -= 1
+        if self._optimizer_depth:
+            return
+        part.optimizer_ns += now_ns - self._phase_begin_ns
+        if self._optimizer_key not in part.stepped:
+            part.stepped.append(self._optimizer_key)
+        if skipped:
+            part.flags |= FLAG_FAILED
+        part.end_ns, part.end_cpu_ns = now_ns, cpu_ns
+        self._mark_ns = now_ns
+
+    def _last_step_raised(self, key: int) -> bool:
+        """Tell a step inside a step from one whose end never came because it raised."""
+        part = self._part
+        if part is None or key != self._optimizer_key or not self._optimizer_closure:
+            return False
+        part.flags |= FLAG_FAILED
+        part.end_ns = self._phase_begin_ns
+        part.end_cpu_ns = part.start_cpu_ns
+        if key not in part.stepped:
+            part.stepped.append(key)
+        return True
+
+    def _work_begins(self, now_ns: int, cpu_ns: int) -> Part:
+        self._blind = None
+        part = self._part
+        if part is None:
+            part = self._part = Part(now_ns, cpu_ns)
+        if self._fetches.runs:
+            self._fetches.settle(part, self.steps)
+        return part
+
+    # Explicit steps and the end
+
+    def step(self, now_ns: int, cpu_ns: int, samples: int | None = None) -> int:
+        """The script says that a step is over; from now on only it does."""
+        before = self.steps
+        self._explicit = True
+        part = self._work_begins(now_ns, cpu_ns)
+        self._fold_tail(part)
+        part = self._join_held(part)
+        if self._kept_for_script:
+            self._held, self._kept_for_script = self._kept_for_script, []
+            part = self._join_held(part)
+        self._expecting = False
+        if samples is not None:
+            part.samples = samples
+        part.flags |= FLAG_EXPLICIT_BOUNDARY
+        self._close(part, now_ns, cpu_ns)
+        self._mark_ns = now_ns
+        return self.steps - before
+
+    def finish(self, now_ns: int, cpu_ns: int) -> int:
+        """The process ends: close what is whole, at the time at which it was."""
+        before = self.steps
+        blind, self._blind = self._blind, None
+        if blind is not None:
+            blind.fetch_begin(now_ns, cpu_ns, -1, grad=False)
+            for part in blind.take():
+                if part.end_ns == now_ns:
+                    part.flags |= FLAG_FAILED  # the loop was left by break: when, nobody saw
+                self._emit_part(part, part.end_ns, part.end_cpu_ns)
+        elif not self._explicit:
+            self._finish_cycle(cpu_ns)
+        self._fetches.settle_rest(self.steps)
+        return self.steps - before
+
+    def _finish_cycle(self, cpu_ns: int) -> None:
+        self._expecting = False
+        self._emit_kept()
+        self._emit_held()
+        part = self._part
+        if part is None:
+            return
+        if part.stepped:
+            self._close(part, part.end_ns, part.end_cpu_ns)
+        elif part.backwards and not self._optimizer_known and self._mark_ns is not None:
+            part.flags |= FLAG_LOADER_BOUNDARY
+            self._close(part, self._mark_ns, cpu_ns)
+
+    # Boundaries
+
+    def _boundary_at_fetch(self, now_ns: int, cpu_ns: int) -> None:
+        part = self._part
+        if part is None:
+            return
+        if self._optimizer_depth:  # its step raised: the end never came
+            self._optimizer_depth = 0
+            part.flags |= FLAG_FAILED
+        self._fold_tail(part)
+        if part.stepped:
+            self._close(self._join_held(part), now_ns, cpu_ns)
+        elif part.flags & FLAG_FAILED:
+            self._close(part, now_ns, cpu_ns)
+        elif part.backwards:
+            self._micro_batch_ends(part, now_ns, cpu_ns)
+
+    def _micro_batch_ends(self, part: Part, now_ns: int, cpu_ns: int) -> None:
+        if self._optimizer_known:
+            if part.backwards >= LOST_OPTIMIZER_BACKWARDS:
+                self._optimizer_known = False
+                part.flags |= FLAG_FAILED
+                self._close(part, now_ns, cpu_ns)
+            return
+        part.flags |= FLAG_LOADER_BOUNDARY
+        if self._micro_batches_bound:
+            self._close(part, now_ns, cpu_ns)
+            return
+        part.end_ns, part.end_cpu_ns = now_ns, cpu_ns
+        self._held.append(part)
+        self._part = Part(now_ns, cpu_ns)
+        if len(self._held) >= HELD_MICRO_BATCHES:
+            self._micro_batches_bound = True
+            self._emit_held()
+
+    def _boundary_at_repeat(self, part: Part) -> None:
+        self._part = self._tail or Part(part.end_ns, part.end_cpu_ns)
+        self._tail = None
+        if self._expecting:
+            self._keep_for_script(part)
+            return
+        if not part.fetched and not self._held:
+            self._emit_part(part, part.end_ns, part.end_cpu_ns)
+            return
+        self._held.append(part)
+        if len(self._held) >= HELD_REPEATS:
+            self._emit_held()
+
+    def _fold_tail(self, part: Part) -> None:
+        if self._tail is not None:
+            part.absorb(self._tail)
+            self._tail = None
+
+    def _join_held(self, part: Part) -> Part:
+        if not self._held:
+            return part
+        first = self._held[0]
+        for later in self._held[1:]:
+            first.absorb(later)
+        first.absorb(part)
+        first.flags &= ~FLAG_LOADER_BOUNDARY
+        self._held.clear()
+        return first
+
+    def _emit_held(self) -> None:
+        for part in self._held:
+            self._emit_part(part, part.end_ns, part.end_cpu_ns)
+        self._held.clear()
+
+    def _emit_blind(self, now_ns: int, cpu_ns: int) -> None:
+        if self._blind is None or self._part is None:
+            return
+        for part in self._blind.take():
+            self._emit_part(part, part.end_ns, part.end_cpu_ns)
+        self._fetches.runs.clear()
+        self._part.restart(now_ns, cpu_ns)
+
+    def _close(self, part: Part, end_ns: int, end_cpu_ns: int) -> None:
+        if self._expecting:
+            part.end_ns, part.end_cpu_ns = end_ns, end_cpu_ns
+            self._keep_for_script(part)
+            part = Part(end_ns, end_cpu_ns)
+        else:
+            self._emit_part(part, end_ns, end_cpu_ns)
+            part.restart(end_ns, end_cpu_ns)
+        self._part = part
+
+    def _keep_for_script(self, part: Part) -> None:
+        self._kept_for_script.append(part)
+        if len(self._kept_for_script) >= HELD_FOR_SCRIPT:
+            self._expecting = False
+            self._emit_kept()
+
+    def _emit_kept(self) -> None:
+        for part in self._kept_for_script:
+            self._emit_part(part, part.end_ns, part.end_cpu_ns)
+        self._kept_for_script.clear()
+
+    def _emit_part(self, part: Part, end_ns: int, end_cpu_ns: int) -> None:
+        usual_batches, usual_backwards = self._usual
+        if part.batches * usual_backwards > part.backwards * usual_batches > 0:
+            part.flags |= FLAG_FAILED  # more batches for a backward than before: one was given up
+        self._usual = (part.batches, part.backwards)
+        self._emit(part.record(self.steps, end_ns, end_cpu_ns, self._fetches.epoch))
+        self.steps += 1

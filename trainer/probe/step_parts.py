@@ -1,0 +1,122 @@
+"""What the step clock adds up and hands out: an open part of a step, and the finished records.
+
+Apart from the clock so that the sums, and how two parts become one step, can be read on their own.
+"""
+
+from typing import NamedTuple
+
+from perftui.ipc.messages import FLAG_PHASES_UNKNOWN, FLAG_WAIT_UNKNOWN
+
+
+class StepRecord(NamedTuple):
+    """One finished step; the fields are those of `StepBatch`."""
+
+    step: int
+    end_ns: int
+    wall_ns: int
+    wait_ns: int
+    forward_ns: int
+    backward_ns: int
+    optimizer_ns: int
+    cpu_ns: int
+    samples: int
+    micro_batches: int
+    epoch: int
+    flags: int
+
+
+class GapRecord(NamedTuple):
+    """Loader fetches that no backward followed (validation), taken out of the step they lie in."""
+
+    at_ns: int
+    duration_ns: int
+    batches: int
+    step: int
+
+
+class Part:
+    """A stretch of the training thread that is, or will be joined into, one step. Times in ns."""
+
+    __slots__ = (
+        "backward_ns",
+        "backwards",
+        "batches",
+        "cpu_ns",
+        "end_cpu_ns",
+        "end_ns",
+        "epoch",
+        "fetched",
+        "flags",
+        "forward_ns",
+        "gap_ns",
+        "optimizer_ns",
+        "phases_seen",
+        "samples",
+        "start_cpu_ns",
+        "start_ns",
+        "stepped",
+        "wait_ns",
+    )
+
+    def __init__(self, start_ns: int, start_cpu_ns: int) -> None:
+        self.stepped: list[int] = []
+        self.restart(start_ns, start_cpu_ns)
+
+    def restart(self, start_ns: int, start_cpu_ns: int) -> None:
+        """Forget everything and begin here."""
+        self.start_ns = self.end_ns = start_ns
+        self.start_cpu_ns = self.end_cpu_ns = start_cpu_ns
+        self.wait_ns = self.forward_ns = self.backward_ns = self.optimizer_ns = 0
+        self.gap_ns = self.cpu_ns = 0
+        self.samples = -1
+        self.batches = self.backwards = self.flags = 0
+        self.fetched = self.phases_seen = False
+        self.epoch = -1
+        self.stepped.clear()
+
+    def add_samples(self, samples: int) -> None:
+        """Count a batch; -1 stands for a batch that gives no size."""
+        if samples >= 0:
+            self.samples = samples if self.samples < 0 else self.samples + samples
+
+    def absorb(self, later: "Part") -> None:
+        """Take over what a later part measured; the start stays ours."""
+        self.wait_ns += later.wait_ns
+        self.forward_ns += later.forward_ns
+        self.backward_ns += later.backward_ns
+        self.optimizer_ns += later.optimizer_ns
+        self.gap_ns += later.gap_ns
+        self.add_samples(later.samples)
+        self.batches += later.batches
+        self.backwards += later.backwards
+        self.flags |= later.flags
+        self.fetched |= later.fetched
+        self.phases_seen |= later.phases_seen
+        self.epoch = max(self.epoch, later.epoch)
+        self.end_ns, self.end_cpu_ns = later.end_ns, later.end_cpu_ns
+        for optimizer in later.stepped:
+            if optimizer not in self.stepped:
+                self.stepped.append(optimizer)
+
+    def record(self, step: int, end_ns: int, end_cpu_ns: int, epoch: int) -> StepRecord:
+        """Return the finished step that ends here."""
+        wall_ns = end_ns - self.start_ns - self.gap_ns
+        flags = self.flags
+        if not self.fetched:
+            flags |= FLAG_WAIT_UNKNOWN
+        if not self.phases_seen:
+            flags |= FLAG_PHASES_UNKNOWN
+        return StepRecord(
+            step,
+            end_ns,
+            wall_ns,
+            self.wait_ns,
+            self.forward_ns,
+            self.backward_ns,
+            self.optimizer_ns,
+            min(end_cpu_ns - self.start_cpu_ns, wall_ns),  # the CPU of a gap is not known apart
+            self.samples,
+            max(1, min(self.batches, self.backwards)),
+            max(0, self.epoch if self.epoch >= 0 else epoch),
+            flags,
+        )

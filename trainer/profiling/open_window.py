@@ -1,0 +1,74 @@
+"""The record of one profiling window on its way through a rank: what was asked, how far it is, its cost."""
+
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from perftui.ipc.messages import ArmWindow
+from perftui.trainer.profiling.torch_session import ProfilerSession, StepMark, process_rank
+
+
+@dataclass
+class OpenWindow:
+    """One window; changed only under the runner's lock, or by the worker once it has been handed over."""
+
+    command: ArmWindow
+    phase: Literal["armed", "warming", "recording"] = "armed"
+    cancelled: bool = False
+    session: ProfilerSession | None = None
+    mark: StepMark | None = None
+    marked_step: int = -1
+    first_step: int = -1
+    """Where recording really began."""
+    started_s: float = 0.0
+    cost_ms: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def prepare_from(self) -> int:
+        """The step before which the profiler is prepared."""
+        return self.command.start_step - self.command.warm_steps
+
+    @property
+    def prepare_until(self) -> int:
+        """The last step before which preparing still leaves a warm step, if one was asked for."""
+        return self.command.start_step - min(1, self.command.warm_steps)
+
+    def begin(self, step: int) -> None:
+        """Note that recording begins with `step`, and mark it."""
+        self.phase = "recording"
+        self.first_step = step
+        self.started_s = time.monotonic()
+        self.open_mark(step)
+
+    def open_mark(self, step: int) -> None:
+        """Wrap what follows in a span named after the step."""
+        self.mark = StepMark(step)
+        self.marked_step = step
+
+    def close_mark(self) -> None:
+        """End the span, if one is open."""
+        mark, self.mark = self.mark, None
+        if mark is not None:
+            mark.close()
+
+    def add_cost(self, part: str, began_s: float, *, stalls: bool = True) -> None:
+        """Note how long a part took since `began_s` (perf_counter); `stalls`: the training waited for it."""
+        took_ms = (time.perf_counter() - began_s) * 1000.0
+        self.cost_ms[part] = took_ms
+        if stalls:
+            self.cost_ms["stall"] = self.cost_ms.get("stall", 0.0) + took_ms
+
+    def trace_path(self, steps: int) -> Path:
+        """Return where the trace of the recorded steps goes."""
+        name = f"rank{_rank()}_step{self.first_step}_n{steps}_{self.command.window_id}.json"
+        return Path(self.command.directory) / name
+
+
+def _rank() -> int:
+    known = process_rank()
+    if known is not None:
+        return known
+    text = os.environ.get("RANK", "")
+    return int(text) if text.isdigit() else 0

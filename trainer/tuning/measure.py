@@ -1,0 +1,174 @@
+"""Follows one launch through its hub until it has been measured well enough, or cannot be.
+
+Only reads: whoever launched it stops it. A launch that ends by itself after enough steps is a good one.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from perftui.ipc.dashboard_link import DashboardLink
+from perftui.ipc.dashboard_messages import Update
+from perftui.ipc.places import RunPlaces
+from perftui.ipc.settings import Settings
+from perftui.trainer.tuning.collector import Collector
+from perftui.trainer.tuning.enough import Assessment, assess
+from perftui.trainer.tuning.plan import Caps
+from perftui.trainer.tuning.steady import FEWEST_BLOCKS, block_length
+
+End: TypeAlias = Literal["enough", "failed", "cancelled"]
+Progress: TypeAlias = Callable[[Literal["starting", "warming", "measuring"], int, float | None], None]
+"""Told the state, the steady steps so far, and the mean of the newest steps in milliseconds."""
+
+_PULL_S = 0.1
+_ASK_AGAIN_S = 1.0
+_HUB_AWAY_S = 60.0
+_NEWEST = 20
+_SETTINGS_READ_AFTER_STEPS = 20
+_ENDED = frozenset({"finished", "failed", "stopped", "lost"})
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What was seen of a launch."""
+
+    end: End
+    reason: str | None
+    """Why it failed."""
+    over: bool
+    """Whether the training had ended by itself."""
+    collector: Collector
+    steps_s: list[float]
+    block: int
+    assessment: Assessment
+    first_step_s: float | None
+    """From the beginning of following to the first step."""
+
+
+class Follower:
+    """Follows one launch.
+
+    Args:
+        places: of the launch.
+        asked: the settings it was launched with.
+        tau0: launch noise of this host, in log units.
+        caps: how long it may take.
+        progress: told of each change.
+        cancelled: asked ten times a second.
+    """
+
+    def __init__(
+        self,
+        places: RunPlaces,
+        asked: Settings,
+        tau0: float,
+        caps: Caps,
+        progress: Progress,
+        cancelled: Callable[[], bool],
+    ) -> None:
+        self._address = places.dashboard_socket
+        self._asked, self._tau0, self._caps = asked, tau0, caps
+        self._progress, self._cancelled = progress, cancelled
+        self._collector = Collector()
+        self._began = time.monotonic()
+        self._first_step_at: float | None = None
+        self._newest, self._newest_at = -1, self._began
+        self._heard_at = self._began
+
+    def follow(self) -> Followed:
+        """Return when it is measured, has failed or was cancelled.
+
+        Raises:
+            ProtocolError: the hub speaks another protocol.
+        """
+        link = DashboardLink(self._address)
+        try:
+            while True:
+                self._hear(link)
+                ended = self._look()
+                if ended is not None:
+                    return ended
+        finally:
+            link.close()
+
+    def _hear(self, link: DashboardLink) -> None:
+        """Pull once and take what comes; without an answer (a hub that starts again) come back soon."""
+        began = time.monotonic()
+        link.pull()
+        while time.monotonic() - began < _ASK_AGAIN_S and not self._cancelled():
+            message = link.receive(int(_PULL_S * 1000))
+            if isinstance(message, Update):
+                self._heard_at = time.monotonic()
+                self._collector.take(message)
+                time.sleep(_PULL_S)
+                return
+
+    def _look(self) -> Followed | None:
+        """Judge what is there; None: go on."""
+        now = time.monotonic()
+        steps_s = self._collector.steps_s()
+        block = block_length(self._collector.num_workers())
+        assessment = assess(steps_s, block, self._tau0, self._caps)
+        self._note_step(now)
+        self._tell(steps_s, assessment)
+        over = self._collector.state in _ENDED
+        end: End
+        if self._cancelled():
+            end, reason = "cancelled", None
+        else:
+            reason = self._reason_to_fail(now)
+            if reason is None and not over and not self._long_enough(now, steps_s, assessment):
+                return None
+            reason = reason or self._too_short(steps_s, assessment, over=over)
+            end = "failed" if reason else "enough"
+        first = None if self._first_step_at is None else self._first_step_at - self._began
+        return Followed(end, reason, over, self._collector, steps_s, block, assessment, first)
+
+    def _note_step(self, now: float) -> None:
+        newest = self._collector.newest_step()
+        if newest > self._newest:
+            self._newest, self._newest_at = newest, now
+            self._first_step_at = self._first_step_at or now
+
+    def _tell(self, steps_s: list[float], assessment: Assessment) -> None:
+        newest = steps_s[-_NEWEST:]
+        step_ms = 1000 * sum(newest) / len(newest) if newest else None
+        if self._first_step_at is None:
+            self._progress("starting", 0, None)
+        elif assessment.estimate is None:
+            self._progress("warming", len(steps_s), step_ms)
+        else:
+            self._progress("measuring", len(steps_s), step_ms)
+
+    def _long_enough(self, now: float, steps_s: list[float], assessment: Assessment) -> bool:
+        if self._first_step_at is None:
+            return False
+        measured_s = now - self._first_step_at
+        if measured_s < self._caps.fewest_seconds:
+            return False
+        return assessment.enough or len(steps_s) >= self._caps.steps or measured_s >= self._caps.seconds
+
+    def _reason_to_fail(self, now: float) -> str | None:
+        reason = self._collector.why_not_applied(
+            self._asked, final=self._collector.newest_step() >= _SETTINGS_READ_AFTER_STEPS
+        )
+        if reason or self._collector.state in _ENDED:
+            return reason
+        if now - self._heard_at > _HUB_AWAY_S:
+            return f"its hub has not answered for {now - self._heard_at:.0f} s"
+        if self._first_step_at is None and now - self._began > self._caps.start_seconds:
+            return f"no step within {self._caps.start_seconds:.0f} s of its start"
+        if self._first_step_at is not None and now - self._newest_at > self._caps.silent_seconds:
+            return f"no new step for {now - self._newest_at:.0f} s"
+        return None
+
+    def _too_short(self, steps_s: list[float], assessment: Assessment, *, over: bool) -> str | None:
+        """Say why nothing can be made of a launch that is over or at its cap; None when something can."""
+        if assessment.estimate is not None:
+            return self._collector.why_not_applied(self._asked, final=True)
+        needed = max(self._caps.fewest_steps, FEWEST_BLOCKS * block_length(self._collector.num_workers()))
+        if over and not steps_s:
+            return self._collector.message or "it ended before its first step"
+        what = "it ended" if over else "its time was over"
+        return f"{what} after {len(steps_s)} steps: {needed} steady ones are needed beside the warm-up"

@@ -1,0 +1,62 @@
+"""What a relaunch is asked to do, as the hub writes it to `relaunch_plan.json` in the run's state folder."""
+
+from pathlib import Path
+
+import msgspec
+
+from perftui.ipc.places import RunPlaces
+from perftui.ipc.settings import SettingValue
+
+PLAN_FILE = "relaunch_plan.json"
+
+
+class Caps(msgspec.Struct, frozen=True, kw_only=True):
+    """How long one trial may go on."""
+
+    steps: int = 600
+    """Most steps."""
+    seconds: float = 600.0
+    """Most seconds after the first step."""
+    fewest_seconds: float = 5.0
+    """Fewest seconds after the first step; very fast loops may take more steps than `steps` in them."""
+    start_seconds: float = 600.0
+    """Most seconds to the first step."""
+    silent_seconds: float = 300.0
+    """Most seconds without a new step before the trial counts as hung."""
+    fewest_steps: int = 60
+    """Fewest steady steps."""
+
+
+class RelaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """One change, to be measured by trials, and what to do afterwards."""
+
+    set: dict[str, SettingValue]
+    """The change: these settings over the ones in force."""
+    relaunch_id: str = ""
+    """Empty: one is made."""
+    run_id: str | None = None
+    """The run to replace, or whose command is to be measured. None: `command` says what to launch."""
+    command: list[str] = []
+    cwd: str = ""
+    name: str = ""
+    before: dict[str, SettingValue] = {}
+    """Settings of A; taken from the run where there is one."""
+    trial: bool = True
+    """False: switch at once, without trials."""
+    go_live: bool = True
+    """Start the winner for good afterwards. Where no run had to be stopped, nothing is started."""
+    confirmed: bool = True
+    """The user has agreed to trials of this command, by key or by `--yes`; if not, it is refused."""
+    finding: str | None = None
+    bound: float | None = None
+    expected: float | None = None
+    most_launches: int = 4
+    """4, or up to 8 on request."""
+    seed: int = 0
+    """Of all trials, so that their losses can be compared."""
+    caps: Caps = Caps()
+
+
+def plan_path(places: RunPlaces) -> Path:
+    """Return where the plan of a run's relaunch lies."""
+    return places.state / PLAN_FILE

@@ -1,0 +1,49 @@
+"""Where a measurement comes from: the script's commit, and the versions that ran. Only asks; never raises."""
+
+import importlib.metadata
+import platform
+import subprocess
+from pathlib import Path
+
+_PATIENCE_S = 10.0
+_TORCH_VERSION = (
+    "import importlib.metadata, platform\n"
+    "print(platform.python_version())\n"
+    "print(importlib.metadata.version('torch'))"
+)
+
+
+def commit_of(folder: Path) -> tuple[str | None, bool | None]:
+    """Return the git commit of a folder, and whether tracked files differ from it; None where unknown."""
+    commit = _output(["git", "-C", str(folder), "rev-parse", "HEAD"])
+    if not commit:
+        return None, None
+    changes = _output(
+        ["git", "--no-optional-locks", "-C", str(folder), "status", "--porcelain", "--untracked-files=no"]
+    )
+    return commit, None if changes is None else bool(changes)
+
+
+def versions_of(interpreter: str | None) -> dict[str, str]:
+    """Return versions of perftui and, where the training's interpreter tells, of its Python and torch."""
+    versions = {"perftui": importlib.metadata.version("perftui"), "kernel": platform.release()}
+    told = _output([interpreter, "-c", _TORCH_VERSION]) if interpreter else None
+    lines = told.splitlines() if told else []
+    return {**versions, **dict(zip(("python", "torch"), lines, strict=False))}
+
+
+def _output(command: list[str]) -> str | None:
+    """Return what a command printed; None when there is no such command, it failed, or it hangs."""
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PATIENCE_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None

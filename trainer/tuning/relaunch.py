@@ -1,0 +1,216 @@
+"""One relaunch from the plan to the ledger: stop the run, measure the change, go on with the winner.
+
+Whatever happens in between, the training is started again with the settings that it had, unless the change
+has proved faster; and the ledger gets its line. Where no run goes on, there is nothing to stop and nothing to
+start: only trials.
+"""
+
+import secrets
+import socket
+from collections.abc import Callable
+
+from perftui.ipc.errors import PerftuiError
+from perftui.ipc.ledger_records import Verdict
+from perftui.ipc.places import RunPlaces, ledger_path
+from perftui.ipc.settings import Settings, format_value
+from perftui.ipc.view import RelaunchView
+from perftui.trainer.launch.spec import LaunchSpec
+from perftui.trainer.launch.start import launch, request_stop, wait_for_exit
+from perftui.trainer.telemetry.host import effective_cpus
+from perftui.trainer.tuning.comparison import Trials
+from perftui.trainer.tuning.judge import failed_verdict
+from perftui.trainer.tuning.ledger import open_ledger
+from perftui.trainer.tuning.ledger_line import ledger_line
+from perftui.trainer.tuning.noise import learned_noise
+from perftui.trainer.tuning.plan import RelaunchPlan
+from perftui.trainer.tuning.progress import Reporter, State
+from perftui.trainer.tuning.provisional import measure_before, measure_switch, provisional_verdict
+from perftui.trainer.tuning.regression import Noise
+from perftui.trainer.tuning.subject import Subject, check_change, find_subject, run_command
+from perftui.trainer.tuning.trials import Conditions, run_trial
+
+_STOPPED_WITHIN_S = 120.0
+_KEEPS_THE_CHANGE = frozenset({"faster", "provisional"})
+
+
+def relaunch(
+    plan: RelaunchPlan, report: Callable[[RelaunchView], None], cancelled: Callable[[], bool]
+) -> RelaunchView:
+    """Carry out a plan.
+
+    Args:
+        plan: what to change, of which run or command.
+        report: given the view at each change.
+        cancelled: asked often; when it says yes, the trial is stopped and the original started again.
+
+    Returns:
+        The last view: `done` with a verdict, or `failed` with a message.
+
+    Raises:
+        PerftuiError: the plan was refused before anything was changed; also told through `report`.
+    """
+    return _Relaunch(plan, report, cancelled).run()
+
+
+class _Relaunch:
+    def __init__(
+        self, plan: RelaunchPlan, report: Callable[[RelaunchView], None], cancelled: Callable[[], bool]
+    ) -> None:
+        self._plan = plan
+        self._cancelled = cancelled
+        self._id = plan.relaunch_id or secrets.token_hex(6)
+        self._tell = Reporter(self._id, plan.set, report)
+        self._stopped = False
+        self._successor: str | None = None
+
+    def run(self) -> RelaunchView:
+        try:
+            self._prepare()
+        except PerftuiError as error:
+            self._tell.say("failed", str(error))
+            raise
+        verdict = failed_verdict("it was broken off by an error of perftui itself", [])
+        try:
+            verdict = self._measure()
+        except PerftuiError as error:
+            verdict = failed_verdict(str(error), self._trials.launches)
+        finally:
+            self._finish(verdict)
+        return self._tell.view
+
+    def _prepare(self) -> None:
+        """Look, and refuse what cannot be; nothing is changed."""
+        plan = self._plan
+        self._subject: Subject = find_subject(plan)
+        self._cpus = effective_cpus()
+        check_change(plan, self._subject, self._cpus)
+        in_force = self._subject.in_force
+        self._tell.before({name: in_force.get(name) for name in plan.set})
+        self._noise = self._learn_noise()
+        before = self._subject.before
+        self._trials = Trials(before, {**before, **plan.set}, self._noise, self._cpus, plan.most_launches)
+
+    def _learn_noise(self) -> Noise:
+        with open_ledger(ledger_path()) as ledger:
+            return learned_noise(ledger.repeats(socket.gethostname()))
+
+    def _measure(self) -> Verdict:
+        if not self._plan.trial:
+            return self._switch()
+        self._stop_live()
+        while (label := self._trials.next_label()) is not None:
+            if self._cancelled():
+                return self._given_up()
+            number = len(self._trials.done) + 1
+            settings = self._trials.settings_of(label)
+            self._tell.say("measuring", f"launch {number}: {label} ({_told(settings)})")
+            self._tell.launching(label)
+            trial = run_trial(
+                label, number, settings, self._conditions(), self._tell.progress(), self._cancelled
+            )
+            self._trials.done.append(trial)
+            self._tell.launched(trial.launch)
+            if trial.cancelled:
+                return self._given_up()
+        return self._trials.verdict()
+
+    def _conditions(self) -> Conditions:
+        return Conditions(self._subject, self._plan.seed, self._noise.tau0, self._plan.caps)
+
+    def _given_up(self) -> Verdict:
+        launches = self._trials.launches
+        again = ": the original settings stay" if self._stopped else ""
+        return Verdict(
+            verdict="unchanged",
+            sentence=f"given up after {len(launches)} launch(es){again}",
+            launches=len(launches),
+            steps=sum(each.steps for each in launches),
+        )
+
+    def _stop_live(self) -> None:
+        """Stop the run that goes on.
+
+        Raises:
+            PerftuiError: it could not be stopped; it goes on as it is.
+        """
+        subject = self._subject
+        if subject.live is None or subject.places is None:
+            return
+        self._tell.say("stopping", f"stopping {subject.places.run_id}")
+        request_stop(subject.places, "relaunch", subject.trainers())
+        if wait_for_exit(subject.places, _STOPPED_WITHIN_S) is None:
+            raise PerftuiError(f"{subject.places.run_id} could not be stopped; nothing was launched")
+        self._stopped = True
+
+    def _switch(self) -> Verdict:
+        """Go over to the change at once: A is the run as it was, B the run that replaces it."""
+        if self._subject.live is None:
+            raise PerftuiError(
+                "without trials there must be a run that goes on; start the command with --set"
+            )
+        tau0, caps, after = self._noise.tau0, self._plan.caps, self._trials.after
+        seen = measure_before(self._subject, tau0, caps)
+        self._trials.done += [seen] if seen else []
+        self._stop_live()
+        self._tell.say("starting", f"starting with the change ({_told(self._plan.set)})")
+        places = self._launch_live(after)
+        self._tell.launching("B")
+        switched = measure_switch(places, after, tau0, caps, self._tell.progress(), self._cancelled)
+        self._trials.done.append(switched)
+        self._tell.launched(switched.launch)
+        if switched.launch.log_step_s is None and switched.launch.outcome != "running":
+            self._successor = None  # the change made it end: the original is started again
+        return provisional_verdict(self._trials.done, self._noise)
+
+    def _finish(self, verdict: Verdict) -> None:
+        """Start what goes on, write the ledger, tell the end: each whatever became of the one before."""
+        self._tell.verdict(verdict)
+        troubles: list[str] = []
+        try:
+            if self._stopped and self._plan.go_live and self._successor is None:
+                keeps = verdict.verdict in _KEEPS_THE_CHANGE
+                troubles += self._go_live(self._trials.after if keeps else self._trials.before)
+        finally:
+            troubles += self._write_ledger(verdict)
+            state: State = "failed" if verdict.verdict == "failed" else "done"
+            self._tell.say(state, "; ".join([verdict.sentence, *troubles]))
+
+    def _go_live(self, settings: Settings) -> list[str]:
+        self._tell.say("starting", f"starting the training again ({_told(settings)})")
+        try:
+            self._launch_live(settings)
+        except PerftuiError as error:
+            line = run_command(self._subject.command, settings)
+            return [f"the training could not be started again ({error}); start it by: {line}"]
+        return []
+
+    def _launch_live(self, settings: Settings) -> RunPlaces:
+        subject = self._subject
+        places = launch(
+            LaunchSpec(
+                command=subject.command,
+                cwd=subject.cwd,
+                settings=settings,
+                name=subject.name,
+                parent=subject.run_id,
+                steps_limit=subject.steps_limit,
+                seconds_limit=subject.seconds_limit,
+            )
+        )
+        self._successor = places.run_id
+        self._tell.successor(places.run_id)
+        return places
+
+    def _write_ledger(self, verdict: Verdict) -> list[str]:
+        line = ledger_line(self._id, self._plan, self._subject, self._trials, verdict, self._successor)
+        try:
+            with open_ledger(ledger_path()) as ledger:
+                ledger.append(line, [trial.steps_s for trial in self._trials.done])
+        except PerftuiError as error:
+            return [str(error)]
+        return []
+
+
+def _told(settings: Settings) -> str:
+    told = ", ".join(f"{name}={format_value(value)}" for name, value in settings.items())
+    return told or "as the script has it"

@@ -1,0 +1,170 @@
+"""`perftui relaunch RUN --set …`: what the key in the dashboard does, from a command line.
+
+A live run is relaunched by its own hub, so that dashboards see it too and this command may go away. A run
+that has ended is only measured, in this process.
+"""
+
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from perftui.ipc.dashboard_link import new_command_id
+from perftui.ipc.dashboard_messages import RelaunchCommand, Update
+from perftui.ipc.errors import NoSuchRun, Refused
+from perftui.ipc.places import run_places
+from perftui.ipc.run_files import RunDescription, read_record, write_bytes
+from perftui.ipc.settings import Settings, format_value, semantics_of
+from perftui.ipc.view import RelaunchView
+from perftui.trainer.telemetry.host import effective_cpus
+from perftui.trainer.tuning.follow_relaunch import FollowRelaunch, ProgressLines
+from perftui.trainer.tuning.plan import Caps, RelaunchPlan
+from perftui.trainer.tuning.predictor import estimate_trials, startup_of
+from perftui.trainer.tuning.relaunch import relaunch
+from perftui.trainer.tuning.subject import Subject, check_change, find_subject
+
+RELAUNCH_SCHEMA = 1
+_USUAL_STARTUP_S = 10.0
+
+
+class RelaunchDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """`perftui relaunch --json`."""
+
+    schema: int = RELAUNCH_SCHEMA
+    run_id: str
+    relaunch: RelaunchView
+
+
+def relaunch_verb(
+    run_id: str,
+    change: Settings,
+    *,
+    trial: bool = True,
+    yes: bool = False,
+    json_target: str | None = None,
+    caps: Caps | None = None,
+    write: Callable[[str], object] = sys.stderr.write,
+    ask: Callable[[str], str] | None = None,
+) -> int:
+    """Relaunch a run with a change, showing how it goes, and return the exit code: 0 with a verdict, else 1.
+
+    Args:
+        run_id: the run.
+        change: settings to alter, parsed.
+        trial: False switches at once.
+        yes: do not ask.
+        json_target: a file for the result as JSON, `-` for stdout, None for none.
+        caps: limits of the trials of a run that has ended; a live run's hub uses its own.
+        write: takes progress, line by line.
+        ask: asks a person, as `input` does; None where there is nobody to ask.
+
+    Raises:
+        NoSuchRun, Refused, UsageError, ConnectionLost: nothing was changed.
+    """
+    if read_record(run_places(run_id).description, RunDescription) is None:
+        raise NoSuchRun(f"no run {run_id!r}; `perftui ls` lists them")
+    plan = RelaunchPlan(run_id=run_id, set=change, trial=trial, caps=caps or Caps())
+    subject = find_subject(plan)
+    check_change(plan, subject, effective_cpus())
+    write(preview(subject, plan))
+    if not yes and not _agreed(ask):
+        raise Refused("not agreed to: nothing was changed; `--yes` agrees beforehand")
+    lines = ProgressLines(write)
+    view = _of_live(subject, plan, lines) if subject.live else _of_ended(plan, lines)
+    _write_json(json_target, RelaunchDocument(run_id=run_id, relaunch=view))
+    return 0 if view.state == "done" else 1
+
+
+def _agreed(ask: Callable[[str], str] | None) -> bool:
+    return ask is not None and ask("Go on? [y/N] ").strip().lower() in ("y", "yes")
+
+
+def preview(subject: Subject, plan: RelaunchPlan) -> str:
+    """Return what will be altered, how long it takes, and what is lost: some lines of text."""
+    in_force = subject.in_force
+    lines = [f"{' '.join(subject.command)}  ({subject.run_id})"]
+    for name, value in plan.set.items():
+        old = format_value(in_force[name]) if name in in_force else "—"
+        lines.append(f"  {name}: {old} → {format_value(value)}")
+    semantics = semantics_of(plan.set)
+    if semantics != "neutral":
+        lines.append(f"  this change is `{semantics}`: the training itself comes out differently")
+    lines += _time_lines(subject, plan)
+    if subject.live is not None:
+        header = subject.live.view.header
+        steps = f"{header.step} steps, " if header.step is not None else ""
+        lines.append(
+            f"  {subject.run_id} is stopped, and the winner starts from step 0: {steps}"
+            f"{header.elapsed_s / 60:.1f} min of progress are lost, unless the script resumes by itself"
+        )
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _time_lines(subject: Subject, plan: RelaunchPlan) -> list[str]:
+    if not plan.trial:
+        return ["  without trials: it is switched at once, and the verdict stays provisional"]
+    if subject.live is None:
+        return ["  two to four trials; nothing is started afterwards"]
+    header, ranks = subject.live.view.header, subject.live.view.ranks
+    slowest = max((rank.step_ms.mean for rank in ranks if rank.step_ms), default=None)
+    if slowest is None:
+        return ["  two to four trials; no step has been measured yet, so their time is not known"]
+    steps = max(rank.steps for rank in ranks)
+    startup_s = startup_of(header.elapsed_s, steps, slowest) if steps < 1000 else _USUAL_STARTUP_S
+    workers = plan.set.get("loader.num_workers")
+    price = estimate_trials(
+        startup_s,
+        slowest,
+        plan.expected,
+        workers if isinstance(workers, int) else 0,
+        steps_cap=plan.caps.steps,
+        seconds_cap=plan.caps.seconds,
+    )
+    return [
+        f"  two to four trials: about {price.shortest_s / 60:.1f} min, {price.longest_s / 60:.1f} min at most"
+    ]
+
+
+def _of_live(subject: Subject, plan: RelaunchPlan, lines: ProgressLines) -> RelaunchView:
+    places = run_places(plan.run_id or "")
+    command = RelaunchCommand(
+        command_id=new_command_id(),
+        set=plan.set,
+        trial=plan.trial,
+        finding=_finding(subject.live, plan.set),
+        bound=plan.bound,
+        expected=plan.expected,
+    )
+    return FollowRelaunch(places, command, lines.take).follow()
+
+
+def _finding(picture: Update | None, change: Settings) -> str | None:
+    """Return the code of the finding that proposes just this change, if one does."""
+    findings = picture.view.findings if picture else []
+    return next((f.code for f in findings if f.remedy is not None and f.remedy.set == change), None)
+
+
+def _of_ended(plan: RelaunchPlan, lines: ProgressLines) -> RelaunchView:
+    given_up = threading.Event()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, lambda *_: given_up.set())
+    try:
+        return relaunch(msgspec.structs.replace(plan, go_live=False), lines.take, given_up.is_set)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _write_json(target: str | None, document: RelaunchDocument) -> None:
+    if target is None:
+        return
+    data = msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
+    if target == "-":
+        sys.stdout.write(data.decode())
+        sys.stdout.flush()
+    else:
+        write_bytes(Path(target), data)

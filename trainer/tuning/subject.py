@@ -1,0 +1,159 @@
+"""What a relaunch is about: the command, how it runs now, and whether the change is possible at all.
+
+Everything here only reads. A refusal leaves the live run as it was.
+"""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perftui.ipc.dashboard_link import DashboardLink
+from perftui.ipc.dashboard_messages import Update
+from perftui.ipc.errors import NoSuchRun, Refused, UsageError
+from perftui.ipc.places import RunPlaces, run_places
+from perftui.ipc.run_files import RunDescription, read_record
+from perftui.ipc.settings import Settings, format_value, setting
+from perftui.trainer.launch.start import exit_of
+from perftui.trainer.telemetry.processes import start_ticks
+from perftui.trainer.tuning.plan import RelaunchPlan
+
+_SNAPSHOT_S = 15.0
+_SPARE_CORES = 2.0
+_SPARE_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is measured."""
+
+    command: list[str]
+    cwd: Path
+    name: str
+    before: Settings
+    """Settings that A is launched with."""
+    places: RunPlaces | None = None
+    """Of the run that it came from."""
+    live: Update | None = None
+    """The run as it stands; None when nothing runs."""
+    steps_limit: int | None = None
+    seconds_limit: float | None = None
+    interpreter: str | None = None
+
+    @property
+    def run_id(self) -> str | None:
+        """The run that it came from."""
+        return self.places.run_id if self.places else None
+
+    @property
+    def in_force(self) -> Settings:
+        """Settings as read back from the live run, over the ones that were asked for."""
+        ranks = self.live.view.ranks if self.live else []
+        lead = min(ranks, key=lambda rank: rank.rank, default=None)
+        return {**self.before, **(lead.settings if lead else {})}
+
+    @property
+    def ranks(self) -> int:
+        """Ranks on this host; 1 when nothing runs."""
+        return max(1, len(self.live.view.ranks)) if self.live else 1
+
+    def trainers(self) -> list[tuple[int, int]]:
+        """Return (pid, start ticks) of the live ranks."""
+        return trainers_of([rank.pid for rank in self.live.view.ranks]) if self.live else []
+
+
+def trainers_of(pids: Sequence[int]) -> list[tuple[int, int]]:
+    """Return (pid, start ticks) of those that live."""
+    found = [(pid, start_ticks(pid)) for pid in pids]
+    return [(pid, ticks) for pid, ticks in found if ticks is not None]
+
+
+def find_subject(plan: RelaunchPlan) -> Subject:
+    """Return what the plan is about.
+
+    Raises:
+        NoSuchRun: there is no such run.
+        Refused: its launch is not ours.
+        ConnectionLost: it runs, and its hub does not answer.
+        UsageError: neither a run nor a command.
+    """
+    if plan.run_id is None:
+        if not plan.command:
+            raise UsageError("a relaunch needs a run or a command")
+        return Subject(plan.command, Path(plan.cwd or "."), plan.name or "tune", dict(plan.before))
+    places = run_places(plan.run_id)
+    description = read_record(places.description, RunDescription)
+    if description is None:
+        raise NoSuchRun(f"no run {plan.run_id!r}; `perftui ls` lists them")
+    if not description.owned:
+        raise Refused(not_owned(description, plan.set))
+    return Subject(
+        command=description.command,
+        cwd=Path(description.cwd),
+        name=description.name,
+        before=dict(description.settings),
+        places=places,
+        live=live_picture(places) if exit_of(places) is None else None,
+        steps_limit=description.steps_limit,
+        seconds_limit=description.seconds_limit,
+        interpreter=description.interpreter,
+    )
+
+
+def live_picture(places: RunPlaces) -> Update:
+    """Return a snapshot from the hub of a run that goes on.
+
+    Raises:
+        ConnectionLost: it does not answer.
+    """
+    link = DashboardLink(places.dashboard_socket)
+    try:
+        return link.snapshot(_SNAPSHOT_S)
+    finally:
+        link.close()
+
+
+def not_owned(description: RunDescription, change: Settings) -> str:
+    """Say that a run cannot be relaunched by us, and how its user can do it."""
+    return (
+        f"{description.run_id} was not started by `perftui run`, so it can be watched and not relaunched; "
+        f"start it with the change by: {run_command(description.command, change)}"
+    )
+
+
+def run_command(command: Sequence[str], settings: Settings) -> str:
+    """Return the line that starts a command with settings."""
+    chosen = [f"--set {shlex.quote(f'{name}={format_value(value)}')}" for name, value in settings.items()]
+    return " ".join(["perftui run", *chosen, "--", shlex.join(command)])
+
+
+def check_change(plan: RelaunchPlan, subject: Subject, cpus: float) -> None:
+    """Refuse a change that changes nothing, or that this host cannot carry.
+
+    Raises:
+        UsageError: an unknown setting, or none.
+        Refused: with the reason.
+    """
+    if not plan.set:
+        raise UsageError("no setting to change; name one, as in --set loader.num_workers=4")
+    for name in plan.set:
+        setting(name)
+    if plan.trial and not plan.confirmed:
+        raise Refused("trials of this command have not been agreed to")
+    in_force = subject.in_force
+    if all(name in in_force and in_force[name] == value for name, value in plan.set.items()):
+        told = ", ".join(f"{name}={format_value(value)}" for name, value in plan.set.items())
+        raise Refused(f"{told} is in force already: there is nothing to compare")
+    workers = {**in_force, **plan.set}.get("loader.num_workers")
+    if isinstance(workers, int) and "loader.num_workers" in plan.set:
+        _check_workers(workers, subject.ranks, cpus)
+
+
+def _check_workers(workers: int, ranks: int, cpus: float) -> None:
+    """More processes than cores only queue; a few more are let through, for loaders that wait for storage."""
+    most = cpus + max(_SPARE_CORES, _SPARE_SHARE * cpus)
+    if workers * ranks > most:
+        raise Refused(
+            f"{workers} workers for each of {ranks} rank(s) are {workers * ranks} processes; this host has "
+            f"{cpus:g} cores to use, and more than {most:g} would only get in each other's way"
+        )

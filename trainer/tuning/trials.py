@@ -1,0 +1,190 @@
+"""One trial: a fresh start that harms nothing, followed until it is measured, then stopped.
+
+A trial's keeper ends it when this process ends; what the trial saved goes with its scratch folder.
+"""
+
+import shutil
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from perftui.ipc.errors import PerftuiError
+from perftui.ipc.ledger_records import Launch, Outcome
+from perftui.ipc.places import RunPlaces
+from perftui.ipc.run_files import ExitRecord
+from perftui.ipc.settings import Settings
+from perftui.trainer.launch.spec import LaunchSpec
+from perftui.trainer.launch.start import launch, request_stop, wait_for_exit
+from perftui.trainer.tuning.measure import Followed, Follower, Progress
+from perftui.trainer.tuning.plan import Caps
+from perftui.trainer.tuning.regression import Label
+from perftui.trainer.tuning.subject import Subject, trainers_of
+
+_GRACE_S = 10.0
+_STOPPED_WITHIN_S = 90.0
+_HUB_TELLS_END_S = 20.0
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What all trials of one comparison have in common."""
+
+    subject: Subject
+    seed: int
+    """For random, numpy and torch."""
+    tau0: float
+    """Launch noise of this host, in log units."""
+    caps: Caps
+    """How long each may take."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What came of one trial."""
+
+    launch: Launch
+    steps_s: list[float] = field(default_factory=list[float])
+    losses: dict[int, float] = field(default_factory=dict[int, float])
+    cancelled: bool = False
+
+
+def run_trial(
+    label: Label,
+    number: int,
+    settings: Settings,
+    conditions: Conditions,
+    progress: Progress,
+    cancelled: Callable[[], bool],
+) -> Trial:
+    """Launch, measure and stop; a trial that fails is a result with its reason, not an error.
+
+    Args:
+        label: A or B.
+        number: place in the order of launches, from 1.
+        settings: what it is launched with.
+        conditions: what is launched, and how it is measured.
+        progress: told as it goes.
+        cancelled: asked often.
+
+    Raises:
+        PerftuiError: it cannot be stopped, so that nothing else may be launched.
+    """
+    began_unix, began = time.time(), time.monotonic()
+    try:
+        places = launch(_spec(number, settings, conditions))
+    except PerftuiError as error:
+        return Trial(_never_started(label, settings, str(error), began_unix))
+    launched_s = time.monotonic() - began
+    try:
+        followed = Follower(places, settings, conditions.tau0, conditions.caps, progress, cancelled).follow()
+    except BaseException:
+        stop_trial(places, [])
+        raise
+    record = stop_trial(places, trainers_of([rank.pid for rank in followed.collector.ranks.values()]))
+    shutil.rmtree(places.scratch, ignore_errors=True)
+    measured = launch_of(label, places.run_id, settings, followed, record, launched_s, began_unix)
+    return Trial(measured, followed.steps_s, followed.collector.losses, followed.end == "cancelled")
+
+
+def _spec(number: int, settings: Settings, conditions: Conditions) -> LaunchSpec:
+    subject = conditions.subject
+    return LaunchSpec(
+        command=subject.command,
+        cwd=subject.cwd,
+        settings=settings,
+        name=f"{subject.name}-trial-{number}",
+        trial=True,
+        parent=subject.run_id,
+        die_with=True,
+        stdio="log",
+        seed=conditions.seed,
+    )
+
+
+def stop_trial(places: RunPlaces, trainers: list[tuple[int, int]]) -> ExitRecord:
+    """Stop a trial unless it has ended.
+
+    Raises:
+        PerftuiError: it has not ended in time.
+    """
+    record = wait_for_exit(places, 0)
+    if record is None:
+        request_stop(places, "relaunch", trainers, grace_s=_GRACE_S)
+        record = wait_for_exit(places, _STOPPED_WITHIN_S)
+    if record is None:
+        raise PerftuiError(f"the trial {places.run_id} could not be stopped: nothing else is launched")
+    return record
+
+
+def _never_started(label: Label, settings: Settings, reason: str, began_unix: float) -> Launch:
+    return Launch(
+        run_id="",
+        label=label,
+        settings=settings,
+        outcome="died_at_start",
+        note=reason,
+        host=socket.gethostname(),
+        started_unix=began_unix,
+    )
+
+
+def launch_of(
+    label: Label,
+    run_id: str,
+    settings: Settings,
+    followed: Followed,
+    record: ExitRecord | None,
+    launched_s: float,
+    began_unix: float,
+) -> Launch:
+    """Return the ledger's record of a launch that was followed; `record` None: it goes on."""
+    collector = followed.collector
+    estimate = followed.assessment.estimate if followed.end == "enough" else None
+    steps = followed.assessment.steady_steps
+    steady_s = followed.steps_s[followed.assessment.warm_steps :]
+    return Launch(
+        run_id=run_id,
+        label=label,
+        settings=settings,
+        outcome=_outcome(followed, record),
+        steps=steps,
+        warm_steps=followed.assessment.warm_steps,
+        log_step_s=estimate.log_step_s if estimate else None,
+        se=estimate.se if estimate else None,
+        df=estimate.df if estimate else None,
+        step_ms=1000 * sum(steady_s) / len(steady_s) if steady_s else None,
+        samples_per_s=collector.samples_per_s(),
+        startup_s=None if followed.first_step_s is None else launched_s + followed.first_step_s,
+        loss=collector.losses[max(collector.losses)] if collector.losses else None,
+        host=socket.gethostname(),
+        gpu_uuids=sorted({rank.gpu_uuid for rank in collector.ranks.values() if rank.gpu_uuid}),
+        effective=collector.effective(),
+        load_1m=collector.load_1m,
+        note=_note(followed, record),
+        started_unix=began_unix,
+        settled=followed.assessment.settled,
+        foreign_cores=collector.foreign_cores(),
+    )
+
+
+def _outcome(followed: Followed, record: ExitRecord | None) -> Outcome:
+    if record is None:
+        return "running"
+    if record.stopped_by == "relaunch" and followed.end == "failed":
+        return "failed"
+    return record.outcome
+
+
+def _note(followed: Followed, record: ExitRecord | None) -> str | None:
+    if followed.end == "cancelled":
+        return "given up"
+    if followed.reason is None:
+        return None
+    last = next((line for line in reversed(record.last_lines) if line.strip()), "") if record else ""
+    told = (
+        f"{followed.reason}: {last}"
+        if last and last not in followed.reason and followed.over
+        else followed.reason
+    )
+    return told[:500]

@@ -1,0 +1,88 @@
+"""Verdicts, gains and losses in words. Pure; no colours, no markup."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from perftui.ipc.ledger_records import Launch
+from perftui.trainer.tuning.regression import Effect
+from perftui.trainer.tuning.verdict import SE_LIMIT, Decision
+
+_ALL_DIGITS_FROM = 0.1
+_POWER_OF_INTERVAL = 1.3
+"""An effect this many half intervals large is seen four times out of five."""
+
+
+def percent(fraction: float, *, signed: bool = True) -> str:
+    """Return a fraction as percent: +84 %, -0.3 %."""
+    digits = 0 if abs(fraction) >= _ALL_DIGITS_FROM else 1
+    return f"{100 * fraction:{'+' if signed else ''}.{digits}f} %"
+
+
+def fraction_of(log_gain: float) -> float:
+    """Return a log speed-up as a fraction of speed."""
+    return math.expm1(log_gain)
+
+
+def interval_words(effect: Effect) -> str:
+    """Return estimate and interval: `+84 %, 98 % interval +71 to +98 %`."""
+    gain, lo, hi = (fraction_of(value) for value in (effect.log_gain, effect.lo, effect.hi))
+    return f"{percent(gain)}, 98 % interval {percent(lo).removesuffix(' %')} to {percent(hi)}"
+
+
+def counts_words(launches: Sequence[Launch]) -> str:
+    """Return `2 launches, 212 steps`."""
+    steps = sum(launch.steps for launch in launches)
+    return f"{_plural(len(launches), 'launch', 'launches')}, {_plural(steps, 'step', 'steps')}"
+
+
+def _plural(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+def decision_sentence(decision: Decision, launches: Sequence[Launch], *, contended: bool | None) -> str:
+    """Return one sentence for a decision.
+
+    Args:
+        decision: what the procedure says.
+        launches: what it says it of.
+        contended: whether others computed on the host meanwhile; None when not measured.
+    """
+    effect, counts = decision.effect, counts_words(launches)
+    times = f"{math.exp(effect.log_gain):.2f} times as fast ({interval_words(effect)}), {counts}"
+    if decision.word == "faster" and decision.obvious:
+        return f"{times}; the steps are noisy, but every launch with the change beat every one without by far"
+    if decision.word in ("faster", "slower"):
+        return times
+    if decision.word == "same":
+        return f"no difference beyond 2 % ({interval_words(effect)}), {counts}"
+    if decision.word == "inconclusive":
+        visible = fraction_of(_POWER_OF_INTERVAL * (effect.hi - effect.lo) / 2)
+        hidden = f"differences below about {percent(visible, signed=False)} do not show"
+        return f"not decided ({interval_words(effect)}), {counts}; {hidden}"
+    return f"{_refusal(decision, launches)}, {counts}{_neighbours(launches) if contended else ''}"
+
+
+def _refusal(decision: Decision, launches: Sequence[Launch]) -> str:
+    if decision.word == "repeats_disagree":
+        differ = percent(fraction_of(decision.disagreement or 0.0), signed=False)
+        return f"no verdict: two launches of the same settings differ by {differ}"
+    if not all(launch.settled for launch in launches):
+        return "too noisy to judge: the step time of a launch had not settled at its end"
+    worst = max(launch.se or 0.0 for launch in launches)
+    limit = percent(SE_LIMIT, signed=False)
+    known = percent(worst, signed=False)
+    return f"too noisy to judge: step times are known to {known} only, {limit} is the limit"
+
+
+def _neighbours(launches: Sequence[Launch]) -> str:
+    cores = max(launch.foreign_cores or 0.0 for launch in launches)
+    return f"; other work keeps {cores:.1f} cores of this host busy"
+
+
+def loss_words(before: Mapping[int, float], after: Mapping[int, float], *, same_seed: bool) -> str:
+    """Return how the losses of A and B compare at the newest step that both have."""
+    common = set(before) & set(after)
+    if not same_seed or not common:
+        return "loss: not comparable"
+    step = max(common)
+    return f"loss at step {step}: {before[step]:.4g} before, {after[step]:.4g} after"

@@ -1,0 +1,96 @@
+"""The arguments of every verb: what may be written, and the help. Imports nothing heavy."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from perftui.ipc.errors import UsageError
+
+ENDED_SHOWN = 10
+"""How many ended runs `perftui ls` lists."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line instead of a page."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
+    top = _Parser(
+        prog="perftui",
+        description="See why a PyTorch training is slow, change one thing, and know whether it helped.",
+        epilog="`perftui [RUN]` alone opens a dashboard on a run. Exit codes: 0 fine, 2 usage, 3 no such "
+        "run, 4 refused, 127 command not found; `run` returns the training's own code.",
+    )
+    top.add_argument("--version", action="version", version=_version())
+    verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
+    _add_run(verbs)
+    _add_queries(verbs)
+    _add_actions(verbs)
+    return top
+
+
+if TYPE_CHECKING:
+    _Verbs = argparse._SubParsersAction[_Parser]
+
+
+def _add_run(verbs: "_Verbs") -> None:
+    run = verbs.add_parser("run", help="start a training under supervision: perftui run -- python train.py")
+    run.add_argument("--no-tui", action="store_true", help="pass the output through, open no dashboard")
+    run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="alter a setting")
+    run.add_argument("--steps", type=int, metavar="N", help="stop after N steps past the warm-up")
+    run.add_argument("--seconds", type=float, metavar="S", help="stop S seconds past the warm-up")
+    run.add_argument("--json", metavar="FILE", help="write the summary at the end; - for stdout")
+    run.add_argument("--name", help="a name for the run; else it is taken from the command")
+    run.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD")
+
+
+def _add_queries(verbs: "_Verbs") -> None:
+    listing = verbs.add_parser("ls", help="list the runs of this user on this host")
+    listing.add_argument("--all", action="store_true", help=f"not only the newest {ENDED_SHOWN} ended ones")
+    status = verbs.add_parser("status", help="one snapshot of a run")
+    status.add_argument("run", nargs="?")
+    ledger = verbs.add_parser("ledger", help="what was measured so far, and what came out")
+    ledger.add_argument("--limit", type=int, default=20, metavar="N")
+    doctor = verbs.add_parser("doctor", help="check this environment; after --, the command that is meant")
+    doctor.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD")
+    for query in (listing, status, ledger, doctor):
+        query.add_argument("--json", action="store_true", help="one JSON document")
+    verbs.add_parser("env", help='exports that arm later starts in this shell: eval "$(perftui env)"')
+
+
+def _add_actions(verbs: "_Verbs") -> None:
+    stop = verbs.add_parser("stop", help="stop a run: asked first, killed only in the end")
+    stop.add_argument("run")
+    stop.add_argument("--now", action="store_true", help="give no time for a checkpoint")
+    profile = verbs.add_parser("profile", help="open one profiling window and print its result")
+    profile.add_argument("run", nargs="?")
+    profile.add_argument("--steps", type=int, default=3, metavar="N")
+    profile.add_argument("--ranks", default="all", metavar="all|0,3", help="whose traces are kept")
+    profile.add_argument("--timeout", type=float, default=600.0, metavar="S")
+    preset = profile.add_mutually_exclusive_group()
+    for name in ("shapes", "memory", "stacks"):
+        preset.add_argument(f"--{name}", dest="preset", action="store_const", const=name, default="light")
+    relaunch = verbs.add_parser("relaunch", help="measure one change by trials and go on with the winner")
+    relaunch.add_argument("run")
+    relaunch.add_argument("--set", action="append", required=True, metavar="NAME=VALUE")
+    relaunch.add_argument("--no-trial", action="store_true", help="switch at once, unmeasured")
+    relaunch.add_argument("--yes", action="store_true", help="do not ask")
+    for action in (stop, profile, relaunch):
+        action.add_argument("--json", action="store_true", help="one JSON document")
+    demo = verbs.add_parser("demo", help="a built-in demonstration")
+    demo.add_argument("name", nargs="?", default="starved")
+    demo.add_argument("--no-tui", action="store_true")
+    replay = verbs.add_parser("replay", help="show a recorded run")
+    replay.add_argument("file", type=Path)
+    replay.add_argument("--speed", type=float, default=1.0, metavar="X")
+    replay.add_argument("--at-end", action="store_true", help="show the last picture")
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return f"perftui {version('perftui')}"

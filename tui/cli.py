@@ -1,0 +1,335 @@
+"""The command line: every verb, its arguments and its exit code.
+
+The only file of this room that may import the trainer's. Everything heavy is imported where it is used, so
+that `--help` and `run` start fast and Textual is loaded only when a dashboard opens.
+"""
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from perftui.ipc.errors import PerftuiError, Refused, UsageError
+from perftui.tui.arguments import ENDED_SHOWN, parser
+
+if TYPE_CHECKING:
+    from perftui.ipc.run_lines import RunLine
+    from perftui.trainer.launch.spec import LaunchSpec
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _dispatch(words)
+    except PerftuiError as error:
+        _say(str(error))
+        return error.exit_code
+    except SystemExit as finished:  # argparse, after --help
+        return int(finished.code or 0)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
+def _dispatch(words: list[str]) -> int:
+    ours, command = words, None
+    if "--" in words:
+        cut = words.index("--")
+        ours, command = words[:cut], words[cut + 1 :]
+    if not ours or (ours[0] not in _VERBS and not ours[0].startswith("-")):
+        return _attach(ours[0] if ours else None, ours[1:])
+    parsed = parser().parse_args(ours)
+    if command is not None:
+        if parsed.verb not in ("run", "doctor"):
+            raise UsageError(f"perftui {parsed.verb} takes no command after --")
+        parsed.command = command
+    return _VERBS[parsed.verb](parsed)
+
+
+def _attach(word: str | None, rest: list[str]) -> int:
+    from perftui.trainer.launch.runs import find_run, list_runs, only_run, running
+
+    if rest:
+        raise UsageError(f"{word}: no such verb, and a dashboard takes one run; see perftui --help")
+    lines = list_runs()
+    if _no_dashboard() is not None:
+        return _print_runs_and_hint(lines, word)
+    if word is not None:
+        return _open(find_run(word, lines))
+    live = running(lines)
+    if len(live) < 2:
+        return _open(only_run(lines))
+    from perftui.tui.picker import pick_run
+
+    _check_size()
+    chosen = pick_run(live)
+    return 0 if chosen is None else _open(find_run(chosen, lines))
+
+
+def _open(line: "RunLine") -> int:
+    """Open a dashboard on a live run, or on the recording of one that has ended."""
+    _check_size()
+    from perftui.tui.app import run_dashboard
+
+    if line.running:
+        return run_dashboard(line.run_id)
+    from perftui.ipc.places import run_places
+    from perftui.trainer.launch.replay import replayed
+
+    with replayed(run_places(line.run_id).state, at_end=True) as run_id:
+        return run_dashboard(run_id)
+
+
+def _print_runs_and_hint(lines: "list[RunLine]", word: str | None) -> int:
+    if word is not None:
+        from perftui.trainer.launch.runs import find_run
+
+        run_id = find_run(word, lines).run_id
+        raise Refused(f"{_no_dashboard()}; a snapshot without one: perftui status {run_id}")
+    _print_runs(lines)
+    _say(f"{_no_dashboard()}; try: perftui status RUN, perftui run -- python train.py")
+    return 0
+
+
+def _run(parsed: argparse.Namespace) -> int:
+    from perftui.ipc.settings import parse_assignments
+    from perftui.trainer.launch.foreground import run_in_foreground
+    from perftui.trainer.launch.spec import LaunchSpec
+
+    for name in ("steps", "seconds"):
+        value = getattr(parsed, name)
+        if value is not None and value <= 0:
+            raise UsageError(f"--{name} {value}: expected a number above 0")
+    headless = parsed.no_tui or _no_dashboard() is not None
+    spec = LaunchSpec(
+        command=parsed.command,
+        cwd=Path.cwd(),
+        settings=parse_assignments(parsed.set),
+        name=parsed.name,
+        steps_limit=parsed.steps,
+        seconds_limit=parsed.seconds,
+        stdio="pipes" if headless else "pty",
+    )
+    return run_in_foreground(spec, parsed.json) if headless else _run_with_dashboard(spec, parsed.json)
+
+
+def _run_with_dashboard(spec: "LaunchSpec", json_target: str | None) -> int:
+    from perftui.trainer.launch.foreground import after_dashboard, start_for_dashboard
+
+    _check_size()
+    places = start_for_dashboard(spec)
+    from perftui.tui.app import run_dashboard
+
+    code = run_dashboard(places.run_id)
+    return code or after_dashboard(places, json_target)
+
+
+def _ls(parsed: argparse.Namespace) -> int:
+    import msgspec
+
+    from perftui.ipc.run_lines import RunList
+    from perftui.trainer.launch.runs import list_runs
+
+    lines = list_runs()
+    if not parsed.all:
+        ended = [line for line in lines if not line.running][:ENDED_SHOWN]
+        lines = [line for line in lines if line.running or line in ended]
+    if parsed.json:
+        _print(msgspec.json.format(msgspec.json.encode(RunList(runs=lines)), indent=1).decode())
+    else:
+        _print_runs(lines)
+    return 0
+
+
+def _print_runs(lines: "list[RunLine]") -> None:
+    import time
+
+    from perftui.trainer.launch.plain_text import runs_table
+
+    if lines:
+        _print("\n".join(runs_table(lines, time.time())))
+    else:
+        _say("no runs yet; start one with: perftui run -- python train.py")
+
+
+def _chosen(word: str | None) -> "RunLine":
+    from perftui.trainer.launch.runs import find_run, list_runs, only_run
+
+    lines = list_runs()
+    return only_run(lines) if word is None else find_run(word, lines)
+
+
+def _status(parsed: argparse.Namespace) -> int:
+    import json
+
+    from perftui.trainer.launch.live import summary_of
+    from perftui.trainer.launch.plain_text import status_text
+
+    summary = summary_of(_chosen(parsed.run)).decode()
+    _print(summary.rstrip("\n") if parsed.json else "\n".join(status_text(json.loads(summary))))
+    return 0
+
+
+def _stop(parsed: argparse.Namespace) -> int:
+    from perftui.trainer.launch.live import stop
+
+    line = _chosen(parsed.run)
+    record = stop(line, at_once=parsed.now)
+    if parsed.json:
+        _print_struct(record)
+    else:
+        survivors = f"; could not end {record.survivors}" if record.survivors else ""
+        _print(f"{line.run_id}: {record.outcome}, exit code {record.exit_code}{survivors}")
+    return 1 if record.survivors else 0
+
+
+def _env(_parsed: argparse.Namespace) -> int:
+    from perftui.trainer.launch.environment import exports
+
+    _print("\n".join(exports(dict(os.environ))))
+    if sys.stdout.isatty():
+        _say('this is for a shell to read: eval "$(perftui env)"')
+    return 0
+
+
+def _profile(parsed: argparse.Namespace) -> int:
+    from perftui.trainer.launch.live import profile
+    from perftui.trainer.launch.plain_text import profile_text
+
+    if parsed.steps < 1:
+        raise UsageError(f"--steps {parsed.steps}: expected a number above 0")
+    ranks = None if parsed.ranks == "all" else _parse_ranks(parsed.ranks)
+    done = profile(
+        _chosen(parsed.run), steps=parsed.steps, ranks=ranks, preset=parsed.preset, timeout_s=parsed.timeout
+    )
+    if parsed.json:
+        _print_struct(done.profile or done)
+    elif done.profile is not None:
+        _print("\n".join(profile_text(done.profile)))
+    else:
+        _say(done.result)
+    return 0 if done.ok else 1
+
+
+def _parse_ranks(text: str) -> list[int]:
+    try:
+        return [int(word) for word in text.split(",")]
+    except ValueError:
+        raise UsageError(f"--ranks {text}: expected all, or numbers as in 0,3") from None
+
+
+def _relaunch(parsed: argparse.Namespace) -> int:
+    from perftui.ipc.settings import parse_assignments
+    from perftui.trainer.launch.live import header_of, relaunch
+    from perftui.trainer.launch.relaunch_question import question_lines
+
+    changes = parse_assignments(parsed.set)
+    line = _chosen(parsed.run)
+    for text in question_lines(header_of(line), changes, trial=not parsed.no_trial):
+        _say(text)
+    if not parsed.yes and not _confirmed():
+        raise Refused("nothing was changed; --yes answers the question beforehand")
+    done, newest = relaunch(line, changes, trial=not parsed.no_trial, report=_say)
+    view = newest.view.relaunch if newest is not None else None
+    if parsed.json and view is not None:
+        _print_struct(view)
+    else:
+        _print(done.result)
+    return 0 if done.ok else 1
+
+
+def _confirmed() -> bool:
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    sys.stderr.write("perftui: go on? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _ledger(parsed: argparse.Namespace) -> int:
+    from perftui.trainer.tuning.ledger_verb import run
+
+    return run(limit=parsed.limit, as_json=parsed.json)
+
+
+def _doctor(parsed: argparse.Namespace) -> int:
+    from perftui.trainer.launch.doctor import examine, lines_of
+
+    report = examine(parsed.command)
+    if parsed.json:
+        _print_struct(report)
+    else:
+        _print("\n".join(lines_of(report)))
+    return report.exit_code
+
+
+def _demo(parsed: argparse.Namespace) -> int:
+    from perftui.trainer.launch.demo import run_demo
+
+    return run_demo(parsed.name, tui=not parsed.no_tui and _no_dashboard() is None)
+
+
+def _replay(parsed: argparse.Namespace) -> int:
+    refusal = _no_dashboard()
+    if refusal is not None:
+        raise Refused(f"{refusal}; a replay needs a terminal")
+    if parsed.speed <= 0:
+        raise UsageError(f"--speed {parsed.speed:g}: expected a number above 0")
+    _check_size()
+    from perftui.trainer.launch.replay import replayed
+    from perftui.tui.app import run_dashboard
+
+    with replayed(parsed.file, at_end=parsed.at_end, speed=parsed.speed) as run_id:
+        return run_dashboard(run_id)
+
+
+def _no_dashboard() -> str | None:
+    from perftui.trainer.launch.terminal_check import no_dashboard_because
+
+    return no_dashboard_because(dict(os.environ))
+
+
+def _check_size() -> None:
+    from perftui.trainer.launch.terminal_check import too_small
+
+    reason = too_small()
+    if reason is not None:
+        raise Refused(reason)
+
+
+def _print_struct(value: object) -> None:
+    import msgspec
+
+    _print(msgspec.json.format(msgspec.json.encode(value), indent=1).decode())
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"perftui: {text}\n")
+    sys.stderr.flush()
+
+
+_VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "run": _run,
+    "ls": _ls,
+    "status": _status,
+    "stop": _stop,
+    "env": _env,
+    "profile": _profile,
+    "relaunch": _relaunch,
+    "ledger": _ledger,
+    "doctor": _doctor,
+    "demo": _demo,
+    "replay": _replay,
+}
