@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TypeAlias
 
-AnyPath: TypeAlias = "str | bytes | os.PathLike[str] | os.PathLike[bytes]"
+AnyPath: TypeAlias = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 _SYSTEM = ("/dev", "/proc", "/sys", "/run")
 _MARK = ".gone"
