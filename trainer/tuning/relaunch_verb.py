@@ -74,7 +74,7 @@ def relaunch_verb(
     if not yes and not _agreed(ask):
         raise Refused("not agreed to: nothing was changed; `--yes` agrees beforehand")
     lines = ProgressLines(write)
-    view = _of_live(subject, plan, lines) if subject.live else _of_ended(plan, lines)
+    view = _of_live(plan, lines) if subject.live else _of_ended(plan, lines)
     _write_json(json_target, RelaunchDocument(run_id=run_id, relaunch=view))
     return 0 if view.state == "done" else 1
 
@@ -129,7 +129,7 @@ def _time_lines(subject: Subject, plan: RelaunchPlan) -> list[str]:
     ]
 
 
-def _of_live(subject: Subject, plan: RelaunchPlan, lines: ProgressLines) -> RelaunchView:
+def _of_live(plan: RelaunchPlan, lines: ProgressLines) -> RelaunchView:
     places = run_places(plan.run_id or "")
     command = RelaunchCommand(
         command_id=new_command_id(),
