@@ -112,7 +112,7 @@ def history(
         first_step=first,
         stride=1,
         wall_ms=walls,
-        wait_ms=[wall - base_ms * (1 - wait) for wall in walls],
+        wait_ms=[wall * wait for wall in walls],
         flags=[0] * steps,
     )
 
