@@ -46,12 +46,10 @@ class DashboardApp(TerminalApp[None]):
         self._replay_paused = False
         self._asked: dict[str, str] = {}
         self._overview = OverviewScreen(self.glyphs, run_id)
-        self._profile = ProfileScreen(self.glyphs)
         self._link = HubLink(run_id, self.post_message)
 
     def on_mount(self) -> None:
         """Begin to listen to the hub, to signals and to the terminal's end."""
-        self.install_screen(self._profile, "profile")
         self.push_screen(self._overview)
         self.watch_terminal()
         self._link.start()
@@ -126,13 +124,14 @@ class DashboardApp(TerminalApp[None]):
         """Open a profiling window, and show it."""
         if self._can_change():
             self._command(ProfileCommand(command_id=new_command_id()), "profile")
-            self._profile.show_newest()
             self.action_windows()
 
     def action_windows(self) -> None:
         """Show the profiling windows."""
-        if self.screen is not self._profile:
-            self.push_screen(self._profile)
+        if isinstance(self.screen, ProfileScreen):
+            self.screen.show_newest()
+        else:
+            self.push_screen(ProfileScreen(self.glyphs))
 
     def action_relaunch(self) -> None:
         """Propose the leading remedy."""

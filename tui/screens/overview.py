@@ -73,6 +73,7 @@ class OverviewScreen(RunScreen):
     def show(self, state: DashboardState, live: DashboardState, note: str) -> None:
         """Show a state; header and verdict stay live when frozen."""
         self._state = state
+        self.set_class(live.header is not None and not live.connected and not live.ended, "-lost")
         self._header.show(live, note)
         self._verdict.show(live)
         self._status.show(live)

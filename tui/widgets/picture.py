@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
+from textual.app import App
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.theme import Theme
@@ -35,7 +36,7 @@ class Picture(Widget):
 
     def on_mount(self) -> None:
         """Draw anew in the colours of another theme."""
-        self.app.theme_changed_signal.subscribe(self, self._recolour)
+        app_of(self).theme_changed_signal.subscribe(self, self._recolour)
 
     def _recolour(self, _theme: Theme) -> None:
         self._palette = None
@@ -78,8 +79,19 @@ class Picture(Widget):
     def palette(self) -> Palette:
         """The colours of the theme in force."""
         if self._palette is None:
-            self._palette = palette_of(self.app.current_theme, monochrome=self.app.no_color)
+            self._palette = palette_for(self)
         return self._palette
+
+
+def app_of(widget: Widget) -> App[object]:
+    """Return the app, with a type that is known."""
+    return widget.app  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+
+
+def palette_for(widget: Widget) -> Palette:
+    """Return the colours in force."""
+    app = app_of(widget)
+    return palette_of(app.current_theme, monochrome=app.no_color)
 
 
 def coloured(line_: Line, palette: Palette) -> Strip:
