@@ -20,12 +20,10 @@ from perftui.ipc.dashboard_messages import (
     StopCommand,
     ToDashboard,
 )
-from perftui.ipc.run_lines import RunLine
 from perftui.ipc.view import RunView
 from perftui.tui import keys
 from perftui.tui.app import DashboardApp
 from perftui.tui.glyphs import Glyphs
-from perftui.tui.picker import PickerApp, pick_run
 from tests.tui import scenes
 from tests.tui.scripted_hub import ScriptedHub
 
@@ -325,22 +323,6 @@ def test_no_color_means_no_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     with_app(scenes.starved(), LARGE, play)
 
 
-def test_every_key_has_an_id_a_word_and_a_sentence() -> None:
-    tables = (
-        keys.EVERYWHERE,
-        keys.OVERVIEW,
-        keys.PROFILE,
-        keys.PROPOSAL,
-        keys.CONFIRMATION,
-        keys.SHEET,
-        keys.HELP,
-    )
-    bindings = [binding for table in tables for binding in table]
-    for key in bindings:
-        assert isinstance(key, Binding)
-        assert all((key.id, key.description, key.tooltip, key.action)), key
-
-
 def test_every_key_of_the_overview_is_in_the_palette_and_works_from_there() -> None:
     async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
         offered = {command.title for command in app.get_system_commands(app.screen)}
@@ -389,23 +371,3 @@ def test_q_detaches_with_code_0(places: Path) -> None:
             assert app.return_code == 0
 
     asyncio.run(scene())
-
-
-def test_the_picker_returns_the_run_under_the_cursor() -> None:
-    runs = [
-        RunLine(
-            run_id=f"run-{n}", name=f"job {n}", pid=100 + n, state="running", started=0.0, command=["python"]
-        )
-        for n in range(3)
-    ]
-
-    async def scene(*pressed: str) -> str | None:
-        app = PickerApp(runs, UNICODE)
-        async with app.run_test(size=SMALL) as pilot:
-            await pilot.pause()
-            await pilot.press(*pressed)
-        return app.return_value
-
-    assert asyncio.run(scene("down", "down", "up", "enter")) == "run-1"
-    assert asyncio.run(scene("end", "q")) is None
-    assert pick_run([]) is None
