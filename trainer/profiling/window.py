@@ -6,6 +6,8 @@ nothing else.
 """
 
 import atexit
+import multiprocessing
+import multiprocessing.util
 import os
 import threading
 import time
@@ -29,6 +31,8 @@ Report: TypeAlias = Callable[[str, WindowState, str | None, int, int, str | None
 RECORDING_LIMIT_S = 60.0
 """A recording ends at the first step boundary after this."""
 _SAVE_PATIENCE_S = 30.0
+_FINALIZER_PRIORITY = 1000
+"""Above that of whoever reports: the last report must still leave."""
 _SCRIPT_PROFILER = "the script's own torch.profiler is active"
 
 
@@ -48,7 +52,7 @@ class WindowRunner:
         self._pid = os.getpid()
         self._script_profilers = ScriptProfilers(self._give_way)
         self._script_profilers.watch()
-        atexit.register(self._at_exit)
+        _call_at_exit(self._at_exit)
 
     def arm(self, order: ArmWindow, current_step: int) -> None:
         """Take a window on; any thread. Reports armed, late, busy or unsupported.
@@ -267,3 +271,11 @@ class WindowRunner:
         first = window.first_step if window.first_step >= 0 else command.start_step
         count = command.steps if steps is None else steps
         self._report(command.window_id, state, reason, first, count, path, dict(window.cost_ms))
+
+
+def _call_at_exit(last_act: Callable[[], None]) -> None:
+    """Register for the end of the process; children of multiprocessing leave without atexit."""
+    if multiprocessing.parent_process() is None:
+        atexit.register(last_act)
+    else:
+        multiprocessing.util.Finalize(None, last_act, exitpriority=_FINALIZER_PRIORITY)
