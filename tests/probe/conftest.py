@@ -7,9 +7,9 @@ import sys
 import tempfile
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -35,7 +35,7 @@ class Outcome:
     exit_code: int
     stdout: str
     stderr: str
-    messages: list[FromRank] = field(default_factory=list)
+    messages: list[FromRank]
 
     def of(self, kind: type[_Kind], rank: int = 0) -> list[_Kind]:
         return [message for message in self.messages if isinstance(message, kind) and message.rank == rank]
@@ -117,7 +117,7 @@ class Hub:
 
 
 @contextmanager
-def open_hub(work: Path) -> Iterator[Hub]:
+def open_hub(work: Path) -> Generator[Hub, None, None]:
     root = Path(tempfile.mkdtemp(prefix="pf"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PERFTUI_RUNTIME_DIR", str(root / "r"))

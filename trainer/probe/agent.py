@@ -19,7 +19,6 @@ from perftui.ipc.messages import (
     ArmWindow,
     AskHello,
     Beat,
-    CancelWindow,
     Effective,
     Goodbye,
     Hello,
@@ -153,7 +152,7 @@ class Agent:
             self._greet()
         elif isinstance(message, ArmWindow):
             self._arm(message)
-        elif isinstance(message, CancelWindow) and self._runner is not None:
+        elif self._runner is not None:
             self._runner.cancel(message.window_id)
 
     def _arm(self, order: ArmWindow) -> None:

@@ -6,13 +6,13 @@ Apart from what applies settings, so that the one cannot vouch for the other.
 import multiprocessing
 import os
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch.utils.data import IterableDataset
 
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
+from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.loader_settings import AnyLoader, LoaderBook, join_name
 from perftui.trainer.probe.recorder import Recorder
 
@@ -77,11 +77,13 @@ def _environment(applied: dict[str, SettingValue]) -> dict[str, SettingValue]:
 
 
 def _context_name(loader: AnyLoader) -> str | None:
-    context: Any = loader.multiprocessing_context
+    live: Foreign = loader
+    context: Foreign = live.multiprocessing_context
     if not loader.num_workers:
         return None
     if context is None:
-        return multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0]
+        chosen = multiprocessing.get_start_method(allow_none=True)
+        return chosen or multiprocessing.get_all_start_methods()[0]
     return str(context.get_start_method())
 
 
@@ -97,10 +99,11 @@ def _loader_settings(index: int, loader: AnyLoader) -> dict[str, SettingValue]:
 
 
 def _facts(index: int, loader: AnyLoader) -> LoaderFacts:
-    iterable = isinstance(loader.dataset, IterableDataset)
+    live: Foreign = loader
+    iterable = isinstance(live.dataset, IterableDataset)
     size = loader.batch_size
     if size is None:
-        size = getattr(loader.batch_sampler, "batch_size", None)
+        size = getattr(live.batch_sampler, "batch_size", None)
     return LoaderFacts(
         index=index,
         num_workers=loader.num_workers,
@@ -112,7 +115,7 @@ def _facts(index: int, loader: AnyLoader) -> LoaderFacts:
         in_order=bool(getattr(loader, "in_order", True)),  # torch 2.6
         batches_per_epoch=None if iterable else _length(loader),
         iterable=iterable,
-        dataset=type(loader.dataset).__name__,
+        dataset=type(live.dataset).__name__,
     )
 
 
@@ -144,5 +147,6 @@ def _device(recorder: Recorder) -> torch.device | None:
 def _uuid(device: torch.device | None) -> str | None:
     if device is None or device.type != "cuda":
         return None
-    uuid = getattr(torch.cuda.get_device_properties(device), "uuid", None)
+    cuda: Foreign = torch.cuda
+    uuid = getattr(cuda.get_device_properties(device), "uuid", None)
     return None if uuid is None else f"GPU-{str(uuid).removeprefix('GPU-')}"

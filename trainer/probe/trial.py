@@ -12,6 +12,7 @@ from types import ModuleType
 
 from perftui.trainer.probe.after_import import after_import
 from perftui.trainer.probe.applied import Applied, read_applied
+from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.overlay import Overlay
 from perftui.trainer.probe.overlay_native import patch_safetensors, patch_torch
 from perftui.trainer.probe.overlay_patches import patch_files
@@ -75,10 +76,11 @@ def after_torch(applied: Applied) -> None:
     """Seed torch, and send what its own code writes to scratch as well."""
     import torch
 
+    foreign: Foreign = torch
     if applied.seed is not None:
-        torch.manual_seed(_rank_seed(applied.seed))
+        foreign.manual_seed(_rank_seed(applied.seed))
     for overlay in _active:
-        patch_torch(torch, overlay)
+        patch_torch(foreign, overlay)
 
 
 def _seed_numpy(numpy: ModuleType, seed: int | None) -> None:
