@@ -105,15 +105,15 @@ class Agent:
         return RankLink(self._run.rank_socket, f"r{self._identity.rank}.{os.getpid()}")
 
     def turn(self) -> bool:
-        """One wake: wait for the hub or the time, then listen, read and send."""
+        """One wake: wait for the hub or the time, then listen, read and send; True when nothing raised."""
+        if not self._greeted:
+            self._greet()
         self._link.wait(WAKE_MS)
         for message in self._link.receive():
             self._obey(message)
         identity = read_identity()
         if identity.known and identity != self._identity:
             self._become(identity)
-        if not self._greeted:
-            self._greet()
         self._collect()
         now = time.monotonic()
         if now - self._read_back_at >= _READ_BACK_S:
@@ -125,14 +125,14 @@ class Agent:
             beat = Beat(**BLANK, at_ns=time.perf_counter_ns(), step=self._recorder.clock.steps)
             self._outbox.send_now(self._link, beat, self._identity.rank)
             self._sent_at = now
-        if not self._greeted:
-            time.sleep(WAKE_MS / 1000)
         return True
 
     def leave(self, reason: str) -> None:
         """Send the rest and go."""
         if self._runner is not None:
             self._runner.shutdown(reason)
+        if not self._greeted:
+            self._greet()
         self._collect()
         self._read_back(at_end=True)
         self._outbox.post(
@@ -209,10 +209,10 @@ class Agent:
     def _become(self, identity: Identity) -> None:
         rank_changed = identity.rank != self._identity.rank
         self._identity = identity
-        self._greeted = False
         if rank_changed:
             self._link.close()
             self._link = self._connect()
+        self._greet()
 
     def _greet(self) -> None:
         in_force = self._in_force or read_in_force(self._recorder, self._run.settings)
