@@ -210,7 +210,7 @@ def _profile(parsed: argparse.Namespace) -> int:
         _chosen(parsed.run), steps=parsed.steps, ranks=ranks, preset=parsed.preset, timeout_s=parsed.timeout
     )
     if parsed.json:
-        _print_struct(done.profile or done)
+        _print_document(done.profile or done)
     elif done.profile is not None:
         _print("\n".join(profile_text(done.profile)))
     else:
@@ -272,13 +272,16 @@ def _demo(parsed: argparse.Namespace) -> int:
 
 
 def _replay(parsed: argparse.Namespace) -> int:
-    refusal = _no_dashboard()
-    if refusal is not None:
-        raise Refused(f"{refusal}; a replay needs a terminal")
     if parsed.speed <= 0:
         raise UsageError(f"--speed {parsed.speed:g}: expected a number above 0")
+    from perftui.trainer.launch.replay import replayed, summary_of_recording
+
+    if _no_dashboard() is not None:
+        from perftui.trainer.launch.plain_text import status_text
+
+        _print("\n".join(status_text(summary_of_recording(parsed.file))))
+        return 0
     _check_size()
-    from perftui.trainer.launch.replay import replayed
     from perftui.tui.app import run_dashboard
 
     with replayed(parsed.file, at_end=parsed.at_end, speed=parsed.speed) as run_id:
@@ -297,6 +300,12 @@ def _check_size() -> None:
     reason = too_small()
     if reason is not None:
         raise Refused(reason)
+
+
+def _print_document(value: object) -> None:
+    import msgspec
+
+    _print_struct({"schema": 1, **msgspec.to_builtins(value)})
 
 
 def _print_struct(value: object) -> None:
