@@ -271,9 +271,16 @@ def _doctor(parsed: argparse.Namespace) -> int:
 
 
 def _demo(parsed: argparse.Namespace) -> int:
+    from perftui.trainer.launch.demo_stage import demo_lines, demo_spec
+
+    if parsed.list:
+        _print("\n".join(demo_lines()))
+        return 0
+    if not (parsed.no_tui or parsed.json or _no_dashboard() is not None):
+        return _run_with_dashboard(demo_spec(parsed.name, "pty"), None)
     from perftui.trainer.launch.demo import run_demo
 
-    return run_demo(parsed.name, tui=not parsed.no_tui and _no_dashboard() is None)
+    return run_demo(parsed.name, as_json=parsed.json)
 
 
 def _replay(parsed: argparse.Namespace) -> int:
