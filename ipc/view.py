@@ -66,8 +66,8 @@ class RankView(msgspec.Struct, frozen=True, kw_only=True):
     cpu_share: float | None = None
     """CPU time of the training thread over wall time."""
     loss: float | None = None
-    loss_step: int | None = None
-    """The step whose loss that is."""
+    losses: list[tuple[int, float]] = []
+    """The newest losses as (step, value), oldest first."""
     dropped: int = 0
     lost_frames: int = 0
     probe_errors: int = 0

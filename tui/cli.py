@@ -227,30 +227,23 @@ def _parse_ranks(text: str) -> list[int]:
 
 def _relaunch(parsed: argparse.Namespace) -> int:
     from perftui.ipc.settings import parse_assignments
-    from perftui.trainer.launch.live import header_of, relaunch
-    from perftui.trainer.launch.relaunch_question import question_lines
+    from perftui.trainer.tuning.relaunch_verb import relaunch_verb
 
     changes = parse_assignments(parsed.set)
-    line = _chosen(parsed.run)
-    for text in question_lines(header_of(line), changes, trial=not parsed.no_trial):
-        _say(text)
-    if not parsed.yes and not _confirmed():
-        raise Refused("nothing was changed; --yes answers the question beforehand")
-    done, newest = relaunch(line, changes, trial=not parsed.no_trial, report=_say)
-    view = newest.view.relaunch if newest is not None else None
-    if parsed.json and view is not None:
-        _print_struct(view)
-    else:
-        _print(done.result)
-    return 0 if done.ok else 1
+    return relaunch_verb(
+        _chosen(parsed.run).run_id,
+        changes,
+        trial=not parsed.no_trial,
+        yes=parsed.yes,
+        json_target="-" if parsed.json else None,
+        ask=_ask if sys.stdin.isatty() and sys.stderr.isatty() else None,
+    )
 
 
-def _confirmed() -> bool:
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
-    sys.stderr.write("perftui: go on? [y/N] ")
+def _ask(question: str) -> str:
+    sys.stderr.write(question)
     sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return sys.stdin.readline()
 
 
 def _ledger(parsed: argparse.Namespace) -> int:

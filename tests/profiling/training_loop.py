@@ -1,5 +1,7 @@
 """A small real training whose profiling windows a test drives; prints each report as a line of JSON.
 
+It trains on the GPU where there is one, so that the same tests look at device events there.
+
 Usage: python training_loop.py SCENARIO FOLDER
 """
 
@@ -8,6 +10,7 @@ Usage: python training_loop.py SCENARIO FOLDER
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 import json
+import multiprocessing
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -18,6 +21,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from perftui.ipc.messages import ArmWindow
+from perftui.trainer.profiling import window
 from perftui.trainer.profiling.torch_session import Preset
 from perftui.trainer.profiling.window import WindowRunner
 
@@ -71,7 +75,8 @@ class Training:
         torch.set_num_threads(1)
         torch.manual_seed(0)
         layers = (torch.nn.Conv2d(3, 8, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(1568, 4))
-        self.model = torch.nn.Sequential(*layers)
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.model = torch.nn.Sequential(*layers).to(self.device)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-4)
         self.batches: Iterator[list[torch.Tensor]] = iter(DataLoader(Pictures(), batch_size=4))
         self.runner = WindowRunner(report)
@@ -85,7 +90,8 @@ class Training:
             if before_step is not None:
                 before_step(self.step)
             self.optimizer.zero_grad()
-            torch.nn.functional.cross_entropy(self.model(images), labels).backward()
+            logits = self.model(images.to(self.device))
+            torch.nn.functional.cross_entropy(logits, labels.to(self.device)).backward()
             self.optimizer.step()
             self.step += 1
 
@@ -115,6 +121,7 @@ class Training:
 
 
 def windows(training: Training) -> None:
+    say({"state": "device", "device": training.device})
     training.run(2)
     training.arm("first", 4)
     training.arm("meanwhile", 6)
@@ -150,6 +157,18 @@ def endings(training: Training) -> None:
     training.arm("after", training.step + 2)
     training.run(7)
     settle("after")
+
+
+def limits(training: Training) -> None:
+    """Windows that reach the time limit, set to nothing here."""
+    window.RECORDING_LIMIT_S = 0.0
+    training.arm("overlong", 2, 50)
+    training.run(4)
+    settle("overlong")
+    training.arm("long_step", training.step + 2)
+    training.run(3)
+    training.runner.at_boundary(training.step - 1)
+    training.run(2)
 
 
 def presets(training: Training) -> None:
@@ -211,9 +230,61 @@ def threaded(training: Training) -> None:
     loop.join()
 
 
+def ending_beside(training: Training) -> None:
+    """The process ends while the training still records in a thread that nobody waits for."""
+    training.arm("ended", 3)
+    recorded = threading.Event()
+
+    def train() -> None:
+        training.run(5)
+        recorded.set()
+        threading.Event().wait()
+
+    threading.Thread(target=train, daemon=True).start()
+    recorded.wait(60)
+
+
+def _end_inside() -> None:
+    ending(Training())
+
+
+def ending_spawned(training: Training) -> None:
+    """A child of multiprocessing, as torch's own spawn makes them, ends inside the window."""
+    child = multiprocessing.get_context("spawn").Process(target=_end_inside)
+    child.start()
+    child.join(60)
+    assert child.exitcode == 0
+
+
+def told_from_beside(training: Training) -> None:
+    """The probe's background thread shuts down while the training records on."""
+    training.arm("first", 3)
+    training.run(5)
+    background = threading.Thread(target=training.runner.shutdown, args=("the probe gave up",))
+    background.start()
+    background.join()
+    training.run(1)
+    training.arm("second", training.step + 2)
+    training.run(7)
+    settle("second")
+
+
 SCENARIOS = {
     scenario.__name__: scenario
-    for scenario in (windows, endings, presets, script_profiler, raising, ending, ending_warm, threaded)
+    for scenario in (
+        windows,
+        endings,
+        limits,
+        presets,
+        script_profiler,
+        raising,
+        ending,
+        ending_warm,
+        ending_beside,
+        ending_spawned,
+        told_from_beside,
+        threaded,
+    )
 }
 
 if __name__ == "__main__":

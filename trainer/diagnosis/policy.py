@@ -35,8 +35,8 @@ class Policy:
     """Share of the slowest rank's mean step. Ranks within it keep step with each other; own choice, above
     the spread of means that two gloo ranks show over 20 steps."""
     straggler_absorbed: float = 0.5
-    """Share of the gap. The other ranks' longer forward and backward explain at least this much of it, or it is said
-    that where they wait was not seen; own choice."""
+    """Share of the gap. The other ranks' longer forward and backward explain at least this much of it, or
+    it is said that where they wait was not seen; own choice."""
 
     other_share: float = 0.25
     """Share. Time that is nobody's (logging, validation, …): with more, a run is not called healthy; own

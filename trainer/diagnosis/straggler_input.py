@@ -2,8 +2,8 @@
 
 Ranks that exchange gradients keep step: every wall time is the same, and so is the sum of a rank's own work
 and its waiting. What differs is where it waits. The starved rank waits for data; the others wait inside the
-all-reduce, which hides in their backward (or in the forward, where buffers are broadcast). The longest backward
-is therefore a victim's, never the culprit's.
+all-reduce, which hides in their backward (or in the forward, where buffers are broadcast). The longest
+backward is therefore a victim's, never the culprit's.
 """
 
 from dataclasses import dataclass

@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 
 from perftui.ipc.messages import FromRank, Hello, RankMessage
 from perftui.ipc.recording import Entry
-from perftui.ipc.view import GpuView, HostView, Mark
+from perftui.ipc.view import GpuView, HostView
+from perftui.trainer.hub.host_log import HostLog
 from perftui.trainer.hub.rank_track import RankTrack
 
 _PAST_ATTEMPTS = 8
@@ -18,8 +19,8 @@ class RunFold:
     past: list[RankTrack] = field(default_factory=list)
     """Earlier attempts of ranks that were started again, newest last."""
     hosts: list[HostView] = field(default_factory=list)
+    host_logs: dict[str, HostLog] = field(default_factory=dict)
     gpus: list[GpuView] = field(default_factory=list)
-    marks: list[Mark] = field(default_factory=list)
     first_unix: float | None = None
     last_unix: float = 0.0
     strangers: int = 0
@@ -31,10 +32,16 @@ class RunFold:
             self.first_unix = entry.unix
         self.last_unix = entry.unix
         if entry.hosts:
-            self.hosts = entry.hosts
-        if entry.gpus:
+            self._hear_hosts(entry.hosts)
+        if entry.hosts or entry.gpus:
             self.gpus = entry.gpus
         return entry.message is None or self._apply_message(entry.message, entry.unix)
+
+    def _hear_hosts(self, hosts: list[HostView]) -> None:
+        self.hosts = hosts
+        training = any(track.log.raw and not track.ended for track in self.ranks.values())
+        for view in hosts:
+            self.host_logs.setdefault(view.name, HostLog()).add(view, training=training)
 
     def _apply_message(self, message: FromRank, unix: float) -> bool:
         track = self.ranks.get(message.rank)

@@ -1,7 +1,6 @@
 """From the folded state to signals, and from signals to findings, once a second."""
 
 from perftui.ipc.findings import Finding
-from perftui.ipc.view import HostView
 from perftui.trainer.diagnosis import Steadied, diagnose
 from perftui.trainer.diagnosis.signals import HostSignals, RankSignals, RunSignals
 from perftui.trainer.hub.fold import RunFold
@@ -19,7 +18,7 @@ def signals_of(fold: RunFold, *, whole_run: bool = False) -> RunSignals:
             ranks.append(_rank_signals(track, figures))
     return RunSignals(
         ranks=tuple(ranks),
-        hosts=tuple(_host_signals(host) for host in fold.hosts),
+        hosts=tuple(_hosts(fold, whole_run=whole_run)),
         world_size=fold.world_size() if fold.ranks else 1,
     )
 
@@ -36,18 +35,13 @@ def _rank_signals(track: RankTrack, figures: WindowFigures) -> RankSignals:
         cpu_share=figures.cpu_share,
         loader=track.loader,
         settings=track.settings,
+        epoch_start_wait=figures.epoch_start_wait,
     )
 
 
-def _host_signals(host: HostView) -> HostSignals:
-    return HostSignals(
-        name=host.name,
-        cpus=host.cpus,
-        cpu_busy=host.cpu_busy,
-        run_busy=host.run_busy,
-        pressure_share=host.pressure_share,
-        shm_free_mib=host.shm_free_mib,
-    )
+def _hosts(fold: RunFold, *, whole_run: bool) -> list[HostSignals]:
+    found = [log.whole() if whole_run else log.recent() for log in fold.host_logs.values()]
+    return [signals for signals in found if signals is not None]
 
 
 class Judge:

@@ -136,8 +136,9 @@ class LiveRun:
     def _every_second(self, now: float) -> None:
         self._sensors.mark_gone(self.fold)
         hosts, gpus = self._sensors.read(self.fold)
-        self._recorder.append(Entry(unix=now, hosts=hosts, gpus=gpus))
-        self.fold.hosts, self.fold.gpus = hosts, gpus
+        reading = Entry(unix=now, hosts=hosts, gpus=gpus)
+        self._recorder.append(reading)
+        self.fold.apply(reading)
         self._recorder.flush()
         self._note_first_step()
         self._read_files(now)

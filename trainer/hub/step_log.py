@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from itertools import takewhile
 from typing import NamedTuple
 
-from perftui.ipc.messages import FLAG_PHASES_UNKNOWN, FLAG_WAIT_UNKNOWN, UNUSUAL_FLAGS
+from perftui.ipc.messages import FLAG_EPOCH_START, FLAG_PHASES_UNKNOWN, FLAG_WAIT_UNKNOWN, UNUSUAL_FLAGS
 from perftui.ipc.view import Shares, StepStats
 
 RAW_STEPS = 4096
@@ -49,6 +49,8 @@ class WindowFigures(NamedTuple):
     samples_per_s: float | None
     coverage: float
     """Share of the steps whose wait was measured."""
+    epoch_start_wait: float
+    """Share of the wall time that is wait on steps that begin an epoch."""
 
 
 def quantile(ordered: list[float], q: float) -> float:
@@ -84,6 +86,7 @@ class Totals:
         self.wait_ns = 0
         self.wait_wall_ns = 0
         self.wait_steps = 0
+        self.epoch_start_wait_ns = 0
         self.phases_wall_ns = 0
         self.forward_ns = 0
         self.backward_ns = 0
@@ -102,6 +105,8 @@ class Totals:
             self.wait_ns += row.wait_ns
             self.wait_wall_ns += row.wall_ns
             self.wait_steps += 1
+            if row.flags & FLAG_EPOCH_START:
+                self.epoch_start_wait_ns += row.wait_ns
         if not row.flags & FLAG_PHASES_UNKNOWN:
             self.forward_ns += row.forward_ns
             self.backward_ns += row.backward_ns
@@ -136,6 +141,7 @@ class Totals:
             steps_per_s=self.steps / seconds if seconds else 0.0,
             samples_per_s=self.samples / (self.sampled_wall_ns / 1e9) if self.sampled_wall_ns else None,
             coverage=self.wait_steps / self.steps if self.steps else 0.0,
+            epoch_start_wait=self.epoch_start_wait_ns / self.wall_ns if self.wall_ns else 0.0,
         )
 
 

@@ -9,6 +9,7 @@ from perftui.trainer.hub.rank_track import RankTrack
 
 WINDOW_STEPS = 200
 """How many of the newest usual steps a rank's figures cover."""
+_LOSSES = 8
 _SILENT_AFTER_S = 5.0
 _STALLED_AFTER_S = 30.0
 _STALLED_STEPS = 20
@@ -53,6 +54,7 @@ def rank_view(track: RankTrack, now: float, marks: list[str], changed: int) -> R
         shares=figures.shares if figures else Shares(),
         cpu_share=figures.cpu_share if figures else None,
         loss=track.loss,
+        losses=list(track.losses)[-_LOSSES:],
         dropped=track.dropped,
         lost_frames=track.lost_frames,
         probe_errors=track.probe_errors,

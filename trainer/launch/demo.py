@@ -22,11 +22,20 @@ from perftui.ipc.places import RunPlaces
 from perftui.ipc.view import RankView, RelaunchView
 from perftui.trainer.launch.demo_stage import DEMOS, demo_spec
 from perftui.trainer.launch.demo_story import Story, rank_line
-from perftui.trainer.launch.start import console_lines, exit_of, launch, request_stop, wait_for_exit
+from perftui.trainer.launch.environment_line import environment_line
+from perftui.trainer.launch.start import (
+    check_launch,
+    console_lines,
+    exit_of,
+    launch,
+    request_stop,
+    wait_for_exit,
+)
 from perftui.trainer.tuning.follow_relaunch import ProgressLines
 from perftui.trainer.tuning.plan import Caps, RelaunchPlan
 from perftui.trainer.tuning.relaunch import relaunch
 from perftui.trainer.tuning.relaunch_verb import RelaunchDocument
+from perftui.trainer.tuning.subject import trainers_of
 
 _FIRST_STEP_WITHIN_S = 120.0
 """The pictures are made before it."""
@@ -58,11 +67,14 @@ def run_demo(name: str | None, *, as_json: bool = False) -> int:
     story = Story(lambda text: (stream.write(text), stream.flush()))
     story.say(f"demo {name}: {DEMOS[name].what}")
     story.say(f"$ {' '.join(spec.command)}")
-    places = launch(spec)
+    check = check_launch(spec)
+    story.say(environment_line(check))
+    places = launch(spec, check)
+    ranks: list[RankView] = []
     try:
         ranks, finding = _Watch(places, story, DEMOS[name].ranks).until_sure()
     finally:
-        request_stop(places, "user", grace_s=_GRACE_S)
+        request_stop(places, "user", trainers_of([rank.pid for rank in ranks]), grace_s=_GRACE_S)
         wait_for_exit(places, _STOPPED_WITHIN_S)
     story.baseline(ranks)
     story.cause(finding)

@@ -8,6 +8,7 @@ from importlib.metadata import requires
 from pathlib import Path
 
 from perftui.ipc.errors import Refused, UsageError
+from perftui.trainer.launch.environment import rooms_folder
 from perftui.trainer.launch.spec import LaunchSpec, Stdio
 
 _NEEDED = ("torch", "torchvision")
@@ -50,19 +51,12 @@ def demo_spec(name: str, stdio: Stdio) -> LaunchSpec:
     if missing:
         raise Refused(f"the demo needs {' and '.join(missing)}: {_pip_command()}")
     demo = DEMOS[name]
-    script = str(_folder() / demo.script)
+    script = str(rooms_folder() / "demos" / demo.script)
     runner = [sys.executable]
     if demo.ranks > 1:
         runner += ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={demo.ranks}"]
     command = [*runner, script, "--epochs", _LONG]
     return LaunchSpec(command=command, cwd=Path.cwd(), name=f"demo-{name}", stdio=stdio)
-
-
-def _folder() -> Path:
-    found = importlib.util.find_spec("perftui.demos")
-    if found is None or found.origin is None:
-        raise Refused("this installation of perftui has no demos: install it anew")
-    return Path(found.origin).parent
 
 
 def _pip_command() -> str:

@@ -26,8 +26,7 @@ class Family:
     def record(self) -> None:
         """Note the descendants of now, so that one which is orphaned later is still known."""
         self._recorded = {pid: ticks for pid, ticks in self._recorded.items() if is_alive(pid, ticks)}
-        for pid in (self._root, *list(self._recorded)):
-            self._recorded.update(descendants(pid))
+        self._recorded.update(descendants(self._root, *self._recorded))
 
     def alive(self) -> dict[int, int]:
         """Return pid → start ticks of every member that has not ended, the keeper itself never."""

@@ -1,25 +1,15 @@
 """What commands ask of a run: its hub while it lives, its files when it has ended."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 from perftui.ipc.dashboard_link import DashboardLink, new_command_id
-from perftui.ipc.dashboard_messages import (
-    Answer,
-    Done,
-    ProfileCommand,
-    RelaunchCommand,
-    StopCommand,
-    SummaryQuery,
-    Update,
-)
+from perftui.ipc.dashboard_messages import Done, ProfileCommand, StopCommand, SummaryQuery
 from perftui.ipc.errors import ConnectionLost, Refused
 from perftui.ipc.places import RunPlaces, run_places
 from perftui.ipc.run_files import ExitRecord, RunDescription, read_record
 from perftui.ipc.run_lines import RunLine
-from perftui.ipc.settings import SettingValue
-from perftui.ipc.view import Header
 from perftui.trainer.launch.foreground import ended_summary, minimal_summary
 from perftui.trainer.launch.start import request_stop, wait_for_exit
 
@@ -28,7 +18,6 @@ _ANSWER_S = 5.0
 _STOP_S = 90.0
 """Grace, the agent's time, the kill and the verification together stay under this."""
 _HURRIED_GRACE_S = 0.0
-_PULL_MS = 500
 
 
 @contextlib.contextmanager
@@ -96,54 +85,3 @@ def profile(line: RunLine, *, steps: int, ranks: list[int] | None, preset: Prese
     command = ProfileCommand(command_id=new_command_id(), steps=steps, ranks=ranks, preset=preset)
     with linked(run_places(line.run_id)) as link:
         return link.ask(command, timeout_s)
-
-
-def header_of(line: RunLine) -> Header:
-    """Return how a live run stands.
-
-    Raises:
-        Refused: it has ended.
-        ConnectionLost: its hub does not answer.
-    """
-    if not line.running:
-        raise Refused(f"{line.run_id} has ended ({line.state}): start it anew with perftui run --set …")
-    with linked(run_places(line.run_id)) as link:
-        return link.snapshot(_ANSWER_S).view.header
-
-
-def relaunch(
-    line: RunLine, changes: dict[str, SettingValue], *, trial: bool, report: Callable[[str], None]
-) -> tuple[Done, Update | None]:
-    """Have the hub measure a change and go on with the winner; report each new line of news.
-
-    Raises:
-        Refused: the hub declines.
-        ConnectionLost: it does not answer.
-    """
-    command = RelaunchCommand(command_id=new_command_id(), set=changes, trial=trial)
-    said: str | None = None
-    newest: Update | None = None
-    with linked(run_places(line.run_id)) as link:
-        answer = _answered(link, command)
-        if not answer.accepted:
-            raise Refused(answer.reason or "the hub declined without a reason")
-        while True:
-            link.pull()
-            message = link.receive(_PULL_MS)
-            if isinstance(message, Done) and message.command_id == command.command_id:
-                return message, newest
-            if isinstance(message, Update) and message.view.relaunch is not None:
-                newest = message
-                news = message.view.relaunch.message
-                if news and news != said:
-                    said = news
-                    report(news)
-
-
-def _answered(link: DashboardLink, command: RelaunchCommand) -> Answer:
-    link.command(command)
-    for _ in range(int(_ANSWER_S * 1000 / _PULL_MS)):
-        message = link.receive(_PULL_MS)
-        if isinstance(message, Answer) and message.command_id == command.command_id:
-            return message
-    raise ConnectionLost(f"no answer from the run's hub within {_ANSWER_S:.0f} s")

@@ -1,6 +1,7 @@
 """The record of one profiling window on its way through a rank: what was asked, how far it is, its cost."""
 
 import os
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,10 @@ class OpenWindow:
 
     command: ArmWindow
     phase: Literal["armed", "warming", "recording"] = "armed"
-    cancelled: bool = False
+    end_because: str | None = None
+    """Asked for by another thread: the training thread, whose profiler it is, ends the window."""
+    thread: int | None = None
+    """The training thread, once the profiler is prepared."""
     session: ProfilerSession | None = None
     mark: StepMark | None = None
     marked_step: int = -1
@@ -34,6 +38,13 @@ class OpenWindow:
     def prepare_until(self) -> int:
         """The last step before which preparing still leaves a warm step, if one was asked for."""
         return self.command.start_step - min(1, self.command.warm_steps)
+
+    @property
+    def belongs_elsewhere(self) -> bool:
+        """Whether the profiler is on in another thread, and that thread still lives."""
+        if self.thread in (None, threading.get_ident()):
+            return False
+        return any(thread.ident == self.thread for thread in threading.enumerate())
 
     def begin(self, step: int) -> None:
         """Note that recording begins with `step`, and mark it."""

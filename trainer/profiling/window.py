@@ -6,6 +6,8 @@ nothing else.
 """
 
 import atexit
+import multiprocessing
+import multiprocessing.util
 import os
 import threading
 import time
@@ -29,6 +31,8 @@ Report: TypeAlias = Callable[[str, WindowState, str | None, int, int, str | None
 RECORDING_LIMIT_S = 60.0
 """A recording ends at the first step boundary after this."""
 _SAVE_PATIENCE_S = 30.0
+_FINALIZER_PRIORITY = 1000
+"""Above that of whoever reports: the last report must still leave."""
 _SCRIPT_PROFILER = "the script's own torch.profiler is active"
 
 
@@ -48,24 +52,24 @@ class WindowRunner:
         self._pid = os.getpid()
         self._script_profilers = ScriptProfilers(self._give_way)
         self._script_profilers.watch()
-        atexit.register(self.shutdown, "the process ended inside the window")
+        _call_at_exit(self._at_exit)
 
-    def arm(self, command: ArmWindow, current_step: int) -> None:
+    def arm(self, order: ArmWindow, current_step: int) -> None:
         """Take a window on; any thread. Reports armed, late, busy or unsupported.
 
         Args:
-            command: the window.
+            order: the window.
             current_step: index of the step that runs now.
         """
         with self._lock:
             self._script_profilers.watch()
-            window = OpenWindow(command)
+            window = OpenWindow(order)
             if self._window is not None or self._saving:
                 self._tell(window, "busy", "another window is open in this rank")
             elif self._script_profilers.prepared:
                 self._tell(window, "busy", _SCRIPT_PROFILER)
-            elif command.steps < 1 or command.warm_steps < 0:
-                self._tell(window, "unsupported", f"{command.steps} steps after {command.warm_steps}")
+            elif order.steps < 1 or order.warm_steps < 0:
+                self._tell(window, "unsupported", f"{order.steps} steps after {order.warm_steps}")
             elif current_step >= window.prepare_until:
                 self._tell(window, "late", f"step {current_step} already runs")
             else:
@@ -79,10 +83,8 @@ class WindowRunner:
             window = self._window
             if window is None or window.command.window_id != window_id:
                 return
-            if window.phase == "armed":
-                self._end(window, "aborted", "cancelled")
-            elif window.phase == "warming":
-                window.cancelled = True  # the profiler can be ended in the training thread only
+            if window.phase != "recording":
+                self._abort_where_it_runs(window, "cancelled")
 
     def at_boundary(self, step: int) -> None:
         """Go on with the window; in the training thread, before the step `step` begins.
@@ -99,19 +101,33 @@ class WindowRunner:
                 self._fail(window, error)
 
     def shutdown(self, reason: str) -> None:
-        """End what is open, as aborted, and wait for a trace being written. Harmless when repeated."""
+        """End what is open, as aborted, and wait for a trace being written. Harmless when repeated.
+
+        From another thread a window with the profiler on ends at the next boundary, or with the process.
+        """
+        with self._lock:
+            if self._window is not None:
+                self._abort_where_it_runs(self._window, reason)
+        self._await_saver()
+
+    def _at_exit(self) -> None:
+        """In the main thread, after the script: even a capture of another thread must be ended now."""
         if os.getpid() != self._pid:
             return  # a forked child: the capture belongs to its parent
         with self._lock:
-            if self._window is not None:
-                self._abort(self._window, reason)
+            window = self._window
+            if window is not None:
+                self._abort(window, window.end_because or "the process ended inside the window")
+        self._await_saver()
+
+    def _await_saver(self) -> None:
         saver = self._saver
         if saver is not None and saver is not threading.current_thread():
             saver.join(_SAVE_PATIENCE_S)
 
     def _advance(self, window: OpenWindow, step: int) -> None:
-        if window.cancelled:
-            self._abort(window, "cancelled")
+        if window.end_because is not None:
+            self._abort(window, window.end_because)
         elif window.phase == "recording":
             self._record_on(window, step)
         elif window.phase == "warming":
@@ -128,6 +144,7 @@ class WindowRunner:
             return
         began = time.perf_counter()
         self.recording = True
+        window.thread = threading.get_ident()
         window.session = ProfilerSession(window.command.preset)
         with self._script_profilers.ours():
             window.session.prepare()
@@ -199,8 +216,9 @@ class WindowRunner:
         if failure is not None:
             self._tell(window, "failed", failure, steps=steps)
             return
-        short = steps < window.command.steps
-        reason = f"ended after {RECORDING_LIMIT_S:.0f} s, {steps} steps" if short else None
+        asked = window.command.steps
+        short = f"ended by the limit of {RECORDING_LIMIT_S:.0f} s with {steps} of {asked} steps"
+        reason = short if steps < asked else None
         self._tell(window, "done", reason, steps=steps, path=None if path is None else str(path))
 
     def _give_way(self) -> None:
@@ -223,6 +241,12 @@ class WindowRunner:
             except PROFILER_ERRORS as error:
                 reason = f"{reason}; ending the profiler: {error}"
         self._end(window, state, reason)
+
+    def _abort_where_it_runs(self, window: OpenWindow, reason: str) -> None:
+        if window.belongs_elsewhere:
+            window.end_because = reason
+        else:
+            self._abort(window, reason)
 
     def _end(self, window: OpenWindow, state: WindowState, reason: str) -> None:
         self._close(window)
@@ -247,3 +271,11 @@ class WindowRunner:
         first = window.first_step if window.first_step >= 0 else command.start_step
         count = command.steps if steps is None else steps
         self._report(command.window_id, state, reason, first, count, path, dict(window.cost_ms))
+
+
+def _call_at_exit(last_act: Callable[[], None]) -> None:
+    """Register for the end of the process; children of multiprocessing leave without atexit."""
+    if multiprocessing.parent_process() is None:
+        atexit.register(last_act)
+    else:
+        multiprocessing.util.Finalize(None, last_act, exitpriority=_FINALIZER_PRIORITY)

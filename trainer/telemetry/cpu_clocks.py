@@ -61,7 +61,11 @@ _NO_TIME = _Times(0, 0)
 
 
 class RunCpuClock:
-    """Cores busy with a set of processes that come and go."""
+    """Cores busy with a set of processes that come and go, and with their children.
+
+    Children (loader workers) are looked up anew at each reading: they may be born and gone between two of the
+    caller's own looks, and what is not seen as the run's would pass for others' work.
+    """
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._proc = root / "proc"
@@ -94,9 +98,22 @@ class RunCpuClock:
         ended = sum(times.whole for key, times in before.items() if key not in now)
         return max(own, whole - ended, 0)
 
+    def _with_children(self, pids: Iterable[int]) -> list[int]:
+        family = dict.fromkeys(pids)
+        ahead = list(family)
+        while ahead:
+            pid = ahead.pop()
+            # Workers are started by the main thread; the kernel may be built without this file.
+            children = read_text(self._proc / str(pid) / "task" / str(pid) / "children").split()
+            for child in map(int, children):
+                if child not in family:
+                    family[child] = None
+                    ahead.append(child)
+        return list(family)
+
     def _read(self, pids: Iterable[int]) -> dict[tuple[int, int], _Times]:
         found: dict[tuple[int, int], _Times] = {}
-        for pid in pids:
+        for pid in self._with_children(pids):
             fields = read_text(self._proc / str(pid) / "stat").rpartition(")")[2].split()
             if len(fields) < 20:
                 continue  # it has ended

@@ -84,17 +84,17 @@ def tagged_pids(run_id: str) -> dict[int, int]:
     return found
 
 
-def descendants(root: int) -> dict[int, int]:
-    """Return pid → start ticks of the living children of `root`, their children, and so on."""
+def descendants(*roots: int) -> dict[int, int]:
+    """Return pid → start ticks of the living children of `roots`, their children, and so on; one scan."""
     children: dict[int, list[ProcessStat]] = {}
     for pid in all_pids():
         stat = process_stat(pid)
         if stat is not None:
             children.setdefault(stat.parent, []).append(stat)
     found: dict[int, int] = {}
-    open_pids = [root]
+    open_pids = list(roots)
     while open_pids:
-        for stat in children.get(open_pids.pop(), ()):
+        for stat in children.pop(open_pids.pop(), ()):
             open_pids.append(stat.pid)
             if not stat.ended:
                 found[stat.pid] = stat.start_ticks

@@ -39,8 +39,7 @@ class Collector:
 
     def _take_loss(self) -> None:
         lead = self.ranks.get(min(self.ranks)) if self.ranks else None
-        if lead is not None and lead.loss is not None and lead.loss_step is not None:
-            self.losses[lead.loss_step] = lead.loss
+        self.losses.update(lead.losses if lead else [])
 
     def _take_host(self, update: Update) -> None:
         for host in update.view.hosts[:1]:

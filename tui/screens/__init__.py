@@ -1,1 +1,1 @@
-"""x."""
+"""Screens: which widgets stand where, and which keys do what."""

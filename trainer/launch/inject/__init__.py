@@ -1,1 +1,1 @@
-"""x."""
+"""The folder that the launcher puts first on PYTHONPATH; see `sitecustomize`."""

@@ -1,0 +1,112 @@
+"""The environment check, and what versions fit together."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from fcntl import ioctl
+from pathlib import Path
+from struct import pack
+from termios import TIOCSWINSZ
+
+import pytest
+
+from perftui.trainer.launch.interpreter import InterpreterCheck
+from perftui.trainer.launch.outcome import Ending, last_lines, outcome_of
+from perftui.trainer.launch.versions import version_checks
+
+ENTRY = [sys.executable, "-c", "import sys; from perftui.tui.cli import main; sys.exit(main())"]
+
+
+@pytest.mark.parametrize(
+    ("torch", "vision", "needs", "state"),
+    [
+        ("2.14.1+cu130", "0.29.1", "torch==2.14.1", "ok"),
+        ("2.14.0", "0.29.1", "torch==2.14.1", "bad"),
+        ("2.4.0", "0.19.0", None, "ok"),
+        ("2.11.0a0+git", "0.25.0", None, "bad"),
+        ("2.11.0a0+git", "0.26.0a0", "torch", "ok"),
+    ],
+)
+def test_torchvision_belongs_to_its_torch(torch: str, vision: str, needs: str | None, state: str) -> None:
+    check = InterpreterCheck(torch=torch, torchvision=vision, torchvision_needs=needs)
+    assert {name: found for found, name, _, _ in version_checks(check)}["torchvision"] == state
+
+
+def test_a_torch_that_is_too_old_is_bad() -> None:
+    ((state, _, text, _),) = version_checks(InterpreterCheck(torch="2.3.1"))
+    assert state == "bad"
+    assert "2.3.1" in text
+
+
+def test_the_report_as_json_and_as_lines() -> None:
+    done = subprocess.run([*ENTRY, "doctor", "--json"], capture_output=True, check=False)
+    report = json.loads(done.stdout)
+    states = {check["name"]: check["state"] for check in report["checks"]}
+    assert {"python", "torch", "gpu", "cpus", "/dev/shm", "open files", "terminal"} <= set(states)
+    assert done.returncode == int("bad" in states.values())
+    plain = subprocess.run([*ENTRY, "doctor"], capture_output=True, text=True, check=False)
+    assert len(plain.stdout.splitlines()) == len(states)
+
+
+def test_a_missing_command_is_bad() -> None:
+    done = subprocess.run(
+        [*ENTRY, "doctor", "--", "no-such-program"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "no-such-program: command not found" in done.stdout
+
+
+def in_terminal(words: list[str], columns: int, rows: int, term: str, home: Path) -> tuple[int, str]:
+    """Run perftui on a real pseudo-terminal; return its code and what it wrote there."""
+    master, slave = pty.openpty()
+    ioctl(slave, TIOCSWINSZ, pack("HHHH", rows, columns, 0, 0))
+    process = subprocess.Popen(
+        [*ENTRY, *words], stdin=slave, stdout=slave, stderr=slave, env={**os.environ, "TERM": term}, cwd=home
+    )
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            data = os.read(master, 4096)
+        except OSError:
+            break
+        shown += data
+    os.close(master)
+    return process.wait(60), shown.decode()
+
+
+def test_a_terminal_that_is_too_small_is_one_clear_line(home: Path) -> None:
+    code, shown = in_terminal(["run", "--", "python", "-c", "pass"], 30, 8, "xterm-256color", home)
+    assert code == 4
+    assert "30 x 8" in shown
+    assert "40 x 12" in shown
+    assert "\x1b" not in shown
+
+
+def test_a_dumb_terminal_is_not_drawn_on(home: Path) -> None:
+    code, shown = in_terminal(["run", "--", "python", "-c", "print('plain')"], 120, 40, "dumb", home)
+    assert code == 0
+    assert "plain" in shown
+    assert "\x1b" not in shown
+
+
+@pytest.mark.parametrize(
+    ("ending", "word"),
+    [
+        (Ending(-9, None, "", 500.0, True, 1), "oom_host"),
+        (Ending(1, None, "DataLoader worker (pid 3) is killed by signal: Killed.", 9.0, True, 2), "oom_host"),
+        (Ending(-9, None, "", 500.0, True, 0), "failed"),
+        (Ending(0, "steps", "", 9.0, True, 0), "stopped"),
+        (Ending(1, None, "", 9.0, False, 0), "died_at_start"),
+        (Ending(1, None, "", 999.0, False, 0), "failed"),
+    ],
+)
+def test_outcomes(ending: Ending, word: str) -> None:
+    assert outcome_of(ending) == word
+
+
+def test_last_lines_show_what_a_terminal_would() -> None:
+    text = "first\r\n10%\r 50%\r100%\n\n\x1b]0;title\x07\x1b[1mbold\x1b[0m\x00\n"
+    assert last_lines(text) == ["first", "100%", "bold"]

@@ -1,0 +1,191 @@
+"""`perftui run` without a terminal, as a script sees it: bytes, codes, signals, the summary."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from perftui.ipc.places import run_places
+from perftui.trainer.launch.runs import list_runs
+from perftui.trainer.launch.start import wait_for_exit
+from perftui.trainer.telemetry.processes import tagged_pids
+
+Script = Callable[[str], list[str]]
+Until = Callable[..., None]
+ENTRY = [sys.executable, "-c", "import sys; from perftui.tui.cli import main; sys.exit(main())"]
+
+
+def perftui(*words: str, **kwargs: object) -> "subprocess.CompletedProcess[bytes]":
+    return subprocess.run([*ENTRY, *words], capture_output=True, check=False, timeout=60, **kwargs)  # type: ignore[call-overload,no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [("", 0), ("raise SystemExit(7)", 7), ("import os; os.kill(os.getpid(), 9)", 137)],
+)
+def test_the_code_is_the_trainings_own(script: Script, text: str, code: int) -> None:
+    assert perftui("run", "--no-tui", "--", *script(text)).returncode == code
+
+
+def test_output_is_byte_for_byte_that_of_a_plain_run(script: Script, home: Path) -> None:
+    text = (
+        "import random, sys\nrng = random.Random(0)\n"
+        "block = bytes(rng.randrange(256) for _ in range(65521))\n"
+        "for n in range(160):\n"
+        "    sys.stdout.buffer.write(block)\n    if n % 16 == 0: sys.stderr.buffer.write(block)\n"
+        "sys.stdout.buffer.write(b'no newline at the end')\n"
+    )
+    command = script(text)
+    plain = subprocess.run(command, capture_output=True, check=True)
+    ours = perftui("run", "--no-tui", "--", *command)
+    assert len(plain.stdout) > 10_000_000
+    assert ours.stdout == plain.stdout
+    first, _, rest = ours.stderr.partition(b"\n")
+    assert first.startswith(b"perftui: python ")
+    assert rest.startswith(plain.stderr)
+    assert rest.removeprefix(plain.stderr).startswith(b"perftui: ")
+
+
+def test_stdin_and_open_files_are_handed_down(script: Script, home: Path) -> None:
+    (home / "extra").write_text("from a file")
+    with (home / "extra").open() as extra:
+        number = extra.fileno()
+        done = perftui(
+            "run", "--no-tui", "--",
+            *script(f"import os, sys; print(sys.stdin.read(), os.read({number}, 99).decode())"),
+            input=b"from stdin", pass_fds=[number],
+        )  # fmt: skip
+    assert done.stdout == b"from stdin from a file\n"
+
+
+def test_a_script_that_dies_at_once_says_why(script: Script) -> None:
+    done = perftui("run", "--no-tui", "--", *script("raise RuntimeError('no data here')"))
+    assert done.returncode == 1
+    assert b"RuntimeError: no data here" in done.stderr
+    assert b"died at start" in done.stderr.splitlines()[-1]
+
+
+def test_the_summary_is_written_also_of_a_failure(script: Script, home: Path) -> None:
+    out = home / "out.json"
+    done = perftui("run", "--json", str(out), "--", *script("raise SystemExit(7)"))
+    summary = json.loads(out.read_text())
+    assert done.returncode == 7
+    assert (summary["schema"], summary["exit_code"], summary["stopped_by"]) == (1, 7, None)
+    assert summary["command"] == ["python", *summary["command"][1:]]
+
+
+def test_the_summary_on_stdout_follows_the_output(script: Script) -> None:
+    done = perftui("run", "--json", "-", "--set", "loader.num_workers=2", "--", *script("print('text')"))
+    first, _, rest = done.stdout.partition(b"\n")
+    assert first == b"text"
+    assert json.loads(rest)["settings"] == {"loader.num_workers": 2}
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["interrupt", "terminate"]
+)
+def test_signals_are_forwarded(script: Script, until: Until, number: signal.Signals, code: int) -> None:
+    command = script(
+        "import signal, time\nsignal.signal(2, signal.SIG_DFL)\nprint(1, flush=True)\ntime.sleep(600)"
+    )
+    process = subprocess.Popen(
+        [*ENTRY, "run", "--", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"1\n"
+    process.send_signal(number)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert b"stopped by" in error
+
+
+def test_the_training_survives_its_foreground(script: Script, home: Path, until: Until) -> None:
+    go = home / "go"
+    command = script(
+        "import os, time\nprint(1, flush=True)\n"
+        f"while not os.path.exists({str(go)!r}): time.sleep(.02)\nprint(2)"
+    )
+    process = subprocess.Popen(
+        [*ENTRY, "run", "--", *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"1\n"
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    (line,) = list_runs()
+    assert line.running
+    go.touch()
+    record = wait_for_exit(run_places(line.run_id), 30)
+    assert record is not None
+    assert record.outcome == "finished"
+    assert run_places(line.run_id).console.read_bytes() == b"1\n2\n"
+
+
+def test_a_stalled_reader_stops_no_supervision(script: Script, until: Until) -> None:
+    command = script("import sys\nwhile True: sys.stdout.write('x' * 10000 + '\\n')")
+    process = subprocess.Popen(
+        [*ENTRY, "run", "--", *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline()  # and nothing more
+    (line,) = list_runs()
+    assert perftui("stop", line.run_id).returncode == 0
+    assert tagged_pids(line.run_id) == {}
+    process.stdout.read()
+    assert process.wait(30) == 143
+    process.stdout.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["run"], 2, "no command"),
+        (["run", "--", "no-such-program-here"], 127, "not found"),
+        (["run", "--set", "loader.workers=2", "--", "python", "x.py"], 2, "unknown setting"),
+        (["run", "--set", "loader.num_workers=many", "--", "python", "x.py"], 2, "whole number"),
+        (["run", "--seconds", "-1", "--", "python", "x.py"], 2, "above 0"),
+        (["fly"], 3, "no run 'fly'"),
+        (["status"], 3, "perftui run"),
+        (["stop", "nothing-like-that"], 3, "perftui ls"),
+        (["ls", "--", "python"], 2, "takes no command"),
+        (["run", "--stepps", "3"], 2, "--help"),
+        (["demo", "no-such-demo"], 2, "starved"),
+        (["relaunch", "none", "--set", "loader.num_workers=2"], 3, "perftui ls"),
+        (["profile", "--steps", "0"], 2, "above 0"),
+        (["replay", "nowhere"], 4, "needs a terminal"),
+    ],
+)
+def test_bad_input_is_one_clear_line(words: list[str], code: int, said: str) -> None:
+    done = perftui(*words)
+    lines = done.stderr.decode().splitlines()
+    assert (done.returncode, len(lines)) == (code, 1)
+    assert lines[0].startswith("perftui: ")
+    assert said in lines[0]
+
+
+def test_without_a_terminal_the_runs_are_listed_with_a_hint(script: Script) -> None:
+    assert perftui("run", "--name", "mine", "--", *script("")).returncode == 0
+    done = perftui()
+    assert done.returncode == 0
+    assert b"mine-" in done.stdout
+    assert b"perftui status" in done.stderr
+
+
+def test_help_and_run_need_no_textual(script: Script) -> None:
+    code = (
+        "import sys; from perftui.tui.cli import main\n"
+        f"assert main(['run', '--no-tui', '--', *{script('')!r}]) == 0\n"
+        "main(['--help'])\n"
+        "print(sorted({'textual', 'rich', 'torch', 'numpy'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

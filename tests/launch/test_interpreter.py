@@ -1,0 +1,115 @@
+"""Which Python a command runs in, what it is asked, and what is said when something is missing."""
+
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+from perftui.ipc.errors import CommandNotFound, Refused, UsageError
+from perftui.trainer.launch.command_line import find_interpreter
+from perftui.trainer.launch.environment_line import environment_line
+from perftui.trainer.launch.interpreter import InterpreterCheck, check_interpreter
+
+BIN = Path(sys.executable).parent
+PATH = f"{BIN}:/usr/bin:/bin"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["python", "train.py"],
+        ["python", "-m", "package.train", "-E"],
+        [sys.executable, "-u", "train.py"],
+        ["env", "OMP_NUM_THREADS=1", "-u", "X", "python", "train.py"],
+        ["nice", "-n", "5", "python", "train.py"],
+        ["torchrun", "--nproc-per-node=2", "train.py"],
+    ],
+)
+def test_finds_the_commands_own_python(command: list[str], home: Path) -> None:
+    found = find_interpreter(command, home, PATH)
+    assert found is not None
+    assert Path(found.path).parent == BIN
+    assert found.blinded_by is None
+
+
+@pytest.mark.parametrize(("flag", "by"), [("-I", "-I"), ("-uE", "-E"), ("-S", "-S"), ("-Wignore", None)])
+def test_flags_that_keep_the_probe_out(flag: str, by: str | None, home: Path) -> None:
+    found = find_interpreter(["python", flag, "train.py"], home, PATH)
+    assert found is not None
+    assert found.blinded_by == by
+    line = environment_line(InterpreterCheck(path=found.path, python=(3, 11, 7), blinded_by=by))
+    assert ("keeps perftui out" in line) is (by is not None)
+
+
+def test_console_scripts_name_their_python(home: Path) -> None:
+    heads = {
+        "plain": f"#!{sys.executable}\n",
+        "by-env": "#!/usr/bin/env python3\n",
+        "long": f"#!/bin/sh\n'''exec' \"{sys.executable}\" \"$0\" \"$@\"\n' '''\n",
+    }
+    for name, head in heads.items():
+        (home / name).write_text(head + "print(1)\n")
+        (home / name).chmod(0o755)
+        found = find_interpreter([f"./{name}"], home, PATH)
+        assert found is not None, name
+        assert Path(found.path).parent == BIN
+
+
+def test_other_programs_are_no_python(home: Path) -> None:
+    assert find_interpreter(["sh", "-c", "python train.py"], home, PATH) is None
+    assert check_interpreter(["true"], home, {"PATH": PATH}).problem is not None
+
+
+def test_what_does_not_exist(home: Path) -> None:
+    (home / "train.py").write_text("")
+    with pytest.raises(CommandNotFound, match="no-such"):
+        find_interpreter(["no-such"], home, PATH)
+    with pytest.raises(CommandNotFound, match=r"did you mean `python \./train\.py`"):
+        find_interpreter(["./train.py"], home, PATH)
+    with pytest.raises(UsageError, match="no command"):
+        find_interpreter([], home, PATH)
+
+
+def test_asks_without_importing_torch(home: Path) -> None:
+    (home / "torch").mkdir()
+    (home / "torch" / "__init__.py").write_text("raise SystemExit('torch was imported')")
+    (home / "torch" / "version.py").write_text("__version__ = '2.9.9+cu126'\ncuda: str = '12.6'\n")
+    check = check_interpreter(["python", "x.py"], home, {"PATH": PATH, "PYTHONPATH": str(home)})
+    assert (check.torch, check.torch_cuda, check.can_tear_down_cupti) == ("2.9.9+cu126", "12.6", True)
+    assert check.python == sys.version_info[:3]
+
+
+@pytest.mark.parametrize(("cuda", "can"), [(None, False), ("12.4", False), ("12.6", True), ("13.0", True)])
+def test_cupti_is_torn_down_only_where_it_is_known_safe(cuda: str | None, *, can: bool) -> None:
+    assert InterpreterCheck(torch_cuda=cuda).can_tear_down_cupti is can
+
+
+def test_a_python_without_the_probes_needs_is_refused_with_the_command(home: Path) -> None:
+    venv.create(home / "bare", with_pip=False, symlinks=True)
+    python = home / "bare" / "bin" / "python"
+    with pytest.raises(Refused) as caught:
+        check_interpreter([str(python), "train.py"], home, {"PATH": PATH})
+    assert f"{python} -m pip install 'pyzmq>=26' 'msgspec>=0.19'" in str(caught.value)
+    assert caught.value.exit_code == 4
+
+
+def test_env_lines_survive_a_shell_and_arm_it(home: Path) -> None:
+    entry = "import sys; from perftui.tui.cli import main; sys.exit(main(['env']))"
+    environment = {**os.environ, "PYTHONPATH": "/with blank:/second"}
+    lines = subprocess.run(
+        [sys.executable, "-c", entry], capture_output=True, text=True, check=True, env=environment
+    ).stdout
+    shown = subprocess.run(
+        ["sh", "-c", lines + 'echo "$PERFTUI_ARM|$PYTHONPATH|$PERFTUI_PYTHON"'],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    arm, path, python = shown.split("|")
+    assert (arm, python) == ("1", sys.executable)
+    first, rest = path.split(":", 1)
+    assert first.endswith("trainer/launch/inject")
+    assert rest == "/with blank:/second"

@@ -1,0 +1,162 @@
+"""Verdicts in words, refusals, and the order of launches."""
+
+import math
+
+import pytest
+
+from perftui.ipc.ledger_records import Launch
+from perftui.trainer.tuning.judge import is_contended, judge, next_launch
+from perftui.trainer.tuning.regression import DEFAULT_NOISE
+from perftui.trainer.tuning.wording import loss_words, percent
+
+CPUS = 2.0
+
+
+def launch(
+    label: str,
+    step_s: float | None,
+    *,
+    se: float = 0.003,
+    foreign: float | None = 0.1,
+    settled: bool = True,
+    gpus: tuple[str, ...] = (),
+    host: str = "h",
+    note: str | None = None,
+) -> Launch:
+    return Launch(
+        run_id="r",
+        label="A" if label == "A" else "B",
+        settings={},
+        outcome="stopped",
+        steps=106,
+        log_step_s=None if step_s is None else math.log(step_s),
+        se=se,
+        df=12.0,
+        foreign_cores=foreign,
+        settled=settled,
+        gpu_uuids=list(gpus),
+        host=host,
+        note=note,
+    )
+
+
+def following(launches: list[Launch], most: int = 4) -> str | None:
+    return next_launch(launches, DEFAULT_NOISE, CPUS, most)
+
+
+def test_a_clear_gain_takes_two_launches() -> None:
+    launches = [launch("A", 0.184), launch("B", 0.1)]
+    assert following(launches) is None
+    verdict = judge(launches, DEFAULT_NOISE, CPUS)
+    assert verdict.verdict == "faster"
+    assert verdict.gain == pytest.approx(0.84)
+    assert verdict.sentence.startswith("1.84 times as fast (+84 %, 98 % interval +7")
+    assert verdict.sentence.endswith("2 launches, 212 steps")
+    assert verdict.lo is not None
+    assert verdict.hi is not None
+    assert 0.7 < verdict.lo < 0.84 < verdict.hi < 1.0
+
+
+def test_order_of_launches() -> None:
+    assert following([]) == "A"
+    assert following([launch("A", 0.1)]) == "B"
+    close = [launch("A", 0.103), launch("B", 0.1), launch("B", 0.1), launch("A", 0.104)]
+    assert following(close[:2]) == "B"
+    assert following(close[:3]) == "A"
+    assert following(close) is None
+    assert following(close, 8) in ("A", None)
+
+
+def test_slower_same_and_undecided_in_words() -> None:
+    slower = judge([launch("A", 0.1), launch("B", 0.13)], DEFAULT_NOISE, CPUS)
+    assert slower.verdict == "slower"
+    assert slower.sentence.startswith("0.77 times as fast (-23 %")
+    calm = [launch(label, 0.1, se=0.0005) for label in "ABBAABBA"]
+    same = judge(calm, DEFAULT_NOISE, CPUS)
+    assert same.verdict == "same"
+    assert same.sentence.startswith("no difference beyond 2 % (")
+    open_ = judge([launch("A", 0.102), launch("B", 0.1)], DEFAULT_NOISE, CPUS)
+    assert open_.verdict == "inconclusive"
+    assert "differences below about" in open_.sentence
+
+
+def test_a_noisy_pair_is_refused_at_once_and_says_who_disturbs() -> None:
+    launches = [launch("A", 0.2, se=0.04, foreign=1.7), launch("B", 0.1, se=0.05)]
+    assert following(launches) is None
+    verdict = judge(launches, DEFAULT_NOISE, CPUS)
+    assert verdict.verdict == "too_noisy"
+    assert verdict.gain is None
+    assert "known to 5.0 % only, 2.0 % is the limit" in verdict.sentence
+    assert "other work keeps 1.7 cores of this host busy" in verdict.sentence
+
+
+def test_an_obvious_win_on_a_calm_host_takes_four_launches() -> None:
+    launches = [launch(label, 0.25 if label == "A" else 0.1, se=0.04) for label in "ABBA"]
+    assert [following(launches[:done]) for done in range(5)] == ["A", "B", "B", "A", None]
+    verdict = judge(launches, DEFAULT_NOISE, CPUS)
+    assert verdict.verdict == "faster"
+    assert "the steps are noisy" in verdict.sentence
+
+
+@pytest.mark.parametrize("foreign", [1.0, None])
+def test_no_obvious_win_where_others_compute_or_nobody_looked(foreign: float | None) -> None:
+    launches = [launch(label, 0.25 if label == "A" else 0.1, se=0.04, foreign=foreign) for label in "ABBA"]
+    assert following(launches[:2]) is None
+    assert judge(launches, DEFAULT_NOISE, CPUS).verdict == "too_noisy"
+
+
+def test_unsettled_launches_give_no_verdict() -> None:
+    launches = [launch("A", 0.2), launch("B", 0.1, settled=False)]
+    assert following(launches) is None
+    verdict = judge(launches, DEFAULT_NOISE, CPUS)
+    assert verdict.verdict == "too_noisy"
+    assert "had not settled" in verdict.sentence
+
+
+def test_repeats_that_disagree_give_no_verdict() -> None:
+    launches = [launch("A", 0.2), launch("B", 0.1), launch("B", 0.1), launch("A", 0.15)]
+    verdict = judge(launches, DEFAULT_NOISE, CPUS)
+    assert verdict.verdict == "repeats_disagree"
+    assert "same settings differ by 33 %" in verdict.sentence
+
+
+def test_failed_launch_ends_it_with_its_reason() -> None:
+    launches = [launch("A", 0.2), launch("B", None, note="out of memory")]
+    assert following(launches) is None
+    verdict = judge(launches, DEFAULT_NOISE, CPUS)
+    assert verdict.verdict == "failed"
+    assert verdict.sentence == "a launch with the change could not be measured: out of memory"
+
+
+def test_different_hardware_is_never_compared() -> None:
+    for other in (launch("B", 0.1, gpus=("GPU-2",)), launch("B", 0.1, gpus=("GPU-1",), host="other")):
+        launches = [launch("A", 0.2, gpus=("GPU-1",)), other]
+        assert following(launches) is None
+        verdict = judge(launches, DEFAULT_NOISE, CPUS)
+        assert verdict.verdict == "failed"
+        assert "not comparable" in verdict.sentence
+
+
+def test_nothing_measured_is_a_failure_not_a_crash() -> None:
+    assert judge([], DEFAULT_NOISE, CPUS).verdict == "failed"
+    assert judge([launch("A", 0.1)], DEFAULT_NOISE, CPUS).verdict == "failed"
+
+
+def test_contention_scales_with_the_host() -> None:
+    assert is_contended([launch("A", 0.1, foreign=0.2)], 2) is False
+    assert is_contended([launch("A", 0.1, foreign=0.5)], 2) is True
+    assert is_contended([launch("A", 0.1, foreign=2.5)], 64) is False
+    assert is_contended([launch("A", 0.1, foreign=None)], 2) is None
+    assert is_contended([], 2) is None
+
+
+def test_losses_are_compared_at_the_newest_common_step() -> None:
+    assert loss_words({10: 2.5, 20: 2.25}, {20: 2.5, 30: 2.0}, same_seed=True) == (
+        "loss at step 20: 2.25 before, 2.5 after"
+    )
+    assert loss_words({10: 2.5}, {20: 2.5}, same_seed=True) == "loss: not comparable"
+    assert loss_words({10: 2.5}, {10: 2.5}, same_seed=False) == "loss: not comparable"
+
+
+def test_percent() -> None:
+    assert [percent(value) for value in (0.84, -0.003, 0.0999)] == ["+84 %", "-0.3 %", "+10.0 %"]

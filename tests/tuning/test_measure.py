@@ -1,0 +1,304 @@
+"""Following a launch: what a hub serves, step by step, and when it is enough.
+
+The hub in here is the real pair of sockets in a thread; what it serves is written down in each test, one
+`Update` a pull.
+"""
+
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from perftui.ipc.codec import decode_from_dashboard
+from perftui.ipc.dashboard_messages import Pull, Update
+from perftui.ipc.hub_sockets import HubSockets
+from perftui.ipc.messages import FLAG_COMPILING, FLAG_EPOCH_START, FLAG_PROFILED
+from perftui.ipc.places import RunPlaces, make_run_places
+from perftui.ipc.settings import Settings, SettingValue
+from perftui.ipc.view import Header, HostView, RankHistory, RankView, RunState, RunView
+from perftui.trainer.tuning.collector import Collector
+from perftui.trainer.tuning.measure import Followed, Follower
+from perftui.trainer.tuning.plan import Caps
+
+CAPS = Caps(fewest_seconds=0.0, seconds=30.0, start_seconds=20.0, silent_seconds=20.0)
+
+
+def rank_view(
+    rank: int,
+    steps: int,
+    settings: dict[str, SettingValue] | None = None,
+    failed: dict[str, str] | None = None,
+    loss: tuple[int, float] | None = None,
+) -> RankView:
+    return RankView(
+        rank=rank,
+        host="h",
+        pid=1,
+        state="training",
+        age_s=0.0,
+        device="cpu",
+        gpu_uuid=None,
+        world_size=1,
+        steps=steps,
+        epoch=0,
+        boundary="optimizer",
+        window_steps=steps,
+        samples_per_s=100.0,
+        settings=settings or {},
+        settings_failed=failed or {},
+        losses=[loss] if loss else [],
+    )
+
+
+def history(rank: int, first: int, wall_ms: list[float], flags: list[int] | None = None) -> RankHistory:
+    return RankHistory(
+        rank=rank,
+        first_step=first,
+        stride=1,
+        wall_ms=wall_ms,
+        wait_ms=[0.0] * len(wall_ms),
+        flags=flags or [0] * len(wall_ms),
+    )
+
+
+def update(
+    ranks: list[RankView],
+    parts: list[RankHistory],
+    state: RunState = "training",
+    message: str | None = None,
+    host: HostView | None = None,
+) -> Update:
+    header = Header(
+        run_id="r",
+        name="r",
+        host="h",
+        command=["x"],
+        state=state,
+        started_unix=0.0,
+        elapsed_s=1.0,
+        message=message,
+    )
+    view = RunView(header=header, ranks=ranks, hosts=[host] if host else [])
+    return Update(number=1, snapshot=False, view=view, history=parts)
+
+
+class ScriptedHub:
+    """Serves `script(pull number)`, from 0, over real sockets, until closed."""
+
+    def __init__(self, places: RunPlaces, script: Callable[[int], Update]) -> None:
+        self._sockets = HubSockets(places)
+        self._script = script
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        pulls = 0
+        while not self._stop.is_set():
+            for arrival in self._sockets.arrivals(20):
+                assert isinstance(decode_from_dashboard(arrival.frame), Pull)
+                self._sockets.to_dashboard(arrival.peer, self._script(pulls))
+                pulls += 1
+
+    def close(self) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._sockets.close()
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunPlaces]:
+    runtime = tempfile.mkdtemp(prefix="pt-")
+    monkeypatch.setenv("PERFTUI_RUNTIME_DIR", runtime)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    yield make_run_places("trial-1")
+    shutil.rmtree(runtime)
+
+
+def follow(
+    places: RunPlaces,
+    script: Callable[[int], Update],
+    asked: Settings | None = None,
+    caps: Caps = CAPS,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> tuple[Followed, list[str]]:
+    states: list[str] = []
+
+    def progress(state: str, steps: int, step_ms: float | None) -> None:
+        if not states or states[-1] != state:
+            states.append(state)
+
+    hub = ScriptedHub(places, script)
+    try:
+        return Follower(places, asked or {}, 0.01, caps, progress, cancelled).follow(), states
+    finally:
+        hub.close()
+
+
+def walls(first: int, count: int) -> list[float]:
+    return [100.0 + ((first + index) * 7 % 5) for index in range(count)]
+
+
+def growing(
+    pull: int, each: int, settings: dict[str, SettingValue] | None = None, state: RunState = "training"
+) -> Update:
+    first = pull * each
+    return update([rank_view(0, first + each, settings)], [history(0, first, walls(first, each))], state)
+
+
+def test_a_calm_launch_is_enough_after_its_steady_steps(places: RunPlaces) -> None:
+    followed, states = follow(places, lambda pull: growing(pull, 20, {"loader.num_workers": 2}))
+    assert followed.end == "enough"
+    assert not followed.over
+    assert 70 <= len(followed.steps_s) <= 160
+    estimate = followed.assessment.estimate
+    assert estimate is not None
+    assert estimate.log_step_s == pytest.approx(-2.283, abs=0.002)
+    assert states == ["warming", "measuring"]
+    assert followed.first_step_s is not None
+
+
+def test_blocks_follow_the_workers_in_force(places: RunPlaces) -> None:
+    followed, _ = follow(places, lambda pull: growing(pull, 30, {"loader.num_workers": 16}))
+    assert followed.block == 16
+
+
+def test_a_launch_that_ends_by_itself_with_enough_steps_is_a_good_one(places: RunPlaces) -> None:
+    def script(pull: int) -> Update:
+        return growing(pull, 90, state="finished" if pull == 1 else "training")
+
+    noisy = Caps(fewest_seconds=3600.0, seconds=7200.0)
+    followed, _ = follow(places, script, caps=noisy)
+    assert followed.end == "enough"
+    assert followed.over
+    assert len(followed.steps_s) == 180
+
+
+def test_a_launch_that_ends_too_soon_fails_with_the_count(places: RunPlaces) -> None:
+    def script(pull: int) -> Update:
+        return growing(pull, 15, state="finished" if pull >= 1 else "training")
+
+    followed, _ = follow(places, script)
+    assert (followed.end, followed.over) == ("failed", True)
+    assert followed.reason is not None
+    assert "after 30 steps: 60 steady ones are needed" in followed.reason
+
+
+def test_death_before_the_first_step_is_told_in_the_hub_s_words(places: RunPlaces) -> None:
+    def script(pull: int) -> Update:
+        return update([], [], "failed" if pull >= 1 else "starting", "ended (exit code 1): no such file")
+
+    followed, states = follow(places, script)
+    assert followed.end == "failed"
+    assert followed.reason == "ended (exit code 1): no such file"
+    assert states == ["starting"]
+
+
+def test_a_setting_that_could_not_be_applied_ends_the_trial(places: RunPlaces) -> None:
+    def script(pull: int) -> Update:
+        failed = {"loader.num_workers": "the dataset cannot be sent to a worker"}
+        return update([rank_view(0, 5, {}, failed)], [history(0, 0, walls(0, 5))])
+
+    followed, _ = follow(places, script, {"loader.num_workers": 2})
+    assert followed.end == "failed"
+    assert followed.reason == (
+        "loader.num_workers=2 could not be applied: the dataset cannot be sent to a worker"
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"loader.num_workers": 0}, "loader.num_workers=2 was asked for, 0 is in force"),
+        ({}, "loader.num_workers=2 could not be read back from the training"),
+    ],
+)
+def test_a_setting_that_is_not_in_force_ends_the_trial(
+    places: RunPlaces, settings: dict[str, SettingValue], reason: str
+) -> None:
+    followed, _ = follow(places, lambda pull: growing(pull, 20, settings), {"loader.num_workers": 2})
+    assert (followed.end, followed.reason) == ("failed", reason)
+
+
+def test_step_cap_ends_a_launch_that_stays_noisy(places: RunPlaces) -> None:
+    def script(pull: int) -> Update:
+        first = pull * 60
+        wild = [100.0 * (1 + 2 * ((index * index) % 7 == 1)) for index in range(first, first + 60)]
+        return update([rank_view(0, first + 60)], [history(0, first, wild)])
+
+    followed, _ = follow(places, script, caps=Caps(steps=240, fewest_seconds=0.0))
+    assert followed.end == "enough"
+    assert 240 <= len(followed.steps_s) <= 300
+    estimate = followed.assessment.estimate
+    assert estimate is not None
+    assert estimate.se > 0.007
+
+
+@pytest.mark.parametrize(
+    ("caps", "steps", "reason"),
+    [
+        (Caps(start_seconds=0.3), 0, "no step within 0 s of its start"),
+        (Caps(silent_seconds=0.3), 5, "no new step for"),
+    ],
+)
+def test_a_launch_that_hangs_is_given_up(places: RunPlaces, caps: Caps, steps: int, reason: str) -> None:
+    parts = [history(0, 0, walls(0, steps))] if steps else []
+    followed, _ = follow(places, lambda _: update([rank_view(0, steps)], parts), caps=caps)
+    assert followed.end == "failed"
+    assert followed.reason is not None
+    assert followed.reason.startswith(reason)
+
+
+def test_cancel_is_heard_within_a_launch(places: RunPlaces) -> None:
+    seen: list[int] = []
+
+    def script(pull: int) -> Update:
+        seen.append(pull)
+        return growing(pull, 1)
+
+    followed, _ = follow(places, script, cancelled=lambda: len(seen) > 2)
+    assert followed.end == "cancelled"
+    assert followed.reason is None
+
+
+def test_slowest_rank_counts_once_all_have_reported() -> None:
+    collector = Collector()
+    collector.take(update([rank_view(0, 3), rank_view(1, 0)], [history(0, 0, [10.0, 10.0, 10.0])]))
+    assert collector.steps_s() == []
+    collector.take(update([], [history(1, 0, [30.0, 5.0])]))
+    assert collector.steps_s() == [0.03, 0.01]
+    assert collector.newest_step() == 2
+
+
+def test_unusual_steps_stay_out_and_epoch_starts_stay_in() -> None:
+    flags = [FLAG_COMPILING, 0, FLAG_PROFILED, FLAG_EPOCH_START]
+    collector = Collector()
+    collector.take(update([rank_view(0, 4)], [history(0, 0, [90.0, 10.0, 70.0, 40.0], flags)]))
+    assert collector.steps_s() == [0.01, 0.04]
+
+
+def test_thinned_history_is_no_measurement_and_a_new_snapshot_keeps_what_was_seen() -> None:
+    collector = Collector()
+    collector.take(update([rank_view(0, 2)], [history(0, 0, [10.0, 20.0])]))
+    thinned = RankHistory(rank=0, first_step=0, stride=2, wall_ms=[15.0], wait_ms=[0.0], flags=[0])
+    collector.take(update([rank_view(0, 3)], [thinned, history(0, 2, [30.0])]))
+    assert collector.steps_s() == [0.01, 0.02, 0.03]
+
+
+def test_losses_and_foreign_load_are_gathered() -> None:
+    collector = Collector()
+    assert collector.foreign_cores() is None
+    idle = HostView(name="h", age_s=0.0, cpu_busy=9.0, run_busy=0.0)
+    collector.take(update([], [], host=idle))
+    assert collector.foreign_cores() is None  # nothing is measured yet, so nothing is disturbed
+    for step, loss in ((10, 2.5), (20, 2.25)):
+        host = HostView(name="h", age_s=0.0, cpu_busy=1.75, run_busy=1.5, load_1m=2.0)
+        view = rank_view(0, step + 1, loss=(step, loss))
+        collector.take(update([view], [history(0, step, [10.0])], host=host))
+    assert collector.losses == {10: 2.5, 20: 2.25}
+    assert collector.foreign_cores() == pytest.approx(0.25)
+    assert collector.load_1m == 2.0
+    assert collector.samples_per_s() == pytest.approx(100.0)

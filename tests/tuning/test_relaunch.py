@@ -1,0 +1,326 @@
+"""Whole relaunches: real keepers, hubs and processes; the training is `rank_script.py`."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from perftui.ipc.errors import NoSuchRun, PerftuiError, Refused, UsageError
+from perftui.ipc.ledger_records import Comparison
+from perftui.ipc.places import RunPlaces, ledger_path, make_run_places, run_places, state_root
+from perftui.ipc.run_files import ExitRecord, RunDescription, read_record, write_record
+from perftui.ipc.view import RelaunchView
+from perftui.trainer.launch.spec import LaunchSpec
+from perftui.trainer.launch.start import exit_of, launch, request_stop, wait_for_exit
+from perftui.trainer.telemetry.processes import all_pids, tagged_pids
+from perftui.trainer.tuning.ledger import open_ledger
+from perftui.trainer.tuning.plan import Caps, RelaunchPlan, plan_path
+from perftui.trainer.tuning.relaunch import relaunch
+from perftui.trainer.tuning.relaunch_verb import relaunch_verb
+from perftui.trainer.tuning.subject import live_picture
+
+SCRIPT = Path(__file__).with_name("rank_script.py")
+CAPS = Caps(steps=200, fewest_seconds=0.0, start_seconds=60.0)
+PATIENCE_S = 60.0
+
+
+@pytest.fixture(autouse=True)
+def _runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """Private places; afterwards no process of any run is left."""
+    runtime = tempfile.mkdtemp(prefix="pt-")
+    monkeypatch.setenv("PERFTUI_RUNTIME_DIR", runtime)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    yield
+    for places in all_runs():
+        if exit_of(places) is None and read_record(places.description, RunDescription).owned:  # type: ignore[union-attr]
+            request_stop(places, "user", grace_s=0.5)
+            assert wait_for_exit(places, PATIENCE_S) is not None
+    for places in all_runs():
+        for pid in hub_pids(places):  # they would go by themselves, some seconds later
+            os.kill(pid, signal.SIGTERM)
+    wait_until(lambda: not any(tagged_pids(places.run_id) or hub_pids(places) for places in all_runs()))
+    shutil.rmtree(runtime)
+
+
+def all_runs() -> list[RunPlaces]:
+    folder = state_root() / "runs"
+    return [run_places(each.name) for each in folder.iterdir()] if folder.exists() else []
+
+
+def hub_pids(places: RunPlaces) -> list[int]:
+    name = f"perftui.trainer.hub\0{places.run_id}\0".encode()
+    return [pid for pid in list(all_pids()) if name in command_line(pid)]
+
+
+def command_line(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:  # it has just ended
+        return b""
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.05)
+
+
+def start_live(tmp_path: Path) -> RunPlaces:
+    places = launch(LaunchSpec(command=[sys.executable, str(SCRIPT)], cwd=tmp_path, name="live"))
+    wait_until(lambda: any(rank.steps > 100 for rank in live_picture(places).view.ranks))
+    return places
+
+
+def ledger_lines() -> list[Comparison]:
+    with open_ledger(ledger_path()) as ledger:
+        return ledger.newest()
+
+
+def no_trial_is_left() -> bool:
+    descriptions = [(places, read_record(places.description, RunDescription)) for places in all_runs()]
+    return all(
+        exit_of(places) is not None for places, each in descriptions if each is not None and each.trial
+    )
+
+
+def workers_of(run_id: str | None) -> object:
+    assert run_id is not None
+    description = read_record(run_places(run_id).description, RunDescription)
+    assert description is not None
+    assert exit_of(run_places(run_id)) is None
+    return description.settings.get("loader.num_workers", "as the script has it")
+
+
+def test_a_faster_setting_goes_live(tmp_path: Path) -> None:
+    live = start_live(tmp_path)
+    views: list[RelaunchView] = []
+    plan = RelaunchPlan(run_id=live.run_id, set={"loader.num_workers": 2}, caps=CAPS, finding="input.workers")
+    view = relaunch(plan, views.append, lambda: False)
+
+    assert view.state == "done"
+    assert view.verdict is not None
+    assert view.verdict.verdict == "faster"
+    assert view.verdict.gain == pytest.approx(1.0, abs=0.01)
+    assert view.verdict.loss is not None
+    assert view.verdict.loss.startswith("loss at step")
+    assert view.before == {"loader.num_workers": 0}
+    assert [launch.label for launch in view.launches] == ["A", "B"]
+    assert [launch.state for launch in view.launches] == ["done", "done"]
+    assert {each.state for each in views} >= {"stopping", "measuring", "starting", "done"}
+
+    ended = exit_of(live)
+    assert ended is not None
+    assert ended.stopped_by == "relaunch"
+    assert workers_of(view.successor) == 2
+    assert no_trial_is_left()
+    (line,) = ledger_lines()
+    assert (line.parent, line.successor, line.finding) == (live.run_id, view.successor, "input.workers")
+    assert line.verdict == view.verdict
+    assert [launch.effective["loader.num_workers"] for launch in line.launches] == [0, 2]
+    assert all(launch.startup_s and launch.steps >= 60 for launch in line.launches)
+
+
+def test_a_slower_setting_does_not(tmp_path: Path) -> None:
+    live = start_live(tmp_path)
+    plan = RelaunchPlan(run_id=live.run_id, set={"loader.num_workers": 3}, caps=CAPS)
+    view = relaunch(plan, lambda _: None, lambda: False)
+    assert view.verdict is not None
+    assert view.verdict.verdict == "slower"
+    assert workers_of(view.successor) == "as the script has it"
+
+
+@pytest.mark.parametrize(
+    ("workers", "reason"),
+    [(4, "four workers are more than I can bear"), (5, "five is right out")],
+)
+def test_a_change_that_fails_brings_the_original_back_and_a_line_in_the_ledger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int, reason: str
+) -> None:
+    live = start_live(tmp_path)
+    monkeypatch.setattr("perftui.trainer.tuning.relaunch.effective_cpus", lambda: 8.0)
+    plan = RelaunchPlan(run_id=live.run_id, set={"loader.num_workers": workers}, caps=CAPS)
+    view = relaunch(plan, lambda _: None, lambda: False)
+    assert view.state == "failed"
+    assert view.verdict is not None
+    assert view.verdict.verdict == "failed"
+    assert reason in view.verdict.sentence
+    assert workers_of(view.successor) == "as the script has it"
+    (line,) = ledger_lines()
+    assert [launch.label for launch in line.launches] == ["A", "B"]
+    assert no_trial_is_left()
+
+
+def test_giving_up_within_a_launch_brings_the_original_back(tmp_path: Path) -> None:
+    live = start_live(tmp_path)
+    views: list[RelaunchView] = []
+    plan = RelaunchPlan(run_id=live.run_id, set={"loader.num_workers": 2}, caps=Caps(fewest_seconds=600.0))
+    view = relaunch(
+        plan, views.append, lambda: views[-1].launches[-1:] != [] and views[-1].launches[-1].steps > 80
+    )
+    assert view.state == "done"
+    assert view.verdict is not None
+    assert view.verdict.verdict == "unchanged"
+    assert view.verdict.gain is None
+    assert workers_of(view.successor) == "as the script has it"
+    assert no_trial_is_left()
+    assert len(ledger_lines()[0].launches) == 1
+
+
+def test_switch_without_trials_is_provisional(tmp_path: Path) -> None:
+    live = start_live(tmp_path)
+    plan = RelaunchPlan(run_id=live.run_id, set={"loader.num_workers": 2}, trial=False, caps=CAPS)
+    view = relaunch(plan, lambda _: None, lambda: False)
+    assert view.verdict is not None
+    assert view.verdict.verdict == "provisional"
+    assert view.verdict.gain == pytest.approx(1.0, abs=0.01)
+    assert workers_of(view.successor) == 2
+    assert {read_record(each.description, RunDescription).trial for each in all_runs()} == {False}  # type: ignore[union-attr]
+
+
+def test_switch_to_something_that_dies_brings_the_original_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = start_live(tmp_path)
+    monkeypatch.setattr("perftui.trainer.tuning.relaunch.effective_cpus", lambda: 8.0)
+    plan = RelaunchPlan(run_id=live.run_id, set={"loader.num_workers": 4}, trial=False, caps=CAPS)
+    view = relaunch(plan, lambda _: None, lambda: False)
+    assert view.state == "failed"
+    assert workers_of(view.successor) == "as the script has it"
+
+
+def test_a_command_without_a_run_is_only_measured(tmp_path: Path) -> None:
+    command = [sys.executable, str(SCRIPT)]
+    plan = RelaunchPlan(
+        command=command, cwd=str(tmp_path), name="tune", set={"loader.num_workers": 2}, caps=CAPS
+    )
+    view = relaunch(plan, lambda _: None, lambda: False)
+    assert view.verdict is not None
+    assert view.verdict.verdict == "faster"
+    assert view.successor is None
+    assert no_trial_is_left()
+    assert len(all_runs()) == 2
+
+
+def test_the_tuner_process_gives_up_on_sigterm_and_its_trial_dies_with_it(tmp_path: Path) -> None:
+    live = start_live(tmp_path)
+    caps = Caps(fewest_seconds=600.0)
+    plan = RelaunchPlan(run_id=live.run_id, set={"loader.num_workers": 2}, caps=caps)
+    write_record(plan_path(live), plan)
+    tuner = subprocess.Popen([sys.executable, "-m", "perftui.trainer.tuning", live.run_id])
+    try:
+        wait_until(lambda: is_measuring(live))
+        tuner.terminate()
+        assert tuner.wait(PATIENCE_S) == 0
+    finally:
+        if tuner.poll() is None:
+            tuner.kill()
+            tuner.wait()
+    view = read_record(live.relaunch, RelaunchView)
+    assert view is not None
+    assert view.verdict is not None
+    assert view.verdict.verdict == "unchanged"
+    assert workers_of(view.successor) == "as the script has it"
+    assert no_trial_is_left()
+
+
+def test_a_killed_tuner_leaves_no_trial(tmp_path: Path) -> None:
+    live = start_live(tmp_path)
+    plan = RelaunchPlan(run_id=live.run_id, set={"loader.num_workers": 2}, caps=Caps(fewest_seconds=600.0))
+    write_record(plan_path(live), plan)
+    tuner = subprocess.Popen([sys.executable, "-m", "perftui.trainer.tuning", live.run_id])
+    try:
+        wait_until(lambda: is_measuring(live))
+    finally:
+        os.kill(tuner.pid, signal.SIGKILL)
+        tuner.wait()
+    wait_until(no_trial_is_left)
+    trial = next(each for each in all_runs() if "trial" in each.run_id)
+    ended = read_record(trial.exit_record, ExitRecord)
+    assert ended is not None
+    assert ended.stopped_by == "parent"
+
+
+def is_measuring(places: RunPlaces) -> bool:
+    view = read_record(places.relaunch, RelaunchView)
+    return view is not None and bool(view.launches) and view.launches[-1].state == "measuring"
+
+
+def test_command_line_through_the_hub_of_the_run(tmp_path: Path) -> None:
+    live = start_live(tmp_path)
+    written: list[str] = []
+    target = tmp_path / "out.json"
+    code = relaunch_verb(
+        live.run_id, {"loader.num_workers": 2}, yes=True, json_target=str(target), write=written.append
+    )
+    assert code == 0
+    told = "".join(written)
+    for part in ("loader.num_workers: 0 → 2", "starts from step 0", "verdict: faster", "times as fast"):
+        assert part in told, told
+    document = json.loads(target.read_text())
+    assert document["schema"] == 1
+    assert document["relaunch"]["verdict"]["verdict"] == "faster"
+    assert workers_of(document["relaunch"]["successor"]) == 2
+
+
+def test_command_line_refuses_without_a_yes(tmp_path: Path) -> None:
+    live = start_live(tmp_path)
+    change: dict[str, bool | int | str | None] = {"loader.num_workers": 2}
+    with pytest.raises(Refused, match="--yes"):
+        relaunch_verb(live.run_id, change, write=lambda _: None)
+    with pytest.raises(Refused, match="nothing was changed"):
+        relaunch_verb(live.run_id, change, write=lambda _: None, ask=lambda _: "n")
+    with pytest.raises(Refused, match="in force already"):
+        relaunch_verb(live.run_id, {"loader.num_workers": 0}, yes=True, write=lambda _: None)
+    with pytest.raises(Refused, match="500 workers for each of 1 rank"):
+        relaunch_verb(live.run_id, {"loader.num_workers": 500}, yes=True, write=lambda _: None)
+    with pytest.raises(NoSuchRun):
+        relaunch_verb("nothing-here", change, yes=True, write=lambda _: None)
+    assert exit_of(live) is None
+    assert not ledger_path().exists()
+
+
+def test_a_run_that_is_not_ours_gets_the_command_to_use() -> None:
+    places = make_run_places("foreign-1")
+    description = RunDescription(
+        run_id="foreign-1",
+        name="foreign",
+        command=["python", "my train.py"],
+        cwd="/",
+        host="h",
+        started_unix=0.0,
+        owned=False,
+    )
+    write_record(places.description, description)
+    with pytest.raises(
+        Refused, match=r"perftui run --set loader\.num_workers=2 -- python 'my train\.py'"
+    ) as told:
+        relaunch_verb("foreign-1", {"loader.num_workers": 2}, yes=True, write=lambda _: None)
+    assert told.value.exit_code == 4
+
+
+@pytest.mark.parametrize(
+    ("plan", "error"),
+    [
+        (RelaunchPlan(set={"loader.num_workers": 1}), UsageError),
+        (RelaunchPlan(command=["x"], set={}), UsageError),
+        (RelaunchPlan(command=["x"], set={"loader.magic": 1}), UsageError),
+        (RelaunchPlan(command=["x"], set={"loader.num_workers": 1}, confirmed=False), Refused),
+        (RelaunchPlan(run_id="../../etc", set={"loader.num_workers": 1}), NoSuchRun),
+    ],
+)
+def test_impossible_plans_change_nothing(plan: RelaunchPlan, error: type[PerftuiError]) -> None:
+    views: list[RelaunchView] = []
+    with pytest.raises(error):
+        relaunch(plan, views.append, lambda: False)
+    assert views[-1].state == "failed"
+    assert views[-1].message
+    assert all_runs() == []

@@ -1,0 +1,316 @@
+"""The one background thread in a rank: takes what the hooks recorded to the hub, and brings its commands.
+
+Started at the first training event, never at import, never in a loader worker. It wakes at most ten times a
+second and shares nothing with the training thread but bounded queues.
+"""
+
+import os
+import platform
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+
+from perftui.ipc.messages import (
+    PROTOCOL_VERSION,
+    ArmWindow,
+    AskHello,
+    Beat,
+    CancelWindow,
+    Effective,
+    Goodbye,
+    Hello,
+    LossSample,
+    RankEvent,
+    ToRank,
+    Welcome,
+    WindowReport,
+    WindowState,
+)
+from perftui.ipc.rank_link import RankLink
+from perftui.ipc.settings import SettingValue
+from perftui.trainer.probe.effective import InForce, read_in_force
+from perftui.trainer.probe.identity import Identity, command, read_identity, start_ticks
+from perftui.trainer.probe.outbox import Outbox
+from perftui.trainer.probe.recorder import Recorder, Window
+from perftui.trainer.probe.step_parts import StepRecord
+from perftui.trainer.probe.telegrams import (
+    BLANK,
+    checkpoint_event,
+    consecutive,
+    events_of,
+    step_batch,
+    validation_event,
+)
+
+WAKE_MS = 100
+_READ_BACK_S = 1.0
+_BEAT_S = 1.0
+_LEAVE_S = 0.15
+_JOIN_S = 0.3
+_FAILURES_ALLOWED = 5
+
+
+class WindowRunner(Window, Protocol):
+    """What the agent needs of `profiling.window.WindowRunner`."""
+
+    def arm(self, order: ArmWindow, current_step: int) -> None:
+        """Prepare a window."""
+
+    def cancel(self, window_id: str) -> None:
+        """Drop a window that has not begun."""
+
+    def shutdown(self, reason: str) -> None:
+        """The process ends."""
+
+
+@dataclass(frozen=True)
+class AgentRun:
+    """What the agent must know of the run."""
+
+    run_id: str
+    rank_socket: str
+    settings: dict[str, SettingValue]
+    trial: bool
+    take_written: Callable[[], list[str]]
+    """Returns the files that a trial has written since the last call."""
+
+
+class Agent:
+    """Owns the socket, the outbox and the windows of one rank.
+
+    Args:
+        recorder: filled by the hooks.
+        find_run: called once in the agent's thread; it may start a hub. None: there is nothing to do.
+    """
+
+    def __init__(self, recorder: Recorder, find_run: Callable[[], AgentRun | None]) -> None:
+        self._recorder = recorder
+        self._find_run = find_run
+        self._stop_reason: str | None = None
+        self._thread = threading.Thread(target=self._main, name="perftui", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self, reason: str) -> None:
+        """Say goodbye and give what is queued a moment to leave; called at exit."""
+        self._stop_reason = reason
+        self._thread.join(_JOIN_S)
+
+    def _main(self) -> None:
+        session = self._recorder.border.guard("agent", self._open)()
+        if session is None:
+            return
+        turn = self._recorder.border.guard("agent", session.turn)
+        leave = self._recorder.border.guard("agent", session.leave)
+        failures = 0
+        while self._stop_reason is None and failures < _FAILURES_ALLOWED:
+            failures = 0 if turn() else failures + 1
+        leave(self._stop_reason or "the probe gave up")
+
+    def _open(self) -> "_Session | None":
+        run = self._find_run()
+        return None if run is None else _Session(self._recorder, run)
+
+
+class _Session:
+    """The agent's work, all of it in its thread."""
+
+    def __init__(self, recorder: Recorder, run: AgentRun) -> None:
+        self._recorder = recorder
+        self._run = run
+        self._identity = read_identity()
+        self._outbox = Outbox(run.run_id, socket.gethostname())
+        self._link = self._connect()
+        self._wall_offset_ns = time.time_ns() - time.perf_counter_ns()
+        self._hub_pid = 0
+        self._in_force: InForce | None = None
+        self._read_back_at = 0.0
+        self._sent_at = 0.0
+        self._next_step = 0
+        self._greeted = False
+        self._runner: WindowRunner | None = None
+        self._arm_from_environment()
+
+    def _connect(self) -> RankLink:
+        return RankLink(self._run.rank_socket, f"r{self._identity.rank}.{os.getpid()}")
+
+    def turn(self) -> bool:
+        """One wake: wait for the hub or the time, then listen, read and send."""
+        self._link.wait(WAKE_MS)
+        for message in self._link.receive():
+            self._obey(message)
+        identity = read_identity()
+        if identity != self._identity:
+            self._become(identity)
+        if not self._greeted:
+            self._greet()
+        self._collect()
+        now = time.monotonic()
+        if now - self._read_back_at >= _READ_BACK_S:
+            self._read_back_at = now
+            self._read_back(at_end=False)
+        if self._outbox.send(self._link, self._identity.rank):
+            self._sent_at = now
+        elif now - self._sent_at >= _BEAT_S:
+            beat = Beat(**BLANK, at_ns=time.perf_counter_ns(), step=self._recorder.clock.steps)
+            self._outbox.send_now(self._link, beat, self._identity.rank)
+            self._sent_at = now
+        if not self._greeted:
+            time.sleep(WAKE_MS / 1000)
+        return True
+
+    def leave(self, reason: str) -> None:
+        """Send the rest and go."""
+        if self._runner is not None:
+            self._runner.shutdown(reason)
+        self._collect()
+        self._read_back(at_end=True)
+        self._outbox.post(
+            Goodbye(**BLANK, reason=reason, dropped=self._outbox.dropped, errors=self._recorder.border.errors)
+        )
+        self._outbox.send(self._link, self._identity.rank)
+        self._link.flush(_LEAVE_S)
+
+    # From the hub
+
+    def _obey(self, message: ToRank) -> None:
+        if isinstance(message, Welcome):
+            if self._hub_pid not in (0, message.hub_pid):
+                self._greet()
+            self._hub_pid = message.hub_pid
+        elif isinstance(message, AskHello):
+            self._greet()
+        elif isinstance(message, ArmWindow):
+            self._arm(message)
+        elif isinstance(message, CancelWindow) and self._runner is not None:
+            self._runner.cancel(message.window_id)
+
+    def _arm(self, order: ArmWindow) -> None:
+        if self._runner is None:
+            try:
+                from perftui.trainer.profiling.window import WindowRunner as Runner  # brings the profiler
+            except ImportError as error:
+                self._report_window(order.window_id, "unsupported", str(error), -1, 0, None, {})
+                return
+            self._runner = Runner(self._report_window)
+            self._recorder.window = self._runner
+        self._runner.arm(order, self._recorder.clock.steps)
+
+    def _report_window(
+        self,
+        window_id: str,
+        state: WindowState,
+        reason: str | None,
+        start_step: int,
+        steps: int,
+        path: str | None,
+        cost_ms: dict[str, float],
+    ) -> None:
+        self._outbox.post(
+            WindowReport(
+                **BLANK,
+                window_id=window_id,
+                state=state,
+                reason=reason,
+                start_step=start_step,
+                steps=steps,
+                path=path,
+                cost_ms=cost_ms,
+            )
+        )
+
+    def _arm_from_environment(self) -> None:
+        start, _, steps = os.environ.get("PERFTUI_PROFILE", "").partition(":")
+        state = os.environ.get("PERFTUI_RUN_STATE")
+        if start.isdigit() and steps.isdigit() and state:
+            self._arm(
+                ArmWindow(
+                    window_id=f"start{start}",
+                    start_step=int(start),
+                    warm_steps=1,
+                    steps=int(steps),
+                    preset="light",
+                    directory=f"{state}/profiles",
+                )
+            )
+
+    # To the hub
+
+    def _become(self, identity: Identity) -> None:
+        rank_changed = identity.rank != self._identity.rank
+        self._identity = identity
+        self._greeted = False
+        if rank_changed:
+            self._link.close()
+            self._link = self._connect()
+
+    def _greet(self) -> None:
+        in_force = self._in_force or read_in_force(self._recorder, self._run.settings)
+        who = self._identity
+        hello = Hello(
+            **BLANK,
+            protocol=PROTOCOL_VERSION,
+            pid=os.getpid(),
+            start_ticks=start_ticks(),
+            local_rank=who.local_rank,
+            world_size=who.world_size,
+            python=platform.python_version(),
+            torch=str(torch.__version__),
+            device=in_force.device or "unknown",
+            command=command(),
+            wall_offset_ns=self._wall_offset_ns,
+            gpu_uuid=in_force.gpu_uuid,
+            trial=self._run.trial,
+            rank_known=who.known,
+        )
+        self._greeted = self._outbox.send_now(self._link, hello, who.rank)
+        self._in_force = None
+        self._read_back_at = 0.0
+
+    def _read_back(self, *, at_end: bool) -> None:
+        in_force = read_in_force(self._recorder, self._run.settings, at_end=at_end)
+        if in_force == self._in_force:
+            return
+        self._in_force = in_force
+        self._outbox.post(
+            Effective(
+                **BLANK,
+                settings=in_force.settings,
+                failed=in_force.failed,
+                loader=in_force.loader,
+                device=in_force.device,
+                gpu_uuid=in_force.gpu_uuid,
+            )
+        )
+
+    def _collect(self) -> None:
+        recorder = self._recorder
+        probe_ns = time.thread_time_ns()
+        for frame in consecutive(_drain(recorder)):
+            self._outbox.dropped += frame[0].step - self._next_step
+            self._next_step = frame[-1].step + 1
+            self._outbox.post(step_batch(frame, probe_ns))
+            for event in events_of(frame):
+                self._outbox.post(event)
+        while recorder.gaps:
+            self._outbox.post(validation_event(recorder.gaps.popleft()))
+        while recorder.saves:
+            self._outbox.post(checkpoint_event(recorder.saves.popleft()))
+        for step, value in recorder.loss.take():
+            self._outbox.post(LossSample(**BLANK, step=step, value=value))
+        now = time.perf_counter_ns()
+        for report in recorder.border.take_reports():
+            self._outbox.post(RankEvent(**BLANK, at_ns=now, event="probe_error", text=report))
+        for path in self._run.take_written():
+            self._outbox.post(RankEvent(**BLANK, at_ns=now, event="written", text=path))
+
+
+def _drain(recorder: Recorder) -> list[StepRecord]:
+    return [recorder.steps.popleft() for _ in range(len(recorder.steps))]

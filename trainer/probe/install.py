@@ -1,0 +1,95 @@
+"""What one process holds of the probe, and how it starts and ends.
+
+Hooks at torch's import, the agent at the first training event, goodbye at exit; a forked child starts from
+nothing and stays inert until it trains itself.
+"""
+
+import atexit
+import multiprocessing
+import multiprocessing.util
+import os
+import sys
+
+import torch.utils.data
+
+from perftui.trainer.probe import trial
+from perftui.trainer.probe.applied import Applied, read_applied
+from perftui.trainer.probe.border import Border
+from perftui.trainer.probe.hooks import install_hooks
+from perftui.trainer.probe.loader_settings import LoaderBook
+from perftui.trainer.probe.recorder import Recorder
+
+_FINALIZER_PRIORITY = 100
+
+
+class Probe:
+    """The probe of this process."""
+
+    def __init__(self, applied: Applied) -> None:
+        self.applied = applied
+        self.border = Border()
+        self.recorder = Recorder(self.border, LoaderBook(applied.settings), self._start_agent)
+        self._agent: object = None
+        self._agents_of_parents: list[object] = []  # never collected: their sockets are the parent's
+        self._stop_agent = self.border.guard("exit", _nothing)
+        os.register_at_fork(after_in_child=self._after_fork)
+
+    def _start_agent(self) -> None:
+        if torch.utils.data.get_worker_info() is not None:
+            return
+        from perftui.trainer.probe.agent import Agent  # brings msgspec and pyzmq
+        from perftui.trainer.probe.run_finding import find_run
+
+        agent = Agent(self.recorder, lambda: find_run(self.applied))
+        self._agent = agent
+        self._stop_agent = self.border.guard("exit", agent.stop)
+        if multiprocessing.parent_process() is not None:  # such children leave without atexit
+            multiprocessing.util.Finalize(None, self._leave, exitpriority=_FINALIZER_PRIORITY)
+        else:
+            atexit.register(self._leave)
+        agent.start()
+
+    def _leave(self) -> None:
+        if self._agent is None:
+            return
+        self._agent = None
+        self.border.guard("finish", self.recorder.finish)()
+        error = getattr(sys, "last_type", None)  # set by the interpreter when it prints a traceback
+        self._stop_agent("exit" if error is None else f"exception {error.__name__}")
+
+    def _after_fork(self) -> None:
+        self._agents_of_parents.append(self._agent)
+        self._agent = None
+        self.recorder.reset()
+
+
+def _nothing() -> None:
+    """Stand in for an agent that was never started."""
+
+
+_installed: list[Probe] = []
+
+
+def install(*, explicit: bool = False) -> Probe | None:
+    """Arm this process; what is armed already stays as it is.
+
+    Args:
+        explicit: the script itself asks for it, so that no run need be named by the environment.
+
+    Returns:
+        The probe; None when PERFTUI_OFF=1, or when nothing asks for one.
+    """
+    if _installed:
+        return _installed[0]
+    environment = os.environ
+    if environment.get("PERFTUI_OFF") == "1":
+        return None
+    if not explicit and not environment.get("PERFTUI_RUN_ID") and not environment.get("PERFTUI_ARM"):
+        return None
+    applied = read_applied(environment.get("PERFTUI_RUN_STATE"))
+    probe = Probe(applied)
+    _installed.append(probe)
+    install_hooks(probe.recorder)
+    if applied.trial:
+        trial.after_torch(applied)
+    return probe

@@ -1,0 +1,138 @@
+"""A run that no launcher made: the first rank of a job on this host starts its hub, the others join it.
+
+Used after `perftui env` and by `watch()`. Under a file lock in the runtime directory.
+"""
+
+import fcntl
+import hashlib
+import multiprocessing
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from perftui.ipc.places import RunPlaces, make_run_places, run_places, runtime_root
+from perftui.ipc.run_files import RunDescription, read_record, write_record
+from perftui.trainer.probe.identity import command
+
+_YOUNG_S = 15.0
+"""A hub that was started so recently is alive, though it may not hold its lock yet."""
+_DETACH = "import os, sys\nos.fork() and os._exit(0)\nos.setsid()\nos.execv(sys.argv[1], sys.argv[1:])\n"
+"""Run by a fresh interpreter: forking twice there leaves no zombie, and no fork in a process with CUDA."""
+
+
+class ArmedJob(msgspec.Struct, frozen=True, kw_only=True):
+    """Which run a job got."""
+
+    run_id: str
+    started_unix: float
+
+
+def job_key() -> str:
+    """Return what the ranks of one job on this host have in common."""
+    environment = os.environ
+    elastic = environment.get("TORCHELASTIC_RUN_ID")
+    if elastic:
+        return f"{elastic}-{environment.get('MASTER_PORT', '')}"
+    parent = multiprocessing.parent_process()
+    return f"pid-{os.getpid() if parent is None else parent.pid}"
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def join_or_start() -> RunPlaces:
+    """Return the run of this job, with a hub that lives or is about to.
+
+    Raises:
+        Refused: the runtime directory is not this user's.
+        OSError: the folders or the hub cannot be made.
+    """
+    root = runtime_root()
+    key = hashlib.sha256(job_key().encode()).hexdigest()[:8]
+    with _locked(root / "arm.lock"):
+        job = read_record(root / f"job-{key}.json", ArmedJob)
+        if job is not None and _alive(job):
+            return run_places(job.run_id)
+        places = _new_run(key)
+        _start(places)
+        write_record(root / f"job-{key}.json", ArmedJob(run_id=places.run_id, started_unix=time.time()))
+        return places
+
+
+def _alive(job: ArmedJob) -> bool:
+    if time.time() - job.started_unix < _YOUNG_S:
+        return True
+    try:
+        handle = os.open(run_places(job.run_id).hub_lock, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(handle)
+
+
+def _new_run(key: str) -> RunPlaces:
+    arguments = command()
+    name = Path(sys.argv[0]).stem if sys.argv and sys.argv[0] else "python"
+    places = make_run_places(f"{time.strftime('%Y%m%d-%H%M%S')}-{key}")
+    write_record(
+        places.description,
+        RunDescription(
+            run_id=places.run_id,
+            name=name,
+            command=arguments,
+            cwd=str(Path.cwd()),
+            host=socket.gethostname(),
+            started_unix=time.time(),
+            owned=False,
+            interpreter=sys.executable,
+        ),
+    )
+    return places
+
+
+def _start(places: RunPlaces) -> None:
+    python = os.environ.get("PERFTUI_PYTHON") or sys.executable
+    with (places.state / "hub.log").open("ab") as log:
+        subprocess.run(
+            [python, "-c", _DETACH, python, "-m", "perftui.trainer.hub", places.run_id],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=places.state,
+            env=_hub_environment(),
+            check=True,
+        )
+
+
+def _hub_environment() -> dict[str, str]:
+    environment = dict(os.environ)
+    environment["PERFTUI_OFF"] = "1"
+    for name in ("PERFTUI_ARM", "PERFTUI_RUN_ID", "PERFTUI_TRIAL", "PERFTUI_PROFILE"):
+        environment.pop(name, None)
+    paths = [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path]
+    kept = [path for path in paths if Path(path).parts[-3:] != ("trainer", "launch", "inject")]
+    if kept:
+        environment["PYTHONPATH"] = os.pathsep.join(kept)
+    else:
+        environment.pop("PYTHONPATH", None)
+    return environment

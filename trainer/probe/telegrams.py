@@ -1,0 +1,103 @@
+"""Finished records become messages: pure, so that what goes on the wire can be tested without one."""
+
+from collections.abc import Iterable, Iterator
+from typing import TypedDict
+
+from perftui.ipc.messages import FLAG_COMPILING, FLAG_EPOCH_START, RankEvent, StepBatch
+from perftui.trainer.probe.recorder import Save
+from perftui.trainer.probe.step_parts import GapRecord, StepRecord
+
+STEPS_PER_FRAME = 2000
+
+
+class Head(TypedDict):
+    """What the outbox fills in when it sends."""
+
+    run_id: str
+    host: str
+    rank: int
+    seq: int
+
+
+BLANK: Head = {"run_id": "", "host": "", "rank": 0, "seq": 0}
+
+
+def consecutive(steps: Iterable[StepRecord]) -> Iterator[list[StepRecord]]:
+    """Cut steps into frames: within one there is no gap, and not too many."""
+    frame: list[StepRecord] = []
+    for step in steps:
+        if frame and (step.step != frame[-1].step + 1 or len(frame) >= STEPS_PER_FRAME):
+            yield frame
+            frame = []
+        frame.append(step)
+    if frame:
+        yield frame
+
+
+def step_batch(steps: list[StepRecord], probe_ns: int) -> StepBatch:
+    """Return consecutive steps as columns."""
+    columns = [list(column) for column in zip(*steps, strict=True)]
+    _, end, wall, wait, forward, backward, optimizer, cpu, samples, micro_batches, epoch, flags = columns
+    return StepBatch(
+        **BLANK,
+        first_step=steps[0].step,
+        end_ns=end,
+        wall_ns=wall,
+        wait_ns=wait,
+        forward_ns=forward,
+        backward_ns=backward,
+        optimizer_ns=optimizer,
+        cpu_ns=cpu,
+        samples=samples,
+        micro_batches=micro_batches,
+        epoch=epoch,
+        flags=flags,
+        probe_ns=probe_ns,
+    )
+
+
+def events_of(steps: Iterable[StepRecord]) -> list[RankEvent]:
+    """Return what is worth a mark among steps: a new epoch, a compilation."""
+    events: list[RankEvent] = []
+    for step in steps:
+        if step.flags & FLAG_EPOCH_START and step.epoch > 0:
+            begin = step.end_ns - step.wall_ns
+            events.append(
+                RankEvent(**BLANK, at_ns=begin, event="epoch", text=f"epoch {step.epoch}", step=step.step)
+            )
+        if step.flags & FLAG_COMPILING:
+            events.append(
+                RankEvent(
+                    **BLANK,
+                    at_ns=step.end_ns,
+                    event="compile",
+                    text="torch.compile compiled during this step",
+                    duration_ns=step.wall_ns,
+                    step=step.step,
+                )
+            )
+    return events
+
+
+def validation_event(gap: GapRecord) -> RankEvent:
+    """Return the event of a validation."""
+    return RankEvent(
+        **BLANK,
+        at_ns=gap.at_ns,
+        event="validation",
+        text=f"{gap.batches} batches",
+        duration_ns=gap.duration_ns,
+        step=gap.step,
+    )
+
+
+def checkpoint_event(save: Save) -> RankEvent:
+    """Return the event of a checkpoint."""
+    return RankEvent(
+        **BLANK,
+        at_ns=save.at_ns,
+        event="checkpoint",
+        text=save.text,
+        duration_ns=save.duration_ns,
+        step=save.step,
+    )

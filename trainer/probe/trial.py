@@ -1,0 +1,117 @@
+"""A trial harms nobody and can be repeated: files go to scratch, trackers are offline, seeds are set.
+
+Standard library alone: `before_script` runs at the start of every Python process of a trial.
+"""
+
+import json
+import os
+import random
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from perftui.trainer.probe.after_import import after_import
+from perftui.trainer.probe.applied import Applied, read_applied
+from perftui.trainer.probe.overlay import Overlay
+from perftui.trainer.probe.overlay_native import patch_safetensors, patch_torch
+from perftui.trainer.probe.overlay_patches import patch_files
+
+_OFFLINE = {
+    "WANDB_MODE": "offline",
+    "NEPTUNE_MODE": "offline",
+    "CLEARML_OFFLINE_MODE": "1",
+    "COMET_START_ONLINE": "0",
+    "SWANLAB_MODE": "offline",
+}
+_STAYS = frozenset({"disabled", "dryrun", "debug"})
+_CACHES = (
+    "TORCHINDUCTOR_CACHE_DIR",
+    "TRITON_CACHE_DIR",
+    "TORCH_HOME",
+    "HF_HOME",
+    "XDG_CACHE_HOME",
+    "NUMBA_CACHE_DIR",
+)
+_HOME_CACHES = (".cache", ".triton", ".nv", ".torch")
+_TEMPORARY = ("TMPDIR", "TEMP", "TMP")
+
+_active: list[Overlay] = []
+
+
+def take_written() -> list[str]:
+    """Return the user's paths that this process wrote to scratch instead, since the last call."""
+    taken: list[str] = []
+    for overlay in _active:
+        written, overlay.written = overlay.written, {}
+        taken.extend(written)
+    return taken
+
+
+def before_script() -> None:
+    """Protect the user's files, set trackers offline and seed `random`; then wait for NumPy and others.
+
+    Raises:
+        ValueError: the trial has no scratch folder.
+        OSError: it cannot be made.
+    """
+    applied = read_applied(os.environ.get("PERFTUI_RUN_STATE"))
+    if not applied.scratch:
+        raise ValueError("settings.json names no scratch folder")
+    overlay = Overlay(applied.scratch, _protected(), _free())
+    _active.append(overlay)
+    patch_files(overlay)
+    _set_offline(applied.scratch)
+    if applied.seed is not None:
+        random.seed(_rank_seed(applied.seed))
+    after_import(
+        {
+            "numpy": lambda numpy: _seed_numpy(numpy, applied.seed),
+            "safetensors": lambda safetensors: patch_safetensors(safetensors, overlay),
+        }
+    )
+
+
+def after_torch(applied: Applied) -> None:
+    """Seed torch, and send what its own code writes to scratch as well."""
+    import torch
+
+    if applied.seed is not None:
+        torch.manual_seed(_rank_seed(applied.seed))
+    for overlay in _active:
+        patch_torch(torch, overlay)
+
+
+def _seed_numpy(numpy: ModuleType, seed: int | None) -> None:
+    if seed is not None:
+        numpy.random.seed(_rank_seed(seed))
+
+
+def _rank_seed(seed: int) -> int:
+    rank = os.environ.get("RANK", "0")
+    return seed + (int(rank) if rank.isdigit() else 0)
+
+
+def _protected() -> tuple[str, ...]:
+    """Return the folders that are the user's even when they lie among temporary files."""
+    folders = [str(Path.cwd())]
+    folders += [str(Path(argument).parent) for argument in sys.orig_argv[1:] if argument.endswith(".py")]
+    state = os.environ.get("PERFTUI_RUN_STATE")
+    if state:
+        try:
+            folders.append(str(json.loads(Path(state, "run.json").read_bytes())["cwd"]))
+        except (OSError, ValueError, LookupError):  # not written yet: the working directory will do
+            return tuple(folders)
+    return tuple(folders)
+
+
+def _free() -> tuple[str, ...]:
+    home = Path("~").expanduser()
+    named = [os.environ[name] for name in (*_CACHES, *_TEMPORARY) if os.environ.get(name)]
+    return (*named, "/tmp", "/var/tmp", *(f"{home}/{name}" for name in _HOME_CACHES))
+
+
+def _set_offline(scratch: str) -> None:
+    for name, value in _OFFLINE.items():
+        if os.environ.get(name) not in _STAYS:
+            os.environ[name] = value
+    os.environ["MLFLOW_TRACKING_URI"] = f"file://{scratch}/mlruns"

@@ -1,0 +1,256 @@
+"""The dashboard's composition root: themes, keys, and the way from the reader thread to the screens.
+
+It knows nothing of training; it hands states down and commands to the link.
+"""
+
+import os
+from collections.abc import Iterable
+from functools import partial
+
+from textual.app import App, SystemCommand
+from textual.filter import LineFilter, Monochrome, NoColor
+from textual.screen import Screen
+
+from perftui.ipc.dashboard_link import new_command_id
+from perftui.ipc.dashboard_messages import (
+    CancelCommand,
+    Command,
+    ProfileCommand,
+    RelaunchCommand,
+    SeekCommand,
+    StopCommand,
+)
+from perftui.tui.format import clean
+from perftui.tui.glyphs import Glyphs, glyphs_of_this_terminal
+from perftui.tui.keys import EVERYWHERE
+from perftui.tui.link import HubLink
+from perftui.tui.messages import CommandAnswered, CommandDone, LinkFailed, SeekAsked, StateChanged
+from perftui.tui.palette import ANSI_NAME, THEMES, choose_theme
+from perftui.tui.renderables.proposal_lines import proposal
+from perftui.tui.screens.ask import CANCEL_WORDS, STOP_WORDS, Choice, ConfirmScreen, ProposeScreen
+from perftui.tui.screens.help import HelpScreen
+from perftui.tui.screens.overview import OverviewScreen
+from perftui.tui.screens.profile import ProfileScreen
+from perftui.tui.screens.run_screen import RunScreen
+from perftui.tui.state import DashboardState
+from perftui.tui.terminal import (
+    AsciiFilter,
+    end_on_signals,
+    forget_signals,
+    require_terminal,
+    terminal_hung_up,
+)
+
+
+class DashboardApp(App[None]):
+    """A view of one run, and a keyboard."""
+
+    TITLE = "perftui"
+    CSS_PATH = "app.tcss"
+    ENABLE_COMMAND_PALETTE = True
+    BINDINGS = EVERYWHERE
+
+    def __init__(self, run_id: str, glyphs: Glyphs | None = None) -> None:
+        super().__init__()
+        self.glyphs = glyphs or glyphs_of_this_terminal()
+        self.no_color = bool(os.environ.get("NO_COLOR"))
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = ANSI_NAME if self.no_color else choose_theme(os.environ, self.console.color_system)
+        self.live = DashboardState(run_id=run_id)
+        self._held: DashboardState | None = None
+        self._replay_paused = False
+        self._asked: dict[str, str] = {}
+        self._overview = OverviewScreen(self.glyphs, run_id)
+        self._profile = ProfileScreen(self.glyphs)
+        self._link = HubLink(run_id, self.post_message)
+
+    def get_line_filters(self) -> list[LineFilter]:
+        """Leave out all colour where none is wanted, and all but ASCII where nothing else can be shown."""
+        filters = [each for each in super().get_line_filters() if not isinstance(each, Monochrome)]
+        if self.no_color:
+            filters.append(NoColor())
+        return [*filters, AsciiFilter()] if self.glyphs.ascii else filters
+
+    def on_mount(self) -> None:
+        """Begin to listen to the hub, to signals and to the terminal's end."""
+        self.install_screen(self._profile, "profile")
+        self.push_screen(self._overview)
+        end_on_signals(self._end)
+        if not self.is_headless:
+            self.set_interval(1.0, self._end_without_terminal)
+        self._link.start()
+
+    def on_unmount(self) -> None:
+        """Let go of the hub."""
+        forget_signals()
+        self._link.close()
+
+    def _end(self, code: int) -> None:
+        self.exit(return_code=code)
+
+    def _end_without_terminal(self) -> None:
+        if terminal_hung_up():
+            self._end(129)
+
+    def on_state_changed(self, message: StateChanged) -> None:
+        """Take over the newest state."""
+        before, self.live = self.live, message.state
+        if before.run_id != self.live.run_id:
+            self._held = None
+            self.notify(f"following the run on: {clean(self.live.run_id)}", markup=False)
+        self._show()
+        if (before.relaunch is None) != (self.live.relaunch is None) or before.header is None:
+            self.refresh_bindings()
+
+    def _show(self) -> None:
+        state = self._held or self.live
+        note = f"frozen, {self.live.updates - state.updates} updates ahead" if self._held else ""
+        note = "paused" if self._replay_paused else note
+        for screen in self.screen_stack:
+            if isinstance(screen, RunScreen) and screen.is_mounted:
+                screen.show(state, self.live, note)
+
+    def on_screen_resume(self) -> None:
+        """Show the state on a screen that has come up."""
+        self._show()
+
+    def _command(self, command: Command, what: str) -> None:
+        self._asked[command.command_id] = what
+        self._link.send(command)
+
+    def on_command_answered(self, message: CommandAnswered) -> None:
+        """Say when a command was declined, and why."""
+        answer = message.answer
+        if not answer.accepted:
+            what = self._asked.pop(answer.command_id, "command")
+            reason = clean(answer.reason or "declined without a reason")
+            self.notify(f"{what}: {reason}", severity="warning", markup=False)
+
+    def on_command_done(self, message: CommandDone) -> None:
+        """Say when a command has failed."""
+        what = self._asked.pop(message.done.command_id, "command")
+        if not message.done.ok:
+            self.notify(f"{what}: {clean(message.done.result)}", severity="warning", markup=False)
+
+    def on_link_failed(self, message: LinkFailed) -> None:
+        """Say why nothing more will come."""
+        self.notify(clean(message.reason), severity="error", timeout=3600, markup=False)
+
+    def on_seek_asked(self, message: SeekAsked) -> None:
+        """In a replay, go to another time."""
+        if self.live.header is not None:
+            to_s = max(0.0, self.live.header.elapsed_s + message.by_s)
+            self._command(SeekCommand(command_id=new_command_id(), elapsed_s=to_s), "seek")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        """Offer to close a relaunch only while there is one."""
+        return self.live.relaunch is not None if action == "close_relaunch" else True
+
+    def _can_change(self) -> bool:
+        """Tell a person why nothing can be done to this run, where that is so."""
+        why = "this is a recording: nothing can be changed" if self.live.replayed else ""
+        why = "the run has ended" if not why and self.live.ended else why
+        if why:
+            self.notify(why, markup=False)
+        return not why
+
+    def action_profile(self) -> None:
+        """Open a profiling window, and show it."""
+        if self._can_change():
+            self._command(ProfileCommand(command_id=new_command_id()), "profile")
+            self._profile.show_newest()
+            self.action_windows()
+
+    def action_windows(self) -> None:
+        """Show the profiling windows."""
+        if self.screen is not self._profile:
+            self.push_screen(self._profile)
+
+    def action_relaunch(self) -> None:
+        """Propose the leading remedy."""
+        found = proposal(self.live)
+        if not self._can_change():
+            return
+        if found is None:
+            self.notify("no finding so far has a change of settings as its remedy", markup=False)
+            return
+        finding, remedy = found
+
+        def relaunch(choice: Choice | None) -> None:
+            if choice is not None:
+                command = RelaunchCommand(
+                    command_id=new_command_id(),
+                    set=remedy.set,
+                    trial=choice == "trial",
+                    finding=finding.code,
+                    bound=remedy.bound,
+                    expected=remedy.expected,
+                )
+                self._command(command, "relaunch")
+
+        self.push_screen(ProposeScreen(self.glyphs, self.live, finding, remedy), relaunch)
+
+    def action_stop(self) -> None:
+        """Ask, then stop the training."""
+        if self._can_change():
+            self._confirm("stop the training?", STOP_WORDS, StopCommand(command_id=new_command_id()), "stop")
+
+    def action_close_relaunch(self) -> None:
+        """Close the verdict; while trials run, ask whether to give them up."""
+        relaunch = self.live.relaunch
+        if relaunch is not None and relaunch.state in ("done", "failed"):
+            self._overview.hide_relaunch()
+        else:
+            command = CancelCommand(command_id=new_command_id())
+            self._confirm("give up the relaunch?", CANCEL_WORDS, command, "give up")
+
+    def _confirm(self, title: str, words: str, command: Command, what: str) -> None:
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._command(command, what)
+
+        self.push_screen(ConfirmScreen(self.glyphs, title, words, self.live), answered)
+
+    def action_freeze(self) -> None:
+        """Hold the picture or let it go; a replay is paused at its hub."""
+        if self.live.replayed:
+            self._replay_paused = not self._replay_paused
+            self._command(SeekCommand(command_id=new_command_id(), paused=self._replay_paused), "pause")
+        else:
+            self._held = None if self._held else self.live
+        self._show()
+
+    def action_help(self) -> None:
+        """Show all keys."""
+        self.push_screen(HelpScreen(self.glyphs))
+
+    def action_detach(self) -> None:
+        """Leave; the training goes on."""
+        self.exit(return_code=0)
+
+    def action_repaint(self) -> None:
+        """Paint everything anew."""
+        self.refresh(layout=True)
+        self.screen.refresh(layout=True)
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """Offer every key in the command palette."""
+        for active in screen.active_bindings.values():
+            binding = active.binding
+            if active.enabled and binding.id and binding.tooltip:
+                run = partial(self.run_action, binding.action, active.node)
+                yield SystemCommand(binding.description, binding.tooltip, run)
+        yield SystemCommand("theme", "Choose another set of colours", self.action_change_theme)
+
+
+def run_dashboard(run_id: str) -> int:
+    """Show a run until the person leaves; return 0, or 128 plus the signal that ended it.
+
+    Raises:
+        UsageError: there is no terminal, or one that cannot show it.
+    """
+    require_terminal()
+    app = DashboardApp(run_id)
+    app.run(mouse=os.environ.get("PERFTUI_MOUSE") != "0")
+    return app.return_code or 0

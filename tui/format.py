@@ -1,0 +1,121 @@
+"""Numbers and foreign text as a person reads them: one place, so that a figure looks the same everywhere.
+
+None is "—": never measured, which is not zero.
+"""
+
+import re
+
+NOTHING = "—"
+_ESCAPES = re.compile(r"\x1b(?:\[[0-9;:<=>?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")
+_CONTROLS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+
+
+def clean(text: str) -> str:
+    """Return one line of foreign text with escape sequences and control characters taken out."""
+    return _CONTROLS.sub("", _ESCAPES.sub("", text.rstrip("\r\n").rpartition("\r")[2])).expandtabs(4)
+
+
+def number(value: float | None) -> str:
+    """Return three significant digits without an exponent: 0.42, 4.21, 42.1, 421, 4210."""
+    if value is None:
+        return NOTHING
+    size = abs(value)
+    if size >= 99.95:
+        return f"{value:.0f}"
+    if size >= 9.995:
+        return f"{value:.1f}"
+    return f"{value:.2f}" if size >= 0.0005 or value == 0 else f"{value:.1g}"
+
+
+def milliseconds(value: float | None) -> str:
+    """Return a duration given in ms, in ms or, from ten seconds on, in s."""
+    if value is None:
+        return NOTHING
+    return f"{number(value)} ms" if value < 9999.5 else f"{number(value / 1000)} s"
+
+
+def microseconds(value: float | None) -> str:
+    """Return a duration given in µs in the unit that suits it."""
+    if value is None:
+        return NOTHING
+    return f"{number(value)} µs" if value < 999.5 else milliseconds(value / 1000)
+
+
+def percent(share: float | None) -> str:
+    """Return a share (0-1) in percent: 75 %, 7.3 %, 0.02 %."""
+    if share is None:
+        return NOTHING
+    value = share * 100
+    if value >= 9.95 or value == 0:
+        return f"{value:.0f} %"
+    return f"{value:.1f} %" if value >= 0.095 else f"{value:.1g} %"
+
+
+def gain(fraction: float | None) -> str:
+    """Return a gain in speed (0.05 = 5 % more steps a second) with its sign."""
+    if fraction is None:
+        return NOTHING
+    return f"{fraction * 100:+.1f} %".replace("-", "−")
+
+
+def factor(value: float | None) -> str:
+    """Return a speed-up as a factor: 3.1×."""
+    return NOTHING if value is None else f"{value:.1f}×"
+
+
+def rate(per_s: float | None, unit: str) -> str:
+    """Return something per second."""
+    return NOTHING if per_s is None else f"{number(per_s)} {unit}/s"
+
+
+def count(value: int | None) -> str:
+    """Return a whole number with separators."""
+    return NOTHING if value is None else f"{value:,}"
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time as h:mm:ss, or m:ss under an hour, with days where there are any."""
+    if seconds is None:
+        return NOTHING
+    whole = max(0, int(seconds))
+    days, rest = divmod(whole, 86_400)
+    hours, minutes = rest // 3600, rest // 60 % 60
+    if days:
+        return f"{days} d {hours}:{minutes:02}:{rest % 60:02}"
+    return f"{hours}:{minutes:02}:{rest % 60:02}" if hours else f"{minutes}:{rest % 60:02}"
+
+
+def age(seconds: float) -> str:
+    """Return how long ago, roughly: 3 s, 4 min, 2 h."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.0f} h"
+
+
+def mebibytes(mib: float | None) -> str:
+    """Return an amount of memory given in MiB."""
+    if mib is None:
+        return NOTHING
+    return f"{mib:.0f} MiB" if mib < 1024 else f"{number(mib / 1024)} GiB"
+
+
+def used_of(used_mib: float | None, total_mib: float | None) -> str:
+    """Return used and total memory in one unit: 3.1/141 GiB."""
+    if used_mib is None or total_mib is None:
+        return mebibytes(used_mib)
+    return f"{_gib(used_mib)}/{_gib(total_mib)} GiB"
+
+
+def _gib(mib: float) -> str:
+    return f"{mib / 1024:.1f}" if mib < 102_300 else f"{mib / 1024:.0f}"
+
+
+def evidence_value(value: float, unit: str) -> str:
+    """Return a finding's number with its unit."""
+    if unit == "share":
+        return percent(value)
+    if unit == "ms":
+        return milliseconds(value)
+    if unit in ("us", "µs"):
+        return microseconds(value)
+    return f"{value:.4g} {clean(unit)}".rstrip()

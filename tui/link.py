@@ -1,0 +1,128 @@
+"""The reader thread: pulls from the hub at most five times a second, folds, and posts the newest state.
+
+It owns the socket. A silent hub is noticed, kept asking for with a fresh socket (so no pulls pile up), and
+followed to the run that replaced it.
+"""
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+
+from textual.message import Message
+
+from perftui.ipc.dashboard_link import DashboardLink
+from perftui.ipc.dashboard_messages import Answer, Command, Done, ToDashboard, Update
+from perftui.ipc.errors import PerftuiError
+from perftui.ipc.places import run_places
+from perftui.tui.messages import CommandAnswered, CommandDone, LinkFailed, StateChanged
+from perftui.tui.state import DashboardState, apply, followed, silent
+
+_PULL_S = 0.2
+_POLL_MS = 40
+_SILENT_S = 2.0
+_RETRY_S = 2.0
+
+
+class HubLink:
+    """A thread between one hub and the app; `post` must be safe to call from it."""
+
+    def __init__(self, run_id: str, post: Callable[[Message], object]) -> None:
+        self._post = post
+        self._commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
+        self._closing = threading.Event()
+        self._state = DashboardState(run_id=run_id)
+        self._heard_s = self._opened_s = time.monotonic()
+        self._pulled_s = 0.0
+        self._thread = threading.Thread(target=self._run, name="perftui-link", daemon=True)
+
+    def start(self) -> None:
+        """Begin to pull."""
+        self._thread.start()
+
+    def send(self, command: Command) -> None:
+        """Hand a command to the thread; its answer comes as a message."""
+        self._commands.put(command)
+
+    def close(self) -> None:
+        """End the thread and its socket."""
+        self._closing.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=5.0)
+
+    def _run(self) -> None:
+        try:
+            while not self._closing.is_set():
+                self._serve_one_socket()
+        except PerftuiError as error:
+            self._post(LinkFailed(str(error)))
+
+    def _serve_one_socket(self) -> None:
+        """Use one socket until the hub falls silent, another run is to be followed, or the end."""
+        run_id = self._state.run_id
+        link = DashboardLink(run_places(run_id).dashboard_socket)
+        self._opened_s, self._pulled_s = time.monotonic(), 0.0
+        try:
+            while not self._closing.is_set() and self._state.run_id == run_id:
+                self._pass_commands(link)
+                self._pull_when_due(link)
+                message = link.receive(_POLL_MS)
+                if message is not None:
+                    self._take(message)
+                elif self._note_silence():
+                    return
+        finally:
+            link.close()
+
+    def _pull_when_due(self, link: DashboardLink) -> None:
+        """Ask again once the last pull was answered; a pull without an answer waits for the socket's end."""
+        now = time.monotonic()
+        answered = self._heard_s >= self._pulled_s
+        if answered and now - self._pulled_s >= _PULL_S:
+            self._pulled_s = now
+            link.pull()
+
+    def _pass_commands(self, link: DashboardLink) -> None:
+        while True:
+            try:
+                command = self._commands.get_nowait()
+            except queue.Empty:
+                return
+            if self._state.connected:
+                link.command(command)
+                continue
+            reason = "the run has ended" if self._state.ended else "the run's hub does not answer"
+            self._post(CommandAnswered(Answer(command_id=command.command_id, accepted=False, reason=reason)))
+
+    def _take(self, message: ToDashboard) -> None:
+        if isinstance(message, Update):
+            self._heard_s = time.monotonic()
+            self._state = apply(self._state, message)
+            self._follow()
+            self._post(StateChanged(self._state))
+        elif isinstance(message, Answer):
+            self._post(CommandAnswered(message))
+        elif isinstance(message, Done):
+            self._post(CommandDone(message))
+
+    def _follow(self) -> None:
+        """Go on to the run that replaced this one, once nothing more is to be learnt here."""
+        header, relaunch = self._state.header, self._state.relaunch
+        if header is None or header.successor is None or header.replay:
+            return
+        if relaunch is None or relaunch.state in ("done", "failed"):
+            self._state = followed(self._state, header.successor)
+
+    def _note_silence(self) -> bool:
+        """Say how long the hub has been silent; True when it is time for a fresh socket."""
+        now = time.monotonic()
+        if now - self._heard_s < _SILENT_S:
+            return False
+        header = self._state.header
+        if header is not None and header.successor is not None and not header.replay:
+            self._state = followed(self._state, header.successor)
+            self._heard_s = now
+        elif now - self._heard_s - self._state.silent_s >= 1.0 or self._state.connected:
+            self._state = silent(self._state, now - self._heard_s)
+            self._post(StateChanged(self._state))
+        return now - self._opened_s >= _RETRY_S

@@ -1,0 +1,58 @@
+"""What the reader thread tells the app, and what widgets ask of it."""
+
+from textual.message import Message
+
+from perftui.ipc.dashboard_messages import Answer, Done
+from perftui.tui.state import DashboardState
+
+
+class StateChanged(Message):
+    """The run looks different now. Only the newest one matters."""
+
+    def __init__(self, state: DashboardState) -> None:
+        super().__init__()
+        self.state = state
+
+    def can_replace(self, message: Message) -> bool:
+        """Take the place of an older one that still waits."""
+        return isinstance(message, StateChanged)
+
+
+class CommandAnswered(Message):
+    """The hub (or the link, when there is no hub) took or declined a command."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__()
+        self.answer = answer
+
+
+class CommandDone(Message):
+    """A command has run to its end."""
+
+    def __init__(self, done: Done) -> None:
+        super().__init__()
+        self.done = done
+
+
+class LinkFailed(Message):
+    """The hub cannot be understood; nothing more will come."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__()
+        self.reason = reason
+
+
+class RankChosen(Message):
+    """A rank was clicked or moved to."""
+
+    def __init__(self, rank: int) -> None:
+        super().__init__()
+        self.rank = rank
+
+
+class SeekAsked(Message):
+    """In a replay: go on or back by so many seconds."""
+
+    def __init__(self, by_s: float) -> None:
+        super().__init__()
+        self.by_s = by_s

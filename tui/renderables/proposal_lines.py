@@ -1,0 +1,91 @@
+"""What a relaunch would change, gain, take and lose: everything a person should know before saying yes."""
+
+from collections.abc import Mapping
+
+from perftui.ipc.findings import Finding, Remedy
+from perftui.ipc.settings import SettingValue, format_value
+from perftui.tui import format as fmt
+from perftui.tui.renderables.headline import settings_in_force, severity_mark
+from perftui.tui.renderables.lines import BLANK, Line, Run, line, wrap
+from perftui.tui.state import DashboardState
+
+_SEMANTICS = {
+    "neutral": "neutral: the same samples and the same arithmetic; augmentations may be drawn anew",
+    "numeric": "numeric: the same training, other rounding; losses are compared",
+    "changes-training": "changes the training: results will differ",
+}
+
+
+def proposal(state: DashboardState) -> tuple[Finding, Remedy] | None:
+    """Return the first finding whose remedy is a change of settings."""
+    for finding in state.findings:
+        if finding.remedy is not None and finding.remedy.set:
+            return finding, finding.remedy
+    return None
+
+
+def proposal_lines(state: DashboardState, finding: Finding, remedy: Remedy, width: int) -> list[Line]:
+    """Draw the whole proposal."""
+    mark, _, role = severity_mark(finding)
+    why = wrap(fmt.clean(finding.sentence), width - 2)
+    return [
+        *((Run(f"{mark} " if index == 0 else "  ", role), *part) for index, part in enumerate(why)),
+        BLANK,
+        *_difference(settings_in_force(state), remedy.set),
+        BLANK,
+        *_item("gain", _gain(remedy), width, "fine"),
+        *_item("kind", _SEMANTICS[remedy.semantics], width),
+        *(_item("beware", fmt.clean(remedy.caution), width, "warning") if remedy.caution else ()),
+        BLANK,
+        *_item("now", _stopped(state), width, "warning"),
+        *_item("then", _TRIALS, width),
+        *_item("files", _FILES, width),
+        *_item("after", _LAST, width),
+    ]
+
+
+_TRIALS = (
+    "2 to 4 short trial launches, as it is (A) and changed (B) in turn; each takes a fresh start, "
+    "its warm-up, and as many steps as the measurement needs"
+)
+_FILES = "checkpoints and logs that a trial writes go to a scratch folder; yours stay as they are"
+_LAST = "the changed run is started for good if it is faster, else the one you have now"
+
+
+def _gain(remedy: Remedy) -> str:
+    if remedy.expected is None and remedy.bound is None:
+        return "not known beforehand"
+    expected = f"expected {fmt.factor(remedy.expected)}" if remedy.expected is not None else "not predicted"
+    return f"{expected}, at most {fmt.factor(remedy.bound)}" if remedy.bound is not None else expected
+
+
+def _stopped(state: DashboardState) -> str:
+    header = state.header
+    if header is None:
+        return "this run is stopped"
+    epoch = f" of epoch {header.epoch}" if header.epoch is not None else ""
+    return (
+        f"this run is stopped at step {fmt.count(header.step)}{epoch}, "
+        f"after {fmt.duration(header.elapsed_s)}; what it has not saved is lost"
+    )
+
+
+def _difference(before: Mapping[str, SettingValue], after: Mapping[str, SettingValue]) -> list[Line]:
+    longest = max(len(name) for name in after)
+    return [
+        line(
+            Run(f"  {name:<{longest}}  ", "heading"),
+            Run(format_value(before[name]) if name in before else fmt.NOTHING, "text"),
+            Run("  →  ", "dim"),
+            Run(format_value(value), "fine"),
+        )
+        for name, value in after.items()
+    ]
+
+
+def _item(name: str, words: str, width: int, role: str = "text") -> list[Line]:
+    indent = 8
+    return [
+        (Run(f"{name if index == 0 else '':<{indent}}", "dim"), *part)
+        for index, part in enumerate(wrap(words, width - indent, role))
+    ]

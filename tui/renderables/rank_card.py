@@ -1,0 +1,111 @@
+"""One rank in a box: how fast it steps, where its step goes, what its GPU does."""
+
+from dataclasses import dataclass
+
+from perftui.ipc.view import GpuView, RankView
+from perftui.tui import format as fmt
+from perftui.tui.renderables.gauge import gauge
+from perftui.tui.renderables.lines import BLANK, Line, Run, frame, join, join_fitting, line, spread
+from perftui.tui.renderables.phase_bar import legend, phase_bar
+from perftui.tui.renderables.sparkline import sparkline
+from perftui.tui.state import Track
+
+GAP = line("  ")
+STATE_MARKS = {
+    "starting": ("○", "note"),
+    "training": ("●", "fine"),
+    "validating": ("●", "note"),
+    "profiling": ("◆", "note"),
+    "silent": ("!", "warning"),
+    "ended": ("■", "dim"),
+}
+
+
+@dataclass(frozen=True)
+class RankPicture:
+    """All that is shown of one rank."""
+
+    view: RankView
+    track: Track
+    gpu: GpuView | None = None
+
+
+def rank_card(
+    picture: RankPicture, width: int, height: int, *, selected: bool = False, textured: bool = False
+) -> list[Line]:
+    """Draw the card: five lines show the essentials, six add the history, seven the GPU."""
+    view, inner = picture.view, width - 4
+    speed = _speed(view, inner)
+    history = line(Run(sparkline(picture.track.wall_ms, inner), "accent"))
+    bar = phase_bar(view.shares, inner, textured=textured)
+    key = legend(view.shares, inner, textured=textured)
+    gpu = gpu_line(picture.gpu, inner) if picture.gpu else BLANK
+    body = {3: [speed, bar, key], 4: [speed, gpu or history, bar, key]}.get(
+        height - 2, [speed, history, bar, key, gpu]
+    )
+    role = "frame-selected" if selected else "frame"
+    if view.marks and not selected:
+        role = "warning"
+    shown = picture.gpu if gpu not in body else None
+    return frame(body, width, height, _title(view, selected=selected), _status(view, shown), role)
+
+
+def _title(view: RankView, *, selected: bool) -> Line:
+    name = Run(f"{'▶ ' if selected else ''}rank {view.rank}", "title")
+    place = Run(f" {fmt.clean(view.device)}", "dim")
+    suspects = Run(
+        f"  ▲ {', '.join(fmt.clean(code) for code in view.marks)}" if view.marks else "", "critical"
+    )
+    return line(name, place, suspects)
+
+
+def _status(view: RankView, gpu: GpuView | None) -> Line:
+    mark, role = STATE_MARKS[view.state]
+    silence = f" {fmt.age(view.age_s)}" if view.state == "silent" else ""
+    lost = f"  {view.dropped:,} dropped" if view.dropped else ""
+    busy = f"GPU {fmt.percent(gpu.utilisation_share)}  " if gpu is not None else ""
+    return line(Run(busy), Run(f"{mark} ", role), Run(f"{view.state}{silence}", "dim"), Run(lost, "warning"))
+
+
+def _speed(view: RankView, width: int) -> Line:
+    stats = view.step_ms
+    parts = [
+        line(Run("step ", "dim"), Run(fmt.milliseconds(view.now_ms), "value")),
+        line(Run("p50 ", "dim"), fmt.number(stats.p50 if stats else None)),
+        line(Run("p99 ", "dim"), fmt.number(stats.p99 if stats else None)),
+    ]
+    rates = [
+        line(fmt.number(view.samples_per_s), Run(" samples/s", "dim")),
+        line(fmt.number(view.steps_per_s), Run(" steps/s", "dim")),
+    ]
+    left = join(parts, GAP)
+    right = join_fitting(rates, GAP, width - sum(len(run.text) for run in left) - 3)
+    return spread(left, right, width)
+
+
+def gpu_line(gpu: GpuView, width: int) -> Line:
+    """Draw utilisation, memory, power and temperature of a GPU; the last ones go where room is scarce."""
+    memory = None
+    if gpu.memory_used_mib is not None and gpu.memory_total_mib:
+        memory = gpu.memory_used_mib / gpu.memory_total_mib
+    cells = 10 if width > 84 else 5
+    power = f"{fmt.NOTHING if gpu.power_w is None else f'{gpu.power_w:.0f}'}"
+    limit = f"/{gpu.power_limit_w:.0f}" if gpu.power_limit_w is not None else ""
+    heat = fmt.NOTHING if gpu.temperature_c is None else f"{gpu.temperature_c:.0f}"
+    parts = [
+        line(
+            Run("GPU ", "dim"),
+            *gauge(gpu.utilisation_share, cells),
+            Run(f" {fmt.percent(gpu.utilisation_share)}"),
+            Run(" busy", "dim"),
+        ),
+        line(
+            Run("mem ", "dim"),
+            *gauge(memory, cells, "optimizer"),
+            f" {fmt.used_of(gpu.memory_used_mib, gpu.memory_total_mib)}",
+        ),
+        line(f"{power}{limit} W"),
+        line(f"{heat} °C"),
+        line(f"{gpu.sm_clock_mhz:.0f}", Run(" MHz", "dim")) if gpu.sm_clock_mhz is not None else BLANK,
+    ]
+    return join_fitting(parts, GAP, width)

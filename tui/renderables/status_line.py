@@ -1,0 +1,58 @@
+"""The host, and what perftui itself costs and loses: one line."""
+
+from perftui.ipc.view import HostView
+from perftui.tui import format as fmt
+from perftui.tui.renderables.lines import BLANK, Line, Run, join_fitting, line, spread, width_of
+from perftui.tui.state import DashboardState
+
+_GAP = line(Run(" · ", "frame"))
+
+
+def status_line(state: DashboardState, width: int) -> Line:
+    """Draw the first host's figures at the left, our own at the right."""
+    own = _own(state)
+    room = width - width_of(own) - 3
+    host = join_fitting(_host(state.hosts[0], len(state.hosts)), _GAP, room) if state.hosts else BLANK
+    return (Run(" "), *spread(host, (*own, Run(" ")), width - 1))
+
+
+def _host(host: HostView, hosts: int) -> list[Line]:
+    memory = fmt.used_of(host.memory_used_mib, host.memory_total_mib)
+    more = f" +{hosts - 1}" if hosts > 1 else ""
+    return [
+        line(
+            Run(f"{fmt.clean(host.name)}{more} ", "dim"), Run("cpu ", "dim"), _cores(host.cpu_busy, host.cpus)
+        ),
+        line(Run("this run ", "dim"), _cores(host.run_busy, None)),
+        line(Run("mem ", "dim"), memory),
+        line(Run(fmt.clean(host.gpu_note), "dim")) if host.gpu_note else BLANK,
+        line(Run("waiting for cpu ", "dim"), fmt.percent(host.pressure_share))
+        if host.pressure_share is not None
+        else BLANK,
+        line(Run("shm free ", "dim"), fmt.mebibytes(host.shm_free_mib)),
+        line(Run("load ", "dim"), fmt.number(host.load_1m)),
+    ]
+
+
+def _cores(busy: float | None, cpus: float | None) -> str:
+    used = fmt.NOTHING if busy is None else f"{busy:.1f}"
+    return used if cpus is None else f"{used}/{cpus:g}"
+
+
+def _own(state: DashboardState) -> Line:
+    header = state.header
+    dropped = sum(rank.dropped for rank in state.ranks)
+    lost = sum(rank.lost_frames for rank in state.ranks)
+    errors = sum(rank.probe_errors for rank in state.ranks)
+    troubles = [
+        line(Run(f"{number:,} {word}", "warning"))
+        for number, word in ((dropped, "dropped"), (lost, "frames lost"), (errors, "probe errors"))
+        if number
+    ]
+    cost = line(
+        Run("perftui ", "dim"),
+        fmt.microseconds(header.overhead_us if header else None),
+        Run("/step ", "dim"),
+        Run(f"({fmt.percent(header.overhead_share)})" if header and header.overhead_share else "", "dim"),
+    )
+    return join_fitting([cost, *(troubles or [line(Run("0 dropped", "dim"))])], _GAP, 60)

@@ -1,0 +1,205 @@
+"""The main screen: is it fine, every rank, step times, findings, output."""
+
+from collections.abc import Sequence
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Container, Grid
+from textual.widgets import Footer
+
+from perftui.tui.glyphs import Glyphs
+from perftui.tui.keys import OVERVIEW
+from perftui.tui.layout import Plan, plan
+from perftui.tui.messages import RankChosen, SeekAsked
+from perftui.tui.renderables.rank_card import RankPicture
+from perftui.tui.screens.run_screen import RunScreen
+from perftui.tui.state import DashboardState
+from perftui.tui.widgets.findings import FindingsPanel
+from perftui.tui.widgets.output_tail import OutputTail
+from perftui.tui.widgets.picture import ScrolledPicture
+from perftui.tui.widgets.rank_panel import RankPanel
+from perftui.tui.widgets.rank_table import RankTable
+from perftui.tui.widgets.relaunch_panel import RelaunchPanel
+from perftui.tui.widgets.run_header import RunHeader, VerdictLines
+from perftui.tui.widgets.status import StatusLine
+from perftui.tui.widgets.step_chart import StepChart
+
+_SEEK_S = 10.0
+
+
+class OverviewScreen(RunScreen):
+    """Everything at a glance."""
+
+    BINDINGS = OVERVIEW
+
+    def __init__(self, glyphs: Glyphs, run_id: str) -> None:
+        super().__init__()
+        self._glyphs = glyphs
+        self._state = DashboardState(run_id=run_id)
+        self._rank = 0
+        self._large_output = False
+        self.relaunch_hidden: str | None = None
+        """Id of the relaunch whose panel was closed."""
+        self._plan: Plan | None = None
+
+    def compose(self) -> ComposeResult:
+        """Place the widgets; how high each is follows from the plan."""
+        glyphs = self._glyphs
+        yield RunHeader(glyphs, id="header")
+        yield VerdictLines(glyphs, id="verdict")
+        with Grid(id="cards"):
+            pass
+        yield RankTable(id="table")
+        yield StepChart(glyphs, id="chart")
+        yield RelaunchPanel(glyphs, id="relaunch")
+        with Container(id="bottom"):
+            yield FindingsPanel(glyphs, id="findings")
+            yield OutputTail(glyphs, id="output")
+        yield StatusLine(glyphs, id="status")
+        yield Footer(compact=True, show_command_palette=False)
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Share out the room anew."""
+        self._arrange()
+
+    def show(self, state: DashboardState, live: DashboardState, note: str) -> None:
+        """Show a state; header and verdict stay live when frozen."""
+        self._state = state
+        self.query_one(RunHeader).show(live, note)
+        self.query_one(VerdictLines).show(live)
+        self.query_one(StatusLine).show(live)
+        if state.ranks and self._rank not in [view.rank for view in state.ranks]:
+            self._rank = state.ranks[0].rank
+        self._arrange()
+        self._fill()
+
+    def _arrange(self) -> None:
+        """Apply the plan when it differs from the one in force."""
+        relaunch = 0
+        if self._state.relaunch is not None and self._state.relaunch.relaunch_id != self.relaunch_hidden:
+            relaunch = 5 + max(3, len(self._state.relaunch.launches))
+        wanted = plan(
+            self.size.width,
+            self.size.height,
+            len(self._state.ranks),
+            gpus=bool(self._state.gpus),
+            relaunch=relaunch,
+            large_output=self._large_output,
+        )
+        self.set_class(relaunch > 0, "-relaunch")
+        if wanted != self._plan:
+            self._plan = wanted
+            self._apply(wanted, relaunching=relaunch > 0)
+
+    def _apply(self, wanted: Plan, *, relaunching: bool) -> None:
+        cards = self.query_one("#cards", Grid)
+        cards.display = wanted.columns > 0
+        cards.styles.height = wanted.ranks
+        cards.styles.grid_size_columns = max(1, wanted.columns)
+        cards.styles.grid_rows = str(wanted.card)
+        table, chart = self.query_one(RankTable), self.query_one(StepChart)
+        table.display = wanted.columns == 0 and wanted.ranks > 0
+        table.styles.height = wanted.ranks
+        chart.display = wanted.middle > 0 and not relaunching
+        chart.styles.height = wanted.middle
+        panel = self.query_one(RelaunchPanel)
+        panel.display = wanted.middle > 0 and relaunching
+        panel.styles.height = wanted.middle
+        bottom = self.query_one("#bottom", Container)
+        bottom.set_class(wanted.side_by_side, "-wide")
+        cramped = not wanted.side_by_side and wanted.bottom < 8
+        findings = self.query_one(FindingsPanel)
+        findings.display = not self._large_output and not (cramped and relaunching)
+        findings.styles.height = wanted.bottom if cramped else wanted.findings
+        self.query_one(OutputTail).display = self._large_output or not cramped or relaunching
+
+    def _pictures(self) -> Sequence[RankPicture]:
+        state = self._state
+        return [RankPicture(view, state.track(view.rank), state.gpu_of(view)) for view in state.ranks]
+
+    def _fill(self) -> None:
+        state, pictures = self._state, self._pictures()
+        if self._plan is not None and self._plan.columns:
+            self._fill_cards(pictures)
+        else:
+            self.query_one(RankTable).show(pictures, self._rank)
+        self.query_one(StepChart).show(self._rank, state.track(self._rank), state.marks)
+        self.query_one(RelaunchPanel).show(state.relaunch)
+        self.query_one(FindingsPanel).show(state)
+        self.query_one(OutputTail).show(state.output)
+
+    def _fill_cards(self, pictures: Sequence[RankPicture]) -> None:
+        """Show every rank in its card; cards come and go only when ranks do."""
+        grid = self.query_one("#cards", Grid)
+        known = {panel.picture.view.rank: panel for panel in self.query(RankPanel)}
+        wanted = {picture.view.rank for picture in pictures}
+        for rank in known.keys() - wanted:
+            known[rank].remove()
+        for picture in pictures:
+            panel = known.get(picture.view.rank)
+            if panel is None:
+                panel = RankPanel(self._glyphs, picture)
+                grid.mount(panel)
+            panel.show(picture, selected=picture.view.rank == self._rank and len(pictures) > 1)
+
+    def _choose(self, rank: int) -> None:
+        if rank != self._rank:
+            self._rank = rank
+            self._fill()
+
+    def on_rank_chosen(self, message: RankChosen) -> None:
+        """Show the history of the chosen rank."""
+        self._choose(message.rank)
+
+    def action_rank(self, step: int) -> None:
+        """Choose another rank, in order."""
+        ranks = [view.rank for view in self._state.ranks]
+        if not ranks:
+            return
+        here = ranks.index(self._rank) if self._rank in ranks else 0
+        rank = ranks[max(0, min(len(ranks) - 1, here + step))]
+        self._choose(rank)
+        for panel in self.query(RankPanel):
+            if panel.picture.view.rank == rank and self._plan is not None and self._plan.columns:
+                panel.focus()
+
+    def action_vertical(self, step: int) -> None:
+        """Scroll the panel that has the focus, or choose the rank above or below."""
+        if isinstance(self.focused, ScrolledPicture):
+            self.focused.scroll_lines(step)
+        else:
+            self.action_rank(step * max(1, self._plan.columns if self._plan else 1))
+
+    def action_sideways(self, step: int) -> None:
+        """Choose the rank before or after; in a replay, go back or on in time."""
+        if self._state.replayed:
+            self.post_message(SeekAsked(step * _SEEK_S))
+        else:
+            self.action_rank(step)
+
+    def action_page(self, step: int) -> None:
+        """Scroll by a page."""
+        focused = self.focused
+        if isinstance(focused, ScrolledPicture):
+            focused.scroll_lines(step * max(1, focused.size.height - 3))
+        else:
+            self.action_rank(step * 10)
+
+    def action_follow(self) -> None:
+        """Follow the output again."""
+        self.query_one(OutputTail).follow()
+
+    def action_large_output(self) -> None:
+        """Give the output all the room, or take it back."""
+        self._large_output = not self._large_output
+        self._arrange()
+        self._fill()
+        if self._large_output:
+            self.query_one(OutputTail).focus()
+
+    def hide_relaunch(self) -> None:
+        """Close the panel of the relaunch that is shown."""
+        if self._state.relaunch is not None:
+            self.relaunch_hidden = self._state.relaunch.relaunch_id
+        self._arrange()
+        self._fill()

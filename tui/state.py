@@ -1,0 +1,173 @@
+"""What the dashboard knows: one frozen picture of the run, and how an update is folded into it.
+
+The reader thread folds, the screen only formats. Everything is bounded.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from perftui.ipc.dashboard_messages import Update
+from perftui.ipc.findings import Finding
+from perftui.ipc.view import (
+    GpuView,
+    Header,
+    HostView,
+    Mark,
+    ProfileView,
+    RankHistory,
+    RankView,
+    RelaunchView,
+)
+from perftui.tui.format import clean
+
+POINTS_MAX = 1200
+"""Steps of history a rank keeps here, while there are few ranks."""
+POINTS_OF_ALL_RANKS = 48_000
+MARKS_MAX = 200
+OUTPUT_MAX = 1000
+PROFILES_MAX = 20
+_ENDED = ("finished", "failed", "stopped", "lost")
+
+
+@dataclass(frozen=True)
+class Track:
+    """The newest steps of one rank as columns of equal length, oldest first; times in ms."""
+
+    step: tuple[int, ...] = ()
+    wall_ms: tuple[float, ...] = ()
+    wait_ms: tuple[float, ...] = ()
+    flags: tuple[int, ...] = ()
+
+
+NO_TRACK = Track()
+
+
+@dataclass(frozen=True)
+class DashboardState:
+    """The run as last heard of. `header` is None until the first update."""
+
+    run_id: str
+    number: int = 0
+    header: Header | None = None
+    ranks: tuple[RankView, ...] = ()
+    gpus: tuple[GpuView, ...] = ()
+    hosts: tuple[HostView, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    profiles: tuple[ProfileView, ...] = ()
+    relaunch: RelaunchView | None = None
+    """Of this run, or else of the run that this one replaced."""
+    tracks: Mapping[int, Track] = field(default_factory=lambda: MappingProxyType({}))
+    marks: tuple[Mark, ...] = ()
+    output: tuple[str, ...] = ()
+    output_number: int = 0
+    updates: int = 0
+    """Updates folded so far: shown while the picture is frozen."""
+    connected: bool = False
+    silent_s: float = 0.0
+    """How long the hub has said nothing, while not connected."""
+
+    @property
+    def ended(self) -> bool:
+        """True when the run is over: a silent hub is then no loss."""
+        return self.header is not None and self.header.state in _ENDED
+
+    @property
+    def replayed(self) -> bool:
+        """True when this is a recording."""
+        return self.header is not None and self.header.replay
+
+    def track(self, rank: int) -> Track:
+        """Return the history of a rank, empty when there is none."""
+        return self.tracks.get(rank, NO_TRACK)
+
+    def gpu_of(self, rank: RankView) -> GpuView | None:
+        """Return the GPU that a rank uses, if it is known."""
+        return next((gpu for gpu in self.gpus if gpu.uuid == rank.gpu_uuid), None)
+
+
+def apply(state: DashboardState, update: Update) -> DashboardState:
+    """Fold one update into a state; an older one than the state holds changes nothing."""
+    if update.snapshot:
+        state = DashboardState(run_id=state.run_id, relaunch=state.relaunch, updates=state.updates)
+    elif update.number < state.number:
+        return state
+    view = update.view
+    ranks = _merged_ranks(state.ranks, view.ranks)
+    lines, output_number = _output(state, update)
+    news = update.snapshot or update.number > state.number
+    return replace(
+        state,
+        number=update.number,
+        header=view.header,
+        ranks=ranks,
+        gpus=tuple(view.gpus),
+        hosts=tuple(view.hosts),
+        findings=tuple(view.findings),
+        profiles=_merged_profiles(state.profiles, view.profiles),
+        relaunch=view.relaunch or state.relaunch,
+        tracks=_extended(state.tracks, update.history, len(ranks)),
+        marks=(*state.marks, *(update.marks if news else ()))[-MARKS_MAX:],
+        output=lines,
+        output_number=output_number,
+        updates=state.updates + 1,
+        connected=True,
+        silent_s=0.0,
+    )
+
+
+def silent(state: DashboardState, silent_s: float) -> DashboardState:
+    """Return the state with a hub that has been silent for so long."""
+    return replace(state, connected=False, silent_s=silent_s)
+
+
+def followed(state: DashboardState, run_id: str) -> DashboardState:
+    """Return the empty state of the run that replaced this one; its verdict is carried over."""
+    return DashboardState(run_id=run_id, relaunch=state.relaunch, updates=state.updates)
+
+
+def _merged_ranks(known: tuple[RankView, ...], changed: list[RankView]) -> tuple[RankView, ...]:
+    if not changed:
+        return known
+    by_rank = {view.rank: view for view in (*known, *changed)}
+    return tuple(by_rank[rank] for rank in sorted(by_rank))
+
+
+def _merged_profiles(known: tuple[ProfileView, ...], changed: list[ProfileView]) -> tuple[ProfileView, ...]:
+    if not changed:
+        return known
+    by_id = {view.window_id: view for view in (*known, *changed)}
+    return tuple(sorted(by_id.values(), key=lambda view: view.requested_unix))[-PROFILES_MAX:]
+
+
+def _output(state: DashboardState, update: Update) -> tuple[tuple[str, ...], int]:
+    """Append the lines that are new, told by their numbers."""
+    unseen = update.output_number - state.output_number
+    if unseen <= 0 or not update.output:
+        return state.output, max(state.output_number, update.output_number)
+    lines = (clean(text) for text in update.output[-unseen:])
+    return (*state.output, *lines)[-OUTPUT_MAX:], update.output_number
+
+
+def _extended(tracks: Mapping[int, Track], history: list[RankHistory], ranks: int) -> Mapping[int, Track]:
+    if not history:
+        return tracks
+    limit = max(60, min(POINTS_MAX, POINTS_OF_ALL_RANKS // max(1, ranks)))
+    extended = dict(tracks)
+    for new in history:
+        extended[new.rank] = _with(extended.get(new.rank, NO_TRACK), new, limit)
+    return MappingProxyType(extended)
+
+
+def _with(track: Track, new: RankHistory, limit: int) -> Track:
+    """Append the points that lie after the last one known."""
+    stride = max(1, new.stride)
+    last = track.step[-1] if track.step else -1
+    skip = max(0, -(-(last + 1 - new.first_step) // stride))
+    steps = range(new.first_step, new.first_step + len(new.wall_ms) * stride, stride)
+    return Track(
+        step=(*track.step, *steps[skip:])[-limit:],
+        wall_ms=(*track.wall_ms, *new.wall_ms[skip:])[-limit:],
+        wait_ms=(*track.wait_ms, *new.wait_ms[skip:])[-limit:],
+        flags=(*track.flags, *new.flags[skip:])[-limit:],
+    )

@@ -1,0 +1,28 @@
+"""The findings with their evidence."""
+
+from collections.abc import Sequence
+
+from perftui.tui.renderables.finding_lines import finding_lines
+from perftui.tui.renderables.lines import Line, Run, line
+from perftui.tui.state import DashboardState
+from perftui.tui.widgets.picture import ScrolledPicture
+
+
+class FindingsPanel(ScrolledPicture):
+    """All findings, the leading one first."""
+
+    state: DashboardState | None = None
+
+    def show(self, state: DashboardState) -> None:
+        """Show a state."""
+        self.state = state
+        self.redraw()
+
+    def title(self) -> Line:
+        """Return the title."""
+        number = len(self.state.findings) if self.state else 0
+        return line(Run("findings", "title"), Run(f" {number}" if number else "", "dim"))
+
+    def body(self, width: int) -> Sequence[Line]:
+        """Return all lines."""
+        return finding_lines(self.state, width) if self.state else []

@@ -1,0 +1,48 @@
+"""The training's own output, as text and never as markup; it follows the newest line until moved."""
+
+from collections.abc import Sequence
+
+from perftui.tui.renderables.lines import BLANK, Line, Run, clip, line
+from perftui.tui.widgets.picture import ScrolledPicture
+
+
+class OutputTail(ScrolledPicture):
+    """The last lines."""
+
+    output: Sequence[str] = ()
+    follows = True
+
+    def show(self, output: Sequence[str]) -> None:
+        """Show the output."""
+        if output is not self.output:
+            self.output = output
+            self.redraw()
+
+    def title(self) -> Line:
+        """Return the title."""
+        return line(Run("output", "title"), Run("" if self.follows else " held; End follows again", "key"))
+
+    def body(self, width: int) -> Sequence[Line]:
+        """Return all lines; the longest are cut, not wrapped."""
+        if not self.output:
+            return [line(Run("nothing printed so far", "dim"))]
+        if self.follows:
+            self.offset_lines = len(self.output)
+        return [clip(line(text), width) for text in self.output]
+
+    def out_of_view(self, above: int, below: int) -> Line:
+        """Say nothing while following."""
+        return BLANK if self.follows else super().out_of_view(above, below)
+
+    def scroll_lines(self, lines: int) -> None:
+        """Move by so many lines; at the end, follow again."""
+        self.follows = False
+        super().scroll_lines(lines)
+        room = max(1, self.size.height - 2)
+        if self.offset_lines >= len(self.output) - room:
+            self.follow()
+
+    def follow(self) -> None:
+        """Show the newest line from now on."""
+        self.follows = True
+        self.redraw()

@@ -1,0 +1,39 @@
+"""The two widgets at the top: the run, and the answer to "is it fine?"."""
+
+from collections.abc import Sequence
+
+from perftui.tui.renderables.headline import header_line, verdict_lines
+from perftui.tui.renderables.lines import Line
+from perftui.tui.state import DashboardState
+from perftui.tui.widgets.picture import Picture
+
+
+class RunHeader(Picture):
+    """One line: what runs, where it stands."""
+
+    state: DashboardState | None = None
+    note = ""
+
+    def show(self, state: DashboardState, note: str) -> None:
+        """Show a state; `note` says that the rest of the screen is frozen."""
+        self.state, self.note = state, note
+        self.redraw()
+
+    def draw(self) -> Sequence[Line]:
+        """Draw the line."""
+        return [header_line(self.state, self.size.width, self.note)] if self.state else []
+
+
+class VerdictLines(Picture):
+    """Two lines: whether it is fine, and what can be done."""
+
+    state: DashboardState | None = None
+
+    def show(self, state: DashboardState) -> None:
+        """Show a state."""
+        self.state = state
+        self.redraw()
+
+    def draw(self) -> Sequence[Line]:
+        """Draw both lines."""
+        return verdict_lines(self.state, self.size.width) if self.state else []
