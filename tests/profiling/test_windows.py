@@ -44,6 +44,7 @@ def test_windows_in_a_row(tmp_path: Path) -> None:
     assert outcome.states("second") == ["armed", "warming", "recording", "saving", "done"]
     assert outcome.states("meanwhile") == ["busy"]
     assert outcome.states("late") == ["late"]
+    assert outcome.states("soon") == ["armed", "warming", "recording", "saving", "done"]
 
     first, second = outcome.last("first"), outcome.last("second")
     assert first["path"] == str(tmp_path / "rank0_step4_n3_first.json")
@@ -51,10 +52,13 @@ def test_windows_in_a_row(tmp_path: Path) -> None:
     assert set(first["cost_ms"]) == COSTS
     stalls = [first["cost_ms"][part] for part in ("prepare", "start", "stop")]
     assert first["cost_ms"]["stall"] == pytest.approx(sum(stalls))
-    assert sorted(tmp_path.iterdir()) == sorted([Path(first["path"]), Path(second["path"])])
+    soon = outcome.last("soon")
+    assert soon["path"] == str(tmp_path / "rank0_step19_n2_soon.json")
+    assert sorted(tmp_path.iterdir()) == sorted(Path(each["path"]) for each in (first, second, soon))
 
     assert marks(Path(first["path"])) == ["ProfilerStep#4", "ProfilerStep#5", "ProfilerStep#6"]
     assert marks(Path(second["path"])) == ["ProfilerStep#13", "ProfilerStep#14"]
+    assert marks(Path(soon["path"])) == ["ProfilerStep#19", "ProfilerStep#20"]
     on_gpu = outcome.reports[0]["device"] == "cuda"
     check_table(Path(first["path"]), 3, on_gpu=on_gpu)
     check_table(Path(second["path"]), 2, on_gpu=on_gpu)

@@ -131,6 +131,9 @@ def windows(training: Training) -> None:
     training.arm("second", training.step + 3, 2, warm=2)
     training.run(8)
     settle("second")
+    training.arm("soon", -1, 2)
+    training.run(5)
+    settle("soon")
     assert not training.runner.active
     assert not training.runner.recording
 

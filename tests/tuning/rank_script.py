@@ -41,8 +41,12 @@ def batch(common: dict[str, object], first: int, wall_ms: float) -> StepBatch:
     )
 
 
+def stop(_number: int, _frame: object) -> None:
+    sys.exit(0)
+
+
 def main() -> None:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGTERM, stop)
     applied = json.loads((Path(os.environ["PERFTUI_RUN_STATE"]) / "settings.json").read_text())
     workers = applied["settings"].get("loader.num_workers", 0)
     if workers == 4:

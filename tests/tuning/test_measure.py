@@ -133,7 +133,7 @@ def follow(
 
     hub = ScriptedHub(places, script)
     try:
-        return Follower(places, asked or {}, 0.01, caps, progress, cancelled).follow(), states
+        return Follower(places, asked or {}, 0.007, caps, progress, cancelled).follow(), states
     finally:
         hub.close()
 

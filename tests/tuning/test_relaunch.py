@@ -271,6 +271,21 @@ def test_command_line_through_the_hub_of_the_run(tmp_path: Path) -> None:
     assert workers_of(document["relaunch"]["successor"]) == 2
 
 
+def test_command_line_only_measures_a_run_that_has_ended(tmp_path: Path) -> None:
+    live = start_live(tmp_path)
+    request_stop(live, "user", grace_s=5.0)
+    assert wait_for_exit(live, PATIENCE_S) is not None
+    written: list[str] = []
+    change: dict[str, bool | int | str | None] = {"loader.num_workers": 2}
+    assert relaunch_verb(live.run_id, change, yes=True, caps=CAPS, write=written.append) == 0
+    told = "".join(written)
+    assert "nothing is started afterwards" in told
+    assert "verdict: faster" in told
+    assert "goes on as" not in told
+    assert ledger_lines()[0].parent == live.run_id
+    assert len(all_runs()) == 3
+
+
 def test_command_line_refuses_without_a_yes(tmp_path: Path) -> None:
     live = start_live(tmp_path)
     change: dict[str, bool | int | str | None] = {"loader.num_workers": 2}

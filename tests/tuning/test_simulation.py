@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from perftui.trainer.tuning.enough import assess
+from perftui.trainer.tuning.enough import assess, wanted_se
 from perftui.trainer.tuning.noise import learned_noise
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.procedure import next_label
@@ -76,17 +76,17 @@ def test_wild_steps_are_refused() -> None:
 
 def test_an_unsettled_launch_is_not_enough() -> None:
     steps = [0.1 * (1 + 0.3 * (index < 60)) for index in range(100)]
-    found = assess(steps, 10, 0.01, CAPS)
+    found = assess(steps, 10, 0.007, CAPS)
     assert not found.enough
     assert not found.settled
-    settled = assess([0.1] * 90, 10, 0.01, CAPS)
+    settled = assess([0.1] * 90, 10, 0.007, CAPS)
     assert settled.enough
     assert (settled.warm_steps, settled.steady_steps) == (10, 80)
 
 
 def test_too_few_steps_give_no_estimate() -> None:
-    assert assess([0.1] * 69, 10, 0.01, CAPS).estimate is None
-    assert assess([], 10, 0.01, CAPS).estimate is None
+    assert assess([0.1] * 69, 10, 0.007, CAPS).estimate is None
+    assert assess([], 10, 0.007, CAPS).estimate is None
 
 
 def test_few_repeats_raise_the_default_and_never_lower_it() -> None:
@@ -96,3 +96,12 @@ def test_few_repeats_raise_the_default_and_never_lower_it() -> None:
     assert learned_noise([[1.0, 1.001]] * 8) == Noise(0.005, 8.0)
     pairs = [[1.0, 1.0 + 0.02 * 2**0.5]] * 8
     assert learned_noise(pairs).tau0 == pytest.approx(1.3 * 0.02)
+
+
+def test_a_big_promise_needs_less_precision_and_never_as_little_as_the_gate() -> None:
+    assert wanted_se(0.01) == pytest.approx(0.007)
+    assert wanted_se(0.003) == pytest.approx(0.003)
+    assert wanted_se(0.01, 1.1) == pytest.approx(0.007)
+    assert wanted_se(0.01, 1.25) == pytest.approx(0.0112, abs=1e-4)
+    assert wanted_se(0.01, 50.0) == pytest.approx(0.015)
+    assert wanted_se(0.01, 0.5) == pytest.approx(0.007)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+
 from perftui.ipc.messages import ArmWindow
 from perftui.trainer.profiling.torch_session import ProfilerSession, StepMark, process_rank
 
@@ -28,6 +30,15 @@ class OpenWindow:
     """Where recording really began."""
     started_s: float = 0.0
     cost_ms: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def placed(self) -> bool:
+        """Whether the steps to record are known: a window may be asked for as soon as possible."""
+        return self.command.start_step >= 0
+
+    def place(self, step: int) -> None:
+        """Begin to warm up at the step `step`."""
+        self.command = msgspec.structs.replace(self.command, start_step=step + self.command.warm_steps)
 
     @property
     def prepare_from(self) -> int:

@@ -70,7 +70,7 @@ class WindowRunner:
                 self._tell(window, "busy", _SCRIPT_PROFILER)
             elif order.steps < 1 or order.warm_steps < 0:
                 self._tell(window, "unsupported", f"{order.steps} steps after {order.warm_steps}")
-            elif current_step >= window.prepare_until:
+            elif window.placed and current_step >= window.prepare_until:
                 self._tell(window, "late", f"step {current_step} already runs")
             else:
                 self._window = window
@@ -126,6 +126,8 @@ class WindowRunner:
             saver.join(_SAVE_PATIENCE_S)
 
     def _advance(self, window: OpenWindow, step: int) -> None:
+        if not window.placed:
+            window.place(step)
         if window.end_because is not None:
             self._abort(window, window.end_because)
         elif window.phase == "recording":

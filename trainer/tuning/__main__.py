@@ -27,7 +27,10 @@ class _Progress:
 
     def report(self, view: RelaunchView) -> None:
         self.view = view
-        write_record(self._path, view)
+        try:
+            write_record(self._path, view)
+        except OSError as error:  # a full disk must not keep the training from being started again
+            sys.stderr.write(f"{self._path}: {error.strerror}; {view.state}: {view.message}\n")
 
     def close(self) -> None:
         """Leave no relaunch that looks as if it went on."""

@@ -1,5 +1,6 @@
 """When a launch has been measured long enough: settled, and precise against what launches differ by. Pure."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,6 +9,8 @@ from perftui.trainer.tuning.steady import FEWEST_BLOCKS, LaunchEstimate, estimat
 
 _SE_FLOOR = 0.003
 _SE_OF_NOISE = 0.7
+_SE_OF_EXPECTED = 0.05
+_SE_CEILING = 0.015
 
 
 @dataclass(frozen=True)
@@ -23,13 +26,27 @@ class Assessment:
     """None while there are too few steady steps."""
 
 
-def assess(steps_s: Sequence[float], block: int, tau0: float, caps: Caps) -> Assessment:
+def wanted_se(tau0: float, expected: float | None = None) -> float:
+    """Return the standard error at which a launch has been measured well enough, in log units.
+
+    Below what launches differ by anyway it tells nothing; and a change that promises to halve the step needs
+    no per mille. What is promised is known before anything is measured, so this is no peeking.
+
+    Args:
+        tau0: launch noise of this host, in log units.
+        expected: speed-up that the change promises, as a factor; None for nothing.
+    """
+    promised = _SE_OF_EXPECTED * math.log(max(expected or 1.0, 1.0))
+    return max(_SE_FLOOR, _SE_OF_NOISE * tau0, min(promised, _SE_CEILING))
+
+
+def assess(steps_s: Sequence[float], block: int, se_wanted: float, caps: Caps) -> Assessment:
     """Assess the steps of one launch.
 
     Args:
         steps_s: seconds per step from the first step on, unusual ones left out.
         block: steps of a block.
-        tau0: launch noise of this host, in log units.
+        se_wanted: the standard error at which it is enough (`wanted_se`).
         caps: for the fewest steady steps.
     """
     warm = find_warm_up(steps_s, block)
@@ -37,5 +54,6 @@ def assess(steps_s: Sequence[float], block: int, tau0: float, caps: Caps) -> Ass
     if len(steady) < max(caps.fewest_steps, FEWEST_BLOCKS * block):
         return Assessment(False, warm.settled, warm.first_step, len(steady), None)
     estimate = estimate_launch(steady, block)
-    precise = estimate.se <= max(_SE_FLOOR, _SE_OF_NOISE * tau0)
-    return Assessment(precise and warm.settled, warm.settled, warm.first_step, len(steady), estimate)
+    return Assessment(
+        estimate.se <= se_wanted and warm.settled, warm.settled, warm.first_step, len(steady), estimate
+    )

@@ -52,7 +52,7 @@ class Follower:
     Args:
         places: of the launch.
         asked: the settings it was launched with.
-        tau0: launch noise of this host, in log units.
+        se_wanted: the standard error at which it is enough, in log units.
         caps: how long it may take.
         progress: told of each change.
         cancelled: asked ten times a second.
@@ -62,13 +62,13 @@ class Follower:
         self,
         places: RunPlaces,
         asked: Settings,
-        tau0: float,
+        se_wanted: float,
         caps: Caps,
         progress: Progress,
         cancelled: Callable[[], bool],
     ) -> None:
         self._address = places.dashboard_socket
-        self._asked, self._tau0, self._caps = asked, tau0, caps
+        self._asked, self._se_wanted, self._caps = asked, se_wanted, caps
         self._progress, self._cancelled = progress, cancelled
         self._collector = Collector()
         self._began = time.monotonic()
@@ -109,7 +109,7 @@ class Follower:
         now = time.monotonic()
         steps_s = self._collector.steps_s()
         block = block_length(self._collector.num_workers())
-        assessment = assess(steps_s, block, self._tau0, self._caps)
+        assessment = assess(steps_s, block, self._se_wanted, self._caps)
         self._note_step(now)
         self._tell(steps_s, assessment)
         over = self._collector.state in _ENDED

@@ -24,14 +24,14 @@ from perftui.trainer.tuning.trials import Trial, launch_of
 from perftui.trainer.tuning.wording import counts_words, fraction_of, interval_words
 
 
-def measure_before(subject: Subject, tau0: float, caps: Caps) -> Trial | None:
+def measure_before(subject: Subject, se_wanted: float, caps: Caps) -> Trial | None:
     """Return the live run's own steps as launch A; None when there are too few."""
     if subject.live is None or subject.run_id is None:
         return None
     collector = Collector()
     collector.take(subject.live)
     steps_s = collector.steps_s()
-    found = assess(steps_s, block_length(collector.num_workers()), tau0, caps)
+    found = assess(steps_s, block_length(collector.num_workers()), se_wanted, caps)
     if found.estimate is None:
         return None
     steady_s = steps_s[found.warm_steps :]
@@ -61,14 +61,14 @@ def measure_before(subject: Subject, tau0: float, caps: Caps) -> Trial | None:
 def measure_switch(
     places: RunPlaces,
     settings: Settings,
-    tau0: float,
+    se_wanted: float,
     caps: Caps,
     progress: Progress,
     cancelled: Callable[[], bool],
 ) -> Trial:
     """Follow the run that replaces the old one, as launch B; it is not stopped."""
     began = time.time()
-    followed = Follower(places, settings, tau0, caps, progress, cancelled).follow()
+    followed = Follower(places, settings, se_wanted, caps, progress, cancelled).follow()
     launch = launch_of("B", places.run_id, settings, followed, exit_of(places), 0.0, began)
     return Trial(launch, followed.steps_s, followed.collector.losses, followed.end == "cancelled")
 

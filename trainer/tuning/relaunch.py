@@ -18,6 +18,7 @@ from perftui.trainer.launch.spec import LaunchSpec
 from perftui.trainer.launch.start import launch, request_stop, wait_for_exit
 from perftui.trainer.telemetry.host import effective_cpus
 from perftui.trainer.tuning.comparison import Trials
+from perftui.trainer.tuning.enough import wanted_se
 from perftui.trainer.tuning.judge import failed_verdict
 from perftui.trainer.tuning.ledger import open_ledger
 from perftui.trainer.tuning.ledger_line import ledger_line
@@ -87,6 +88,7 @@ class _Relaunch:
         in_force = self._subject.in_force
         self._tell.before({name: in_force.get(name) for name in plan.set})
         self._noise = self._learn_noise()
+        self._se_wanted = wanted_se(self._noise.tau0, plan.expected)
         before = self._subject.before
         self._trials = Trials(before, {**before, **plan.set}, self._noise, self._cpus, plan.most_launches)
 
@@ -115,7 +117,7 @@ class _Relaunch:
         return self._trials.verdict()
 
     def _conditions(self) -> Conditions:
-        return Conditions(self._subject, self._plan.seed, self._noise.tau0, self._plan.caps)
+        return Conditions(self._subject, self._plan.seed, self._se_wanted, self._plan.caps)
 
     def _given_up(self) -> Verdict:
         launches = self._trials.launches
@@ -148,14 +150,14 @@ class _Relaunch:
             raise PerftuiError(
                 "without trials there must be a run that goes on; start the command with --set"
             )
-        tau0, caps, after = self._noise.tau0, self._plan.caps, self._trials.after
-        seen = measure_before(self._subject, tau0, caps)
+        se_wanted, caps, after = self._se_wanted, self._plan.caps, self._trials.after
+        seen = measure_before(self._subject, se_wanted, caps)
         self._trials.done += [seen] if seen else []
         self._stop_live()
         self._tell.say("starting", f"starting with the change ({_told(self._plan.set)})")
         places = self._launch_live(after)
         self._tell.launching("B")
-        switched = measure_switch(places, after, tau0, caps, self._tell.progress(), self._cancelled)
+        switched = measure_switch(places, after, se_wanted, caps, self._tell.progress(), self._cancelled)
         self._trials.done.append(switched)
         self._tell.launched(switched.launch)
         if switched.launch.log_step_s is None and switched.launch.outcome != "running":
@@ -179,7 +181,7 @@ class _Relaunch:
         self._tell.say("starting", f"starting the training again ({_told(settings)})")
         try:
             self._launch_live(settings)
-        except PerftuiError as error:
+        except (PerftuiError, OSError) as error:
             line = run_command(self._subject.command, settings)
             return [f"the training could not be started again ({error}); start it by: {line}"]
         return []
@@ -206,7 +208,7 @@ class _Relaunch:
         try:
             with open_ledger(ledger_path()) as ledger:
                 ledger.append(line, [trial.steps_s for trial in self._trials.done])
-        except PerftuiError as error:
+        except (PerftuiError, OSError) as error:
             return [str(error)]
         return []
 

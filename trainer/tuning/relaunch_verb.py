@@ -68,12 +68,13 @@ def relaunch_verb(
         raise NoSuchRun(f"no run {run_id!r}; `perftui ls` lists them")
     plan = RelaunchPlan(run_id=run_id, set=change, trial=trial, caps=caps or Caps())
     subject = find_subject(plan)
+    plan = _with_finding(plan, subject.live)
     check_change(plan, subject, effective_cpus())
     write(preview(subject, plan))
     if not yes and not _agreed(ask):
         raise Refused("not agreed to: nothing was changed; `--yes` agrees beforehand")
     lines = ProgressLines(write)
-    view = _of_live(subject, plan, lines) if subject.live else _of_ended(plan, lines)
+    view = _of_live(plan, lines) if subject.live else _of_ended(plan, lines)
     _write_json(json_target, RelaunchDocument(run_id=run_id, relaunch=view))
     return 0 if view.state == "done" else 1
 
@@ -128,23 +129,28 @@ def _time_lines(subject: Subject, plan: RelaunchPlan) -> list[str]:
     ]
 
 
-def _of_live(subject: Subject, plan: RelaunchPlan, lines: ProgressLines) -> RelaunchView:
+def _of_live(plan: RelaunchPlan, lines: ProgressLines) -> RelaunchView:
     places = run_places(plan.run_id or "")
     command = RelaunchCommand(
         command_id=new_command_id(),
         set=plan.set,
         trial=plan.trial,
-        finding=_finding(subject.live, plan.set),
+        finding=plan.finding,
         bound=plan.bound,
         expected=plan.expected,
     )
     return FollowRelaunch(places, command, lines.take).follow()
 
 
-def _finding(picture: Update | None, change: Settings) -> str | None:
-    """Return the code of the finding that proposes just this change, if one does."""
-    findings = picture.view.findings if picture else []
-    return next((f.code for f in findings if f.remedy is not None and f.remedy.set == change), None)
+def _with_finding(plan: RelaunchPlan, picture: Update | None) -> RelaunchPlan:
+    """Return the plan with what the finding that proposes just this change says of it, if one does."""
+    for finding in picture.view.findings if picture else []:
+        remedy = finding.remedy
+        if remedy is not None and remedy.set == plan.set:
+            return msgspec.structs.replace(
+                plan, finding=finding.code, bound=remedy.bound, expected=remedy.expected
+            )
+    return plan
 
 
 def _of_ended(plan: RelaunchPlan, lines: ProgressLines) -> RelaunchView:

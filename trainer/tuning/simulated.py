@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from perftui.trainer.tuning.enough import assess
+from perftui.trainer.tuning.enough import assess, wanted_se
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.regression import Label, Point
 from perftui.trainer.tuning.steady import block_length
@@ -70,7 +70,7 @@ def _measure(
     source = _steps(host, mean, rng)
     while True:
         steps += [next(source) for _ in range(_LOOK_EVERY)]
-        found = assess(steps, block, tau0, caps)
+        found = assess(steps, block, wanted_se(tau0), caps)
         if found.estimate and (found.enough or len(steps) >= caps.steps):
             return Point(label, found.estimate.log_step_s, found.estimate.se, found.estimate.df)
 

@@ -33,8 +33,8 @@ class Conditions:
     subject: Subject
     seed: int
     """For random, numpy and torch."""
-    tau0: float
-    """Launch noise of this host, in log units."""
+    se_wanted: float
+    """The standard error at which a launch has been measured well enough, in log units."""
     caps: Caps
     """How long each may take."""
 
@@ -77,7 +77,9 @@ def run_trial(
         return Trial(_never_started(label, settings, str(error), began_unix))
     launched_s = time.monotonic() - began
     try:
-        followed = Follower(places, settings, conditions.tau0, conditions.caps, progress, cancelled).follow()
+        followed = Follower(
+            places, settings, conditions.se_wanted, conditions.caps, progress, cancelled
+        ).follow()
     except BaseException:
         stop_trial(places, [])
         raise
