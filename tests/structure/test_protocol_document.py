@@ -84,7 +84,9 @@ def test_every_kind_is_documented_under_its_tag() -> None:
 
 
 def test_flags_are_documented() -> None:
-    documented = {name: int(bit) for bit, name in re.findall(r"^\| (\d+) \| `(FLAG_\w+)` \|", TEXT, re.MULTILINE)}
+    documented = {
+        name: int(bit) for bit, name in re.findall(r"^\| (\d+) \| `(FLAG_\w+)` \|", TEXT, re.MULTILINE)
+    }
     assert documented == {name: bit for name, bit in vars(messages).items() if name.startswith("FLAG_")}
 
 
