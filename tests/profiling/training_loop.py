@@ -62,7 +62,7 @@ def settle(window_id: str) -> None:
 
 class Pictures(Dataset[tuple[torch.Tensor, torch.Tensor]]):
     def __len__(self) -> int:
-        return 400
+        return 800
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
         return torch.full((3, 16, 16), float(index)).sqrt(), torch.tensor(index % 4)
@@ -80,6 +80,7 @@ class Training:
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-4)
         self.batches: Iterator[list[torch.Tensor]] = iter(DataLoader(Pictures(), batch_size=4))
         self.runner = WindowRunner(report)
+        self.folder = FOLDER
         self.step = 0
 
     def run(self, steps: int, before_step: Callable[[int], None] | None = None) -> None:
@@ -103,7 +104,7 @@ class Training:
         *,
         warm: int = 1,
         preset: Preset = "light",
-        folder: Path = FOLDER,
+        folder: Path | None = None,
         keep: bool = True,
     ) -> None:
         command = ArmWindow(
@@ -112,7 +113,7 @@ class Training:
             warm_steps=warm,
             steps=steps,
             preset=preset,
-            directory=str(folder),
+            directory=str(folder or self.folder),
             keep=keep,
         )
         background = threading.Thread(target=self.runner.arm, args=(command, self.step))
@@ -140,15 +141,16 @@ def windows(training: Training) -> None:
 
 def endings(training: Training) -> None:
     """Windows that end early or badly, in a training that goes on."""
-    training.arm("dropped", 3)
+    training.arm("dropped", training.step + 3)
     training.runner.cancel("dropped")
     training.run(2)
     training.arm("dropped_warm", training.step + 2)
     training.run(2)
     training.runner.cancel("dropped_warm")
     training.run(1)
-    (FOLDER / "file").write_text("in the way")
-    training.arm("unwritable", training.step + 2, folder=FOLDER / "file" / "below")
+    training.folder.mkdir()
+    (training.folder / "file").write_text("in the way")
+    training.arm("unwritable", training.step + 2, folder=training.folder / "file" / "below")
     training.run(7)
     settle("unwritable")
     training.arm("passed", training.step + 2)
@@ -165,7 +167,7 @@ def endings(training: Training) -> None:
 def limits(training: Training) -> None:
     """Windows that reach the time limit, set to nothing here."""
     window.RECORDING_LIMIT_S = 0.0
-    training.arm("overlong", 2, 50)
+    training.arm("overlong", training.step + 2, 50)
     training.run(4)
     settle("overlong")
     training.arm("long_step", training.step + 2)
@@ -261,31 +263,34 @@ def ending_spawned(training: Training) -> None:
 
 def told_from_beside(training: Training) -> None:
     """The probe's background thread shuts down while the training records on."""
-    training.arm("first", 3)
+    training.arm("told", training.step + 3)
     training.run(5)
     background = threading.Thread(target=training.runner.shutdown, args=("the probe gave up",))
     background.start()
     background.join()
     training.run(1)
-    training.arm("second", training.step + 2)
+    training.arm("told_after", training.step + 2)
     training.run(7)
-    settle("second")
+    settle("told_after")
+
+
+def lasting(training: Training) -> None:
+    """One after the other in one training, each with a folder of its own."""
+    for part in (windows, endings, presets, told_from_beside, limits):
+        training.folder = FOLDER / part.__name__
+        part(training)
 
 
 SCENARIOS = {
     scenario.__name__: scenario
     for scenario in (
-        windows,
-        endings,
-        limits,
-        presets,
+        lasting,
         script_profiler,
         raising,
         ending,
         ending_warm,
         ending_beside,
         ending_spawned,
-        told_from_beside,
         threaded,
     )
 }

@@ -6,19 +6,28 @@ be applied is a reason in `failed`, never an error in the script.
 
 import inspect
 import re
+import sys
 import weakref
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from types import FrameType
+from typing import Any, TypeAlias
 
 from torch.utils.data import DataLoader, IterableDataset
 
+from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
+from perftui.trainer.probe.loader_reading import AnyLoader, join_name, read_loader
 
 _NAME = re.compile(r"loader(?:\[(\d+)\])?\.(\w+)")
 _ONLY_WITH_WORKERS = ("prefetch_factor", "persistent_workers", "timeout", "multiprocessing_context")
+_KEY = "_perftui_key"
 _INDEX = "_perftui_index"
+_OURS = str(Path(__file__).parent)
+_KEPT = 256
+"""Loaders remembered; older ones are long gone."""
 
-AnyLoader = DataLoader[Any]
+_Place: TypeAlias = tuple[tuple[str, int], ...]
 
 
 def split_name(name: str) -> tuple[int, str] | None:
@@ -27,13 +36,12 @@ def split_name(name: str) -> tuple[int, str] | None:
     return (int(found[1] or 0), found[2]) if found else None
 
 
-def join_name(index: int, argument: str) -> str:
-    """Return the setting's name: the first loader goes without a number."""
-    return f"loader.{argument}" if index == 0 else f"loader[{index}].{argument}"
-
-
 class LoaderBook:
-    """The DataLoaders of this process in order of construction, and what is wanted of each."""
+    """The DataLoaders of this process, and what is wanted of each.
+
+    Each has a key of its own. Those built at the same place of the script, by the same calls, share an
+    index, by which settings name them: a loader that is built anew each epoch stays the same loader.
+    """
 
     def __init__(self, settings: Mapping[str, SettingValue]) -> None:
         self.failed: dict[str, str] = {}
@@ -43,32 +51,58 @@ class LoaderBook:
             place = split_name(name)
             if place is not None:
                 self.wanted.setdefault(place[0], {})[place[1]] = value
-        self._built: list[weakref.ref[AnyLoader]] = []
+        self._facts: dict[int, LoaderFacts] = {}
+        self._alive: dict[int, weakref.ref[AnyLoader]] = {}
+        self._keys = 0
+        self._places: dict[_Place, int] = {}
         self._signature = inspect.signature(DataLoader.__init__)
 
-    def number(self, loader: AnyLoader) -> int:
-        """Return a loader's number, given when it is first seen."""
-        index = vars(loader).get(_INDEX)
-        if index is None:
-            index = len(self._built)
-            vars(loader)[_INDEX] = index
-            self._built.append(weakref.ref(loader))
-        return int(index)
+    def key(self, loader: AnyLoader) -> int:
+        """Return a loader's key, given when it is first seen."""
+        key = vars(loader).get(_KEY)
+        if key is None:
+            key = vars(loader)[_KEY] = self._keys
+            vars(loader)[_INDEX] = self._places.setdefault(_place(), len(self._places))
+            self._alive[key] = weakref.ref(loader)
+            self._keys += 1
+            self._alive.pop(key - _KEPT, None)
+            self._facts.pop(key - _KEPT, None)
+        return int(key)
 
-    def loader(self, index: int) -> AnyLoader | None:
-        """Return the living loader of that number."""
-        return self._built[index]() if 0 <= index < len(self._built) else None
+    def index(self, loader: AnyLoader) -> int:
+        """Return a loader's index among the places where the script builds loaders."""
+        self.key(loader)
+        return int(vars(loader)[_INDEX])
+
+    def note(self, loader: AnyLoader) -> int:
+        """Read a loader that begins to be iterated; return its key."""
+        key = self.key(loader)
+        self._facts[key] = read_loader(self.index(loader), loader)
+        return key
+
+    def facts(self, key: int) -> LoaderFacts | None:
+        """Return what a loader said of itself when it was last iterated."""
+        return self._facts.get(key)
+
+    def facts_at(self, index: int) -> LoaderFacts | None:
+        """Return the same of the newest loader of that index."""
+        return next((f for f in reversed(list(self._facts.values())) if f.index == index), None)
+
+    def loader(self, key: int) -> AnyLoader | None:
+        """Return the living loader of that key."""
+        found = self._alive.get(key)
+        return None if found is None else found()
 
     @property
     def built(self) -> int:
-        """How many loaders there have been."""
-        return len(self._built)
+        """At how many places the script has built loaders."""
+        return len(self._places)
 
     def altered(
         self, loader: AnyLoader, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> dict[str, Any] | None:
         """Return the arguments to build this loader with; None to build it as the script says."""
-        index = self.number(loader)
+        index = self.index(loader)
         wanted = self.wanted.get(index)
         if not wanted:
             return None
@@ -82,18 +116,29 @@ class LoaderBook:
 
     def not_applied(self, loader: AnyLoader, error: Exception) -> None:
         """The loader could not be built with our arguments; the script's own were used."""
-        index = self.number(loader)
+        index = self.index(loader)
         for name in self.wanted.get(index, {}):
             self.failed.setdefault(join_name(index, name), f"the DataLoader refused: {error}")
 
     def never_built(self) -> dict[str, str]:
         """Return the settings whose loader the script has not built (yet)."""
         return {
-            join_name(index, name): f"the script built {len(self._built)} DataLoader(s)"
+            join_name(index, name): f"the script built {self.built} DataLoader(s)"
             for index, wanted in self.wanted.items()
-            if index >= len(self._built)
+            if index >= self.built
             for name in wanted
         }
+
+
+def _place() -> _Place:
+    """Return where in the script we are: file and line of every call that led here, but for our own."""
+    place: list[tuple[str, int]] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if not frame.f_code.co_filename.startswith(_OURS):
+            place.append((frame.f_code.co_filename, frame.f_lineno))
+        frame = frame.f_back
+    return tuple(place)
 
 
 def refusals(arguments: Mapping[str, Any], wanted: Mapping[str, SettingValue]) -> dict[str, str]:

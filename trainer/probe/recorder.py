@@ -17,7 +17,8 @@ import torch
 from perftui.ipc.messages import FLAG_COMPILING, FLAG_PROFILED
 from perftui.trainer.probe.border import Border
 from perftui.trainer.probe.compiling import CompileWatch
-from perftui.trainer.probe.loader_settings import AnyLoader, LoaderBook
+from perftui.trainer.probe.loader_reading import AnyLoader
+from perftui.trainer.probe.loader_settings import LoaderBook
 from perftui.trainer.probe.loss import LossSampler
 from perftui.trainer.probe.samples import SampleCounter
 from perftui.trainer.probe.step_clock import StepClock
@@ -82,7 +83,7 @@ class Recorder:
     def iterator_begin(self, loader: AnyLoader) -> None:
         """`DataLoader.__iter__` is entered."""
         if self._is_training_thread():
-            key = self.book.number(loader)
+            key = self.book.key(loader)
             self._after(
                 self.clock.iterator_begin(
                     perf_counter_ns(), thread_time_ns(), key, grad=torch.is_grad_enabled()
@@ -94,7 +95,7 @@ class Recorder:
         if self._is_training_thread():
             self.clock.iterator_end(perf_counter_ns())
         if iterator is not None:
-            vars(iterator)[_KEY] = self.book.number(loader)
+            vars(iterator)[_KEY] = self.book.note(loader)
 
     def fetch_begin(self, iterator: object) -> None:
         """A batch is asked for."""
