@@ -243,7 +243,7 @@ def test_silence_is_lost_connection(link: DashboardLink) -> None:
 
 @pytest.mark.parametrize("accepted", [True, False])
 def test_a_command_is_answered_and_then_done(places: RunPlaces, accepted: bool) -> None:
-    """The hub answers first: both ends are of one thread here, so its replies wait in the dashboard's queue."""
+    """One thread has both ends here: the hub answers first, and its replies wait in the dashboard's queue."""
     hub, link = HubSockets(places), DashboardLink(places.dashboard_socket)
     try:
         command = StopCommand(command_id=new_command_id())
