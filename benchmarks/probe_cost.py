@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -68,7 +68,9 @@ def main() -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repeats", type=int, default=20, help="pairs of processes")
     parser.add_argument("--steps", type=int, default=6000)
     parser.add_argument("--warm-up", type=int, default=500, help="steps left out")
@@ -79,7 +81,7 @@ def _arguments() -> argparse.Namespace:
 
 
 @contextmanager
-def _own_folders() -> Iterator[dict[str, str]]:
+def _own_folders() -> Generator[dict[str, str], None, None]:
     """Keep the runs of a benchmark apart from the user's own."""
     with tempfile.TemporaryDirectory(prefix="pc-") as folder:
         yield {**os.environ, "PERFTUI_RUNTIME_DIR": f"{folder}/r", "XDG_STATE_HOME": f"{folder}/s"}
@@ -114,16 +116,18 @@ def _paired(differences: list[float]) -> dict[str, float]:
 
 
 def _versions() -> dict[str, str]:
-    names = {name: version(name) for name in ("perftui", "torch", "pyzmq", "msgspec")}
-    model = next(
-        (line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").open() if line.startswith("model name")),
-        platform.machine(),
-    )
-    cores = str(len(os.sched_getaffinity(0)))
-    return {**names, "python": platform.python_version(), "kernel": platform.release(), "cpu": model, "cores": cores}
+    with Path("/proc/cpuinfo").open() as lines:
+        models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return {
+        **{name: version(name) for name in ("perftui", "torch", "pyzmq", "msgspec")},
+        "python": platform.python_version(),
+        "kernel": platform.release(),
+        "cpu": models[0] if models else platform.machine(),
+        "cores": str(len(os.sched_getaffinity(0))),
+    }
 
 
-def _print_table(result: dict[str, object]) -> None:
+def _print_table(result: Mapping[str, object]) -> None:
     print(json.dumps({key: value for key, value in result.items() if key != "processes"}, indent=1))
 
 

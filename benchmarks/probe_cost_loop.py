@@ -33,7 +33,9 @@ def main() -> None:
         loss.backward()
         optimizer.step()
     cpu_ns, wall_ns = time.thread_time_ns() - cpu_ns, time.perf_counter_ns() - wall_ns
-    print(json.dumps({"cpu_us": cpu_ns / args.steps / 1e3, "wall_us": wall_ns / args.steps / 1e3}), flush=True)
+    print(
+        json.dumps({"cpu_us": cpu_ns / args.steps / 1e3, "wall_us": wall_ns / args.steps / 1e3}), flush=True
+    )
 
 
 if __name__ == "__main__":

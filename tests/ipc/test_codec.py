@@ -28,7 +28,7 @@ NUMBERS = st.floats(allow_nan=False)
 def _values(info: msgspec.inspect.Type) -> "st.SearchStrategy[Any]":
     """Values of any type that the messages are made of."""
     inspect = msgspec.inspect
-    simple = {
+    simple: dict[type, st.SearchStrategy[Any]] = {
         inspect.IntType: WHOLE,
         inspect.FloatType: NUMBERS,
         inspect.StrType: st.text(max_size=8),
@@ -104,7 +104,7 @@ def test_a_message_for_the_other_side_is_not_taken() -> None:
 
 
 def _frames() -> list[bytes]:
-    head = {"run_id": "r", "host": "h", "rank": 0, "seq": 0}
+    head: dict[str, Any] = {"run_id": "r", "host": "h", "rank": 0, "seq": 0}
     columns: dict[str, Any] = {
         name: [1, -2, 3 << 40]
         for name in StepBatch.__struct_fields__

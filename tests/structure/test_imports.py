@@ -24,7 +24,7 @@ KEEPER_MAY = re.compile(r"perftui(\.trainer(\.launch(\..+)?|\.telemetry(\.proces
 
 
 def _modules(room: str) -> list[str]:
-    found = []
+    found: list[str] = []
     for path in sorted((ROOT / room).rglob("*.py")):
         parts = path.relative_to(ROOT).with_suffix("").parts
         parts = parts[:-1] if parts[-1] == "__init__" else parts
