@@ -1,4 +1,4 @@
-"""What the probe costs the training thread: CPU time per step under `perftui run --no-tui` against a plain run.
+"""What the probe costs the training thread: CPU time a step under `perftui run --no-tui` against a plain run.
 
 Fresh processes in rotated order, so that both see the same drift of the host; the difference is taken within
 each pair, and its interval comes from a bootstrap over pairs.

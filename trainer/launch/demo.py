@@ -47,8 +47,10 @@ _SILENT_S = 30.0
 _PULL_S = 0.5
 _STOPPED_WITHIN_S = 40.0
 _GRACE_S = 5.0
-_CAPS = Caps(steps=200, seconds=35.0, start_seconds=60.0, silent_seconds=30.0, fewest_steps=40)
-"""Four trials of that length end well within four minutes, the rest included."""
+_STEPS_WANTED = 90
+"""Of a trial: its warm-up, and enough steady steps to judge by."""
+_TRIAL_S = (25.0, 45.0)
+"""Least and most seconds of a trial: four of them, with their starts and stops, stay under four minutes."""
 
 
 def run_demo(name: str | None, *, as_json: bool = False) -> int:
@@ -82,7 +84,7 @@ def run_demo(name: str | None, *, as_json: bool = False) -> int:
         story.change(finding)
     if finding is None or finding.remedy is None or not finding.remedy.set:
         return 0
-    view = _measure(places, finding, story)
+    view = _measure(places, finding, _caps(ranks), story)
     story.verdict(view.verdict, view.message)
     if as_json:
         document = RelaunchDocument(run_id=places.run_id, relaunch=view)
@@ -159,7 +161,14 @@ class _Watch:
             raise ConnectionLost(f"the hub of {self._places.run_id} does not answer")
 
 
-def _measure(places: RunPlaces, finding: Finding, story: Story) -> RelaunchView:
+def _caps(ranks: list[RankView]) -> Caps:
+    """Give trials the time that this host needs for enough steps, and no more than a demonstration has."""
+    step_s = max((rank.step_ms.mean / 1e3 for rank in ranks if rank.step_ms is not None), default=0.0)
+    seconds = min(max(_STEPS_WANTED * step_s, _TRIAL_S[0]), _TRIAL_S[1])
+    return Caps(steps=200, seconds=seconds, start_seconds=60.0, silent_seconds=30.0)
+
+
+def _measure(places: RunPlaces, finding: Finding, caps: Caps, story: Story) -> RelaunchView:
     """Measure the remedy by trials, in this process; the run itself has ended."""
     remedy = finding.remedy
     plan = RelaunchPlan(
@@ -169,7 +178,7 @@ def _measure(places: RunPlaces, finding: Finding, story: Story) -> RelaunchView:
         finding=finding.code,
         bound=remedy.bound if remedy is not None else None,
         expected=remedy.expected if remedy is not None else None,
-        caps=_CAPS,
+        caps=caps,
     )
     lines = ProgressLines(lambda text: story.say(f"trial     {text.strip()}"))
 
