@@ -8,6 +8,7 @@ import random
 import shutil
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from PIL import Image
@@ -32,8 +33,7 @@ def image_folder(name: str, *, files: int, width: int, height: int) -> Path:
         for number in range(CLASSES):
             (fresh / f"class{number}").mkdir()
         with ThreadPoolExecutor() as pool:  # Pillow gives up the interpreter's lock while it works
-            for _ in pool.map(lambda index: _write(fresh, index, width, height), range(files)):
-                pass
+            list(pool.map(partial(_write, fresh, width, height), range(files)))
         fresh.chmod(0o755)
         fresh.rename(folder)
     except OSError:
@@ -49,7 +49,7 @@ def _cache() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "perftui" / "demo-images"
 
 
-def _write(folder: Path, index: int, width: int, height: int) -> None:
+def _write(folder: Path, width: int, height: int, index: int) -> None:
     path = folder / f"class{index % CLASSES}" / f"{index:05}.jpg"
     _picture(index, width, height).save(path, quality=JPEG_QUALITY)
 

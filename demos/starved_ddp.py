@@ -27,7 +27,7 @@ def arguments() -> argparse.Namespace:
 
 def loader(rank: int, batch_size: int) -> "DataLoader[tuple[torch.Tensor, torch.Tensor]]":
     width, height = (500, 375) if rank == 0 else (1000, 750)
-    folder = image_folder(f"shard{rank}", files=192, width=width, height=height)
+    folder = image_folder(f"shard{rank}", files=128, width=width, height=height)
     augment = transforms.Compose(
         [transforms.RandomResizedCrop(PIXELS), transforms.RandomHorizontalFlip(), transforms.ToTensor()]
     )

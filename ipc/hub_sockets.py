@@ -17,7 +17,7 @@ from perftui.ipc.messages import ToRank
 from perftui.ipc.places import RunPlaces
 
 Side: TypeAlias = Literal["rank", "dashboard"]
-_QUEUED_FRAMES = 256
+QUEUED_FRAMES = 256
 _READS_PER_POLL = 512
 
 
@@ -58,8 +58,8 @@ class HubSockets:
     def _bind(self, address: str, *, hand_over: bool) -> "zmq.Socket[bytes]":
         socket = self._context.socket(zmq.ROUTER)
         socket.setsockopt(zmq.LINGER, 0)
-        socket.setsockopt(zmq.SNDHWM, _QUEUED_FRAMES)
-        socket.setsockopt(zmq.RCVHWM, _QUEUED_FRAMES)
+        socket.setsockopt(zmq.SNDHWM, QUEUED_FRAMES)
+        socket.setsockopt(zmq.RCVHWM, QUEUED_FRAMES)
         socket.setsockopt(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
         socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
         if hand_over:

@@ -4,6 +4,7 @@ A run has two folders of the same name: `<runtime>/<run_id>/` (sockets, lock; sh
 the run) and `<state>/runs/<run_id>/` (recording, output, profiles, summary; kept).
 """
 
+import contextlib
 import os
 import re
 import stat
@@ -21,11 +22,12 @@ def runtime_root() -> Path:
     """Return the per-user directory for sockets, made 0700 and checked to be ours.
 
     Raises:
-        Refused: the directory belongs to someone else, or others can write into it.
+        Refused: the directory cannot be made, or belongs to someone else.
     """
     override = os.environ.get("PERFTUI_RUNTIME_DIR")
     root = Path(override) if override else Path(tempfile.gettempdir()) / f"perftui-{os.getuid()}"
-    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError):  # something else of that name: told below
+        _make(root, "set PERFTUI_RUNTIME_DIR to another one")
     found = root.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
         raise Refused(f"{root} is not a directory of this user; set PERFTUI_RUNTIME_DIR to one that is")
@@ -35,11 +37,27 @@ def runtime_root() -> Path:
 
 
 def state_root() -> Path:
-    """Return `${XDG_STATE_HOME:-~/.local/state}/perftui`, made if need be."""
+    """Return `${XDG_STATE_HOME:-~/.local/state}/perftui`, made if need be.
+
+    Raises:
+        Refused: it cannot be made.
+    """
     base = os.environ.get("XDG_STATE_HOME")
     root = (Path(base) if base else Path.home() / ".local" / "state") / "perftui"
-    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        _make(root, "set XDG_STATE_HOME to a folder that can be written")
+    except FileExistsError:
+        raise Refused(f"{root} is not a directory; set XDG_STATE_HOME to another one") from None
     return root
+
+
+def _make(folder: Path, way_out: str) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise Refused(f"{folder} cannot be made ({error.strerror}); {way_out}") from error
 
 
 def ledger_path() -> Path:
@@ -152,9 +170,12 @@ def run_places(run_id: str) -> RunPlaces:
 
 
 def make_run_places(run_id: str) -> RunPlaces:
-    """Return the paths of a new run with both folders made, private to the user."""
+    """Return the paths of a new run with both folders made, private to the user.
+
+    Raises:
+        Refused: they cannot be made.
+    """
     places = run_places(run_id)
-    places.runtime.mkdir(mode=0o700, exist_ok=True)
-    for folder in (places.state, places.recording, places.profiles):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for folder in (places.runtime, places.state, places.recording, places.profiles):
+        _make(folder, "free space there, or name other folders by PERFTUI_RUNTIME_DIR and XDG_STATE_HOME")
     return places

@@ -6,7 +6,7 @@ from perftui.ipc.codec import decode_to_rank, encode
 from perftui.ipc.errors import ProtocolError
 from perftui.ipc.messages import FromRank, ToRank
 
-_QUEUED_FRAMES = 64
+QUEUED_FRAMES = 64
 _HEARTBEAT_MS = 500
 _HEARTBEAT_TIMEOUT_MS = 2000
 _READS_PER_DRAIN = 64
@@ -23,8 +23,8 @@ class RankLink:
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.setsockopt(zmq.IDENTITY, identity.encode())
         self._socket.setsockopt(zmq.LINGER, 0)
-        self._socket.setsockopt(zmq.SNDHWM, _QUEUED_FRAMES)
-        self._socket.setsockopt(zmq.RCVHWM, _QUEUED_FRAMES)
+        self._socket.setsockopt(zmq.SNDHWM, QUEUED_FRAMES)
+        self._socket.setsockopt(zmq.RCVHWM, QUEUED_FRAMES)
         self._socket.setsockopt(zmq.HEARTBEAT_IVL, _HEARTBEAT_MS)
         self._socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, _HEARTBEAT_TIMEOUT_MS)
         self._socket.connect(address)

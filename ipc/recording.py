@@ -5,8 +5,12 @@ budget is spent the oldest segment but the first goes: the beginning (hello, set
 entry is skipped on reading, any other damage is an error that names file and offset.
 """
 
+import contextlib
+import errno
+import os
 import struct
 from collections.abc import Iterator
+from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -43,7 +47,7 @@ class RecordingWriter:
     def __init__(self, folder: Path, budget_bytes: int) -> None:
         self._folder = folder
         self._segment_bytes = max(4096, budget_bytes // _SEGMENTS)
-        self._stream: BinaryIO | None = None
+        self._stream: FileIO | None = None
         self._written = 0
         self._pending_gap = 0
         self.failed_entries = 0
@@ -54,57 +58,50 @@ class RecordingWriter:
         """Write one entry; never raises for the disk's sake."""
         if self._pending_gap:
             entry = msgspec.structs.replace(entry, gap=self._pending_gap)
-        data = _encoder.encode(entry)
+        body = _encoder.encode(entry)
+        data = _LENGTH.pack(len(body)) + body
         try:
-            stream = self._open_segment(len(data))
-            stream.write(_LENGTH.pack(len(data)) + data)
-            self._written += len(data) + _LENGTH.size
+            _write_whole(self._open_segment(len(data)), data)
+            self._written += len(data)
         except OSError as error:
-            self._lose(error)
+            self.failed_entries += 1
+            self._pending_gap += 1
+            self.failure = error.strerror or str(error)
+            self.close()  # what is torn stays at the end of its segment
         else:
             self._pending_gap = 0
 
-    def flush(self) -> None:
-        """Hand everything to the system, so that a killed hub loses nothing."""
-        if self._stream is None:
-            return
-        try:
-            self._stream.flush()
-        except OSError as error:
-            self._lose(error)
-
     def close(self) -> None:
-        """Flush and close."""
-        self.flush()
+        """Close; everything has been handed to the system already."""
         if self._stream is not None:
-            self._stream.close()
-            self._stream = None
-
-    def _lose(self, error: OSError) -> None:
-        self.failed_entries += 1
-        self._pending_gap += 1
-        self.failure = error.strerror or str(error)
-        if self._stream is not None:
-            try:
+            with contextlib.suppress(OSError):  # nothing is buffered that could be lost
                 self._stream.close()
-            except OSError:
-                self._pending_gap += 1
             self._stream = None
 
-    def _open_segment(self, size: int) -> BinaryIO:
+    def _open_segment(self, size: int) -> FileIO:
         if self._stream is not None and self._written + size <= self._segment_bytes:
             return self._stream
-        if self._stream is not None:
-            self._stream.close()
-            self._stream = None
+        self.close()
         segments = _segments(self._folder)
-        if len(segments) >= _SEGMENTS:
-            segments[1].unlink()
         number = int(segments[-1].stem) + 1 if segments else 1
-        self._stream = (self._folder / f"{number:06}.rec").open("xb")
-        self._stream.write(_MAGIC)
-        self._written = len(_MAGIC)
-        return self._stream
+        path = self._folder / f"{number:06}.rec"
+        stream = path.open("xb", buffering=0)
+        try:
+            _write_whole(stream, _MAGIC)
+        except OSError:
+            stream.close()
+            path.unlink()
+            raise
+        if len(segments) >= _SEGMENTS:
+            segments[1].unlink()  # only now: a disk that refuses must not cost what is there
+        self._stream, self._written = stream, len(_MAGIC)
+        return stream
+
+
+def _write_whole(stream: FileIO, data: bytes) -> None:
+    """Write without a buffer, so that a killed hub loses nothing and each refusal is known at once."""
+    if stream.write(data) != len(data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _segments(folder: Path) -> list[Path]:
@@ -127,7 +124,8 @@ def read_recording(path: Path) -> Iterator[Entry]:
 def _read_segment(path: Path) -> Iterator[Entry]:
     try:
         with path.open("rb") as stream:
-            if stream.read(len(_MAGIC)) != _MAGIC:
+            head = stream.read(len(_MAGIC))
+            if head != _MAGIC and not (len(head) < len(_MAGIC) and _MAGIC.startswith(head)):
                 raise RecordingError(f"{path}: not a recording of this version")
             yield from _read_entries(path, stream)
     except OSError as error:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perftui.ipc.errors import PerftuiError, Refused, UsageError
+from perftui.ipc.errors import NoSuchRun, PerftuiError, Refused, UsageError
 from perftui.tui.arguments import ENDED_SHOWN, parser
 
 if TYPE_CHECKING:
@@ -93,6 +93,8 @@ def _print_runs_and_hint(lines: "list[RunLine]", word: str | None) -> int:
 
         run_id = find_run(word, lines).run_id
         raise Refused(f"{_no_dashboard()}; a snapshot without one: perftui status {run_id}")
+    if not lines:
+        raise NoSuchRun("no run of yours on this host; start one: perftui run -- python train.py")
     _print_runs(lines)
     _say(f"{_no_dashboard()}; try: perftui status RUN, perftui run -- python train.py")
     return 0
@@ -264,11 +266,16 @@ def _doctor(parsed: argparse.Namespace) -> int:
 
 
 def _demo(parsed: argparse.Namespace) -> int:
-    from perftui.trainer.launch.demo import demo_spec, run_demo_headless
+    from perftui.trainer.launch.demo_stage import demo_lines, demo_spec
 
-    if parsed.no_tui or _no_dashboard() is not None:
-        return run_demo_headless(parsed.name)
-    return _run_with_dashboard(demo_spec(parsed.name, "pty"), None)
+    if parsed.list:
+        _print("\n".join(demo_lines()))
+        return 0
+    if not (parsed.no_tui or parsed.json or _no_dashboard() is not None):
+        return _run_with_dashboard(demo_spec(parsed.name, "pty"), None)
+    from perftui.trainer.launch.demo import run_demo
+
+    return run_demo(parsed.name, as_json=parsed.json)
 
 
 def _replay(parsed: argparse.Namespace) -> int:

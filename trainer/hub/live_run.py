@@ -139,7 +139,6 @@ class LiveRun:
         reading = Entry(unix=now, hosts=hosts, gpus=gpus)
         self._recorder.append(reading)
         self.fold.apply(reading)
-        self._recorder.flush()
         self._note_first_step()
         self._read_files(now)
         if self.ended is None:

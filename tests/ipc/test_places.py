@@ -1,0 +1,98 @@
+"""Folders of a run: private, ours, and short enough for a socket."""
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from perftui.ipc.errors import NoSuchRun, Refused, UsageError
+from perftui.ipc.places import make_run_places, run_places, runtime_root, state_root
+
+FOREIGN_UID = 65534
+
+
+def _mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_folders_are_private(runtime_dirs: object) -> None:
+    before = os.umask(0)
+    try:
+        places = make_run_places("abc-1")
+    finally:
+        os.umask(before)
+    made = (runtime_root(), state_root(), places.runtime, places.state, places.recording, places.profiles)
+    assert {path.name: oct(_mode(path)) for path in made} == {path.name: "0o700" for path in made}
+
+
+def test_a_runtime_directory_open_to_others_is_closed(runtime_dirs: object) -> None:
+    runtime_root().chmod(0o777)
+    assert _mode(runtime_root()) == 0o700
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a directory away")
+def test_a_directory_of_someone_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    os.chown(theirs, FOREIGN_UID, FOREIGN_UID)
+    monkeypatch.setenv("PERFTUI_RUNTIME_DIR", str(theirs))
+    with pytest.raises(Refused, match=r"not a directory of this user; set PERFTUI_RUNTIME_DIR"):
+        runtime_root()
+
+
+def test_a_link_in_its_place_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    monkeypatch.setenv("PERFTUI_RUNTIME_DIR", str(tmp_path / "link"))
+    with pytest.raises(Refused):
+        runtime_root()
+
+
+def test_a_file_in_its_place_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("PERFTUI_RUNTIME_DIR", str(tmp_path / "file"))
+    with pytest.raises(Refused, match="file is not a directory"):
+        runtime_root()
+
+
+@pytest.mark.parametrize(
+    ("variable", "find"), [("PERFTUI_RUNTIME_DIR", runtime_root), ("XDG_STATE_HOME", state_root)]
+)
+def test_a_folder_that_cannot_be_made_is_one_clear_line(
+    variable: str, find: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "/proc/nowhere")
+    with pytest.raises(Refused, match=f"cannot be made .*; set {variable}"):
+        find()
+
+
+def test_a_file_in_place_of_the_state_folder_is_one_clear_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "perftui").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with pytest.raises(Refused, match="is not a directory; set XDG_STATE_HOME"):
+        state_root()
+
+
+def test_a_socket_path_that_is_too_long_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERFTUI_RUNTIME_DIR", str(tmp_path / ("d" * 100)))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with pytest.raises(UsageError, match=r"the system allows 107: .*; set PERFTUI_RUNTIME_DIR"):
+        _ = run_places("abc-1").dashboard_socket
+
+
+@pytest.mark.parametrize(
+    "text", ["", "ab", "../../etc", "a/b/c", ".hidden", "UPPER", "a b c", "a" * 62, "abc\n"]
+)
+def test_what_cannot_be_a_run_never_becomes_a_path(text: str, runtime_dirs: object) -> None:
+    with pytest.raises(NoSuchRun, match="perftui ls"):
+        run_places(text)
+
+
+def test_asking_for_places_makes_nothing(runtime_dirs: object) -> None:
+    places = run_places("abc-1")
+    assert not places.runtime.exists()
+    assert not places.state.exists()

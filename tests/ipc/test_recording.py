@@ -1,0 +1,140 @@
+"""A run on disk: complete, bounded, readable after a crash, and honest about what the disk refused."""
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from perftui.ipc.errors import RecordingError
+from perftui.ipc.messages import Beat
+from perftui.ipc.recording import Entry, RecordingWriter, read_recording
+from perftui.ipc.view import HostView
+
+BIG = 64 * 1024 * 1024
+
+
+def _entry(number: int) -> Entry:
+    return Entry(
+        unix=1000.0 + number,
+        message=Beat(run_id="r", host="h" * 40, rank=number % 4, seq=number, at_ns=number, step=number),
+        hosts=[HostView(name="h", age_s=0.5, cpus=2.0)] if number % 10 == 0 else [],
+    )
+
+
+def _write(folder: Path, numbers: range, budget: int = BIG) -> None:
+    writer = RecordingWriter(folder, budget)
+    for number in numbers:
+        writer.append(_entry(number))
+    writer.close()
+    assert writer.failed_entries == 0
+
+
+def _segments(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.rec"))
+
+
+def test_what_was_written_is_read_in_order(tmp_path: Path) -> None:
+    _write(tmp_path, range(500))
+    assert list(read_recording(tmp_path)) == [_entry(number) for number in range(500)]
+
+
+def test_an_entry_is_there_although_the_writer_never_closes(tmp_path: Path) -> None:
+    writer = RecordingWriter(tmp_path, BIG)
+    writer.append(_entry(0))
+    assert list(read_recording(tmp_path)) == [_entry(0)]
+    writer.close()
+
+
+def test_a_second_writer_goes_on_in_a_new_segment(tmp_path: Path) -> None:
+    _write(tmp_path, range(5))
+    _write(tmp_path, range(5, 9))
+    assert len(_segments(tmp_path)) == 2
+    assert [entry.unix for entry in read_recording(tmp_path)] == [1000.0 + n for n in range(9)]
+
+
+@pytest.mark.parametrize("cut", [1, 3, 4, 5, 30])
+def test_a_torn_last_entry_is_skipped(tmp_path: Path, cut: int) -> None:
+    _write(tmp_path, range(10))
+    segment = _segments(tmp_path)[0]
+    segment.write_bytes(segment.read_bytes()[:-cut])
+    assert list(read_recording(tmp_path)) == [_entry(number) for number in range(9)]
+
+
+def test_the_budget_holds_and_the_beginning_stays(tmp_path: Path) -> None:
+    budget = 64 * 1024
+    _write(tmp_path, range(5000), budget)
+    assert sum(path.stat().st_size for path in _segments(tmp_path)) <= budget
+    found = [int(entry.unix - 1000) for entry in read_recording(tmp_path)]
+    assert found[:20] == list(range(20))
+    assert found[-1] == 4999
+    assert found == sorted(found)
+    assert len(found) < 5000
+
+
+def test_damage_in_the_middle_names_file_and_byte(tmp_path: Path) -> None:
+    _write(tmp_path, range(10))
+    segment = _segments(tmp_path)[0]
+    data = bytearray(segment.read_bytes())
+    middle = data.index(b"h" * 40, len(data) // 2) - 4
+    data[middle : middle + 8] = b"\xc1" * 8  # a byte that MessagePack never uses
+    segment.write_bytes(data)
+    with pytest.raises(RecordingError, match=r"000001\.rec: damaged at byte \d+"):
+        list(read_recording(tmp_path))
+
+
+def test_an_absurd_length_is_damage_and_not_an_allocation(tmp_path: Path) -> None:
+    _write(tmp_path, range(1))
+    segment = _segments(tmp_path)[0]
+    segment.write_bytes(segment.read_bytes() + b"\xff\xff\xff\xff" + b"x" * 100)
+    with pytest.raises(RecordingError, match=r"entry of 4294967295 bytes"):
+        list(read_recording(tmp_path))
+
+
+def test_what_is_no_recording_says_so(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match="no recording there"):
+        list(read_recording(tmp_path))
+    with pytest.raises(RecordingError, match="no recording there"):
+        list(read_recording(tmp_path / "absent"))
+    (tmp_path / "000001.rec").write_bytes(b"perftui recording 9\n")
+    with pytest.raises(RecordingError, match="not a recording of this version"):
+        list(read_recording(tmp_path / "000001.rec"))
+
+
+FULL_DISK = """
+import resource, signal, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+import test_recording as here
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+writer = here.RecordingWriter(Path(sys.argv[1]), here.BIG)
+for number in range(50):
+    writer.append(here._entry(number))
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, unlimited[1]))
+for number in range(50, 150):
+    writer.append(here._entry(number))
+assert writer.failed_entries == 100, writer.failed_entries
+assert writer.failure == "File too large", writer.failure
+resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+for number in range(150, 200):
+    writer.append(here._entry(number))
+writer.close()
+"""
+
+
+def test_a_full_disk_costs_entries_that_are_counted_and_the_rest_can_be_read(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(tmp_path), str(Path(__file__).parent)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    entries = list(read_recording(tmp_path))
+    found = [int(entry.unix - 1000) for entry in entries]
+    assert found == [*range(50), *range(150, 200)]
+    assert entries[50].gap == 100
+    assert sum(entry.gap for entry in entries) == 100
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY

@@ -1,0 +1,100 @@
+"""`--set name=value`: what is taken, and the one line for what is not."""
+
+import pytest
+
+from perftui.ipc.errors import UsageError
+from perftui.ipc.settings import (
+    SettingValue,
+    environment_of,
+    format_value,
+    parse_assignment,
+    parse_assignments,
+    semantics_of,
+    setting,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        ("loader.num_workers=4", "loader.num_workers", 4),
+        (" loader.num_workers = 0 ", "loader.num_workers", 0),
+        ("loader[1].num_workers=512", "loader[1].num_workers", 512),
+        ("loader.pin_memory=true", "loader.pin_memory", True),
+        ("loader.pin_memory=ON", "loader.pin_memory", True),
+        ("loader.persistent_workers=no", "loader.persistent_workers", False),
+        ("loader.persistent_workers=0", "loader.persistent_workers", False),
+        ("loader.multiprocessing_context=spawn", "loader.multiprocessing_context", "spawn"),
+        ("env.OMP_NUM_THREADS=1", "env.OMP_NUM_THREADS", "1"),
+        ("env.NCCL_SOCKET_IFNAME=a=b", "env.NCCL_SOCKET_IFNAME", "a=b"),
+    ],
+)
+def test_what_is_taken(text: str, name: str, value: SettingValue) -> None:
+    found = parse_assignment(text)
+    assert found == (name, value)
+    assert type(found[1]) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "loader.num_workers",
+            "'loader.num_workers': a setting is written name=value, as in loader.num_workers=4",
+        ),
+        ("=4", "'=4': a setting is written name=value, as in loader.num_workers=4"),
+        ("loader.num_workers=four", "loader.num_workers='four': expected a whole number"),
+        ("loader.num_workers=", "loader.num_workers='': expected a whole number"),
+        ("loader.num_workers=-1", "loader.num_workers=-1: expected 0 to 512"),
+        ("loader.num_workers=513", "loader.num_workers=513: expected 0 to 512"),
+        ("loader.prefetch_factor=0", "loader.prefetch_factor=0: expected 1 to 64"),
+        ("loader.pin_memory=maybe", "loader.pin_memory='maybe': expected true or false"),
+        (
+            "loader.multiprocessing_context=thread",
+            "loader.multiprocessing_context='thread': expected one of fork, spawn, forkserver",
+        ),
+        (
+            "env.LD_PRELOAD=/tmp/x.so",
+            "env.LD_PRELOAD: this environment variable is not on the list that perftui sets",
+        ),
+    ],
+)
+def test_what_is_refused_in_one_line(text: str, message: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        parse_assignment(text)
+    assert str(refused.value) == message
+    assert refused.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["loader.workers", "loader[x].num_workers", "loader[0].depth", "num_workers"]
+)
+def test_an_unknown_name_lists_the_known_ones(name: str) -> None:
+    with pytest.raises(UsageError, match=r"unknown setting .*; known: .*loader\.num_workers.*, env\.NAME"):
+        setting(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "AWS_SECRET_ACCESS_KEY", "NCCL_x\nY"]
+)
+def test_variables_that_load_code_or_name_secrets_cannot_be_set(name: str) -> None:
+    with pytest.raises(UsageError):
+        parse_assignment(f"env.{name}=1")
+
+
+def test_the_same_name_twice_is_an_error() -> None:
+    with pytest.raises(UsageError, match=r"loader\.num_workers is set twice"):
+        parse_assignments(["loader.num_workers=1", "loader.num_workers=2"])
+
+
+def test_environment_variables_are_told_apart() -> None:
+    found = parse_assignments(["loader.num_workers=1", "env.OMP_NUM_THREADS=2"])
+    assert environment_of(found) == {"OMP_NUM_THREADS": "2"}
+    assert semantics_of(found) == "neutral"
+    assert semantics_of({}) == "neutral"
+
+
+def test_values_are_written_as_they_are_read() -> None:
+    for text in ("loader.pin_memory=true", "loader.num_workers=3", "env.OMP_NUM_THREADS=1"):
+        name, value = parse_assignment(text)
+        assert f"{name}={format_value(value)}" == text

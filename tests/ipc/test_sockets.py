@@ -1,0 +1,283 @@
+"""Real sockets: what arrives, what is dropped and counted, who may bind, and what a restart costs."""
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+import zmq
+
+from perftui.ipc.codec import decode_from_dashboard, decode_from_rank, encode
+from perftui.ipc.dashboard_link import DashboardLink, new_command_id
+from perftui.ipc.dashboard_messages import Answer, Done, Mismatch, Pull, StopCommand, Update
+from perftui.ipc.errors import ConnectionLost, ProtocolError, Refused
+from perftui.ipc.hub_sockets import Arrival, HubSockets
+from perftui.ipc.messages import AskHello, Beat, Welcome
+from perftui.ipc.places import RunPlaces, make_run_places
+from perftui.ipc.rank_link import RankLink
+from perftui.ipc.view import Header, RunView
+
+DEADLINE_S = 20.0
+
+
+@pytest.fixture
+def places(runtime_dirs: object) -> RunPlaces:
+    return make_run_places("sockets-1")
+
+
+@pytest.fixture
+def hub(places: RunPlaces) -> Iterator[HubSockets]:
+    sockets = HubSockets(places)
+    yield sockets
+    sockets.close()
+
+
+def _link(places: RunPlaces) -> Iterator[DashboardLink]:
+    link = DashboardLink(places.dashboard_socket)
+    yield link
+    link.close()
+
+
+link = pytest.fixture(_link)
+
+
+@pytest.fixture
+def rank(places: RunPlaces) -> Iterator[RankLink]:
+    link = RankLink(places.rank_socket, "rank-0")
+    yield link
+    link.close()
+
+
+def _beat(seq: int) -> Beat:
+    return Beat(run_id="sockets-1", host="h", rank=0, seq=seq, at_ns=seq, step=seq)
+
+
+def _view() -> RunView:
+    header = Header(
+        run_id="sockets-1",
+        name="n",
+        host="h",
+        command=["c"],
+        state="training",
+        started_unix=1.0,
+        elapsed_s=2.0,
+    )
+    return RunView(header=header)
+
+
+def _until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline, "not in time"
+
+
+def _gather(hub: HubSockets, enough: Callable[[list[Arrival]], bool]) -> list[Arrival]:
+    found: list[Arrival] = []
+
+    def arrived() -> bool:
+        found.extend(hub.arrivals(50))
+        return enough(found)
+
+    _until(arrived)
+    return found
+
+
+def test_frames_arrive_in_order_and_answers_come_back(hub: HubSockets, rank: RankLink) -> None:
+    for seq in range(40):
+        assert rank.send(_beat(seq))
+    found = _gather(hub, lambda found: len(found) == 40)
+    assert [arrival.side for arrival in found] == ["rank"] * 40
+    assert [decode_from_rank(arrival.frame).seq for arrival in found] == list(range(40))
+    assert hub.to_rank(found[0].peer, Welcome(protocol=1, hub_pid=7))
+    rank.wait(int(DEADLINE_S * 1000))
+    assert rank.receive() == [Welcome(protocol=1, hub_pid=7)]
+
+
+def test_a_full_queue_says_no_and_never_blocks(places: RunPlaces, rank: RankLink) -> None:
+    taken = [rank.send(_beat(seq)) for seq in range(500)]
+    assert taken[0]
+    assert not taken[-1]
+    accepted = taken.count(True)
+    assert taken == [True] * accepted + [False] * (500 - accepted)
+    hub = HubSockets(places)
+    try:
+        found = _gather(hub, lambda found: len(found) == accepted)
+    finally:
+        hub.close()
+    assert [decode_from_rank(arrival.frame).seq for arrival in found] == list(range(accepted))
+
+
+def test_a_second_hub_is_refused_and_the_first_goes_on(
+    places: RunPlaces, hub: HubSockets, rank: RankLink
+) -> None:
+    with pytest.raises(Refused, match="another hub of sockets-1 is alive"):
+        HubSockets(places)
+    assert rank.send(_beat(0))
+    assert len(_gather(hub, bool)) == 1
+
+
+def test_the_lock_goes_with_the_hub(places: RunPlaces) -> None:
+    HubSockets(places).close()
+    HubSockets(places).close()
+
+
+def test_a_rank_finds_a_restarted_hub(places: RunPlaces, rank: RankLink) -> None:
+    first = HubSockets(places)
+    assert rank.send(_beat(0))
+    _gather(first, bool)
+    first.close()
+    second = HubSockets(places)
+    try:
+        assert rank.send(_beat(1))
+        found = _gather(second, bool)
+        assert decode_from_rank(found[0].frame).seq == 1
+        assert second.to_rank(found[0].peer, AskHello())
+        rank.wait(int(DEADLINE_S * 1000))
+        assert rank.receive() == [AskHello()]
+    finally:
+        second.close()
+
+
+def test_a_relaunched_rank_takes_its_name_over(places: RunPlaces, hub: HubSockets, rank: RankLink) -> None:
+    assert rank.send(_beat(0))
+    _gather(hub, bool)
+    again = RankLink(places.rank_socket, "rank-0")
+    try:
+        assert again.send(_beat(1))
+        found = _gather(hub, bool)
+        assert hub.to_rank(found[0].peer, AskHello())
+        again.wait(int(DEADLINE_S * 1000))
+        assert again.receive() == [AskHello()]
+    finally:
+        again.close()
+
+
+def test_flush_delivers_what_is_queued(places: RunPlaces, hub: HubSockets) -> None:
+    leaving = RankLink(places.rank_socket, "rank-9")
+    for seq in range(20):
+        assert leaving.send(_beat(seq))
+    leaving.flush(5.0)
+    assert len(_gather(hub, lambda found: len(found) >= 20)) == 20
+
+
+def test_unreadable_frames_to_a_rank_are_passed_over(places: RunPlaces, rank: RankLink) -> None:
+    context = zmq.Context()
+    stranger = context.socket(zmq.ROUTER)
+    stranger.setsockopt(zmq.LINGER, 0)
+    stranger.setsockopt(zmq.ROUTER_MANDATORY, 1)
+    stranger.bind(places.rank_socket)
+    try:
+        assert rank.send(_beat(0))
+        assert stranger.poll(int(DEADLINE_S * 1000))
+        peer = stranger.recv_multipart()[0]
+        stranger.send_multipart([peer, b"\xc1 nonsense"])
+        stranger.send_multipart([peer, encode(AskHello())])
+        rank.wait(int(DEADLINE_S * 1000))
+        found = rank.receive()
+        while not found:  # the nonsense came by itself
+            rank.wait(int(DEADLINE_S * 1000))
+            found = rank.receive()
+        assert found == [AskHello()]
+    finally:
+        stranger.close(0)
+        context.term()
+
+
+def test_sending_to_who_is_gone_is_no_error(places: RunPlaces, hub: HubSockets) -> None:
+    assert not hub.to_dashboard(b"nobody", Answer(command_id="c", accepted=True))
+
+
+def test_a_dashboard_names_what_it_has(hub: HubSockets, link: DashboardLink) -> None:
+    link.pull()
+    arrival = _gather(hub, bool)[0]
+    assert decode_from_dashboard(arrival.frame) == Pull(protocol=1, since=0, output_since=0)
+    update = Update(number=5, snapshot=True, view=_view(), output=["a", "b"], output_number=2)
+    assert hub.to_dashboard(arrival.peer, update)
+    assert link.receive(int(DEADLINE_S * 1000)) == update
+    link.pull()
+    again = _gather(hub, bool)[0]
+    assert decode_from_dashboard(again.frame) == Pull(protocol=1, since=5, output_since=2)
+
+
+def test_a_slow_dashboard_gets_nothing_that_it_did_not_ask_for(hub: HubSockets, link: DashboardLink) -> None:
+    link.pull()
+    peer = _gather(hub, bool)[0].peer
+    assert hub.to_dashboard(peer, Update(number=1, snapshot=True, view=_view()))
+    assert isinstance(link.receive(int(DEADLINE_S * 1000)), Update)
+    assert link.receive(50) is None
+
+
+def test_a_dashboard_finds_a_restarted_hub_and_starts_anew(places: RunPlaces, link: DashboardLink) -> None:
+    first = HubSockets(places)
+    link.pull()
+    peer = _gather(first, bool)[0].peer
+    assert first.to_dashboard(peer, Update(number=90, snapshot=True, view=_view(), output_number=40))
+    assert isinstance(link.receive(int(DEADLINE_S * 1000)), Update)
+    first.close()
+    second = HubSockets(places)
+    try:
+        link.pull()
+        arrival = _gather(second, bool)[0]
+        assert decode_from_dashboard(arrival.frame) == Pull(protocol=1, since=90, output_since=40)
+        assert second.to_dashboard(
+            arrival.peer, Update(number=1, snapshot=True, view=_view(), output_number=3)
+        )
+        assert isinstance(link.receive(int(DEADLINE_S * 1000)), Update)
+        link.pull()
+        again = _gather(second, bool)[0]
+        assert decode_from_dashboard(again.frame) == Pull(protocol=1, since=1, output_since=3)
+    finally:
+        second.close()
+
+
+def test_another_protocol_is_named(hub: HubSockets, link: DashboardLink) -> None:
+    link.pull()
+    peer = _gather(hub, bool)[0].peer
+    assert hub.to_dashboard(peer, Mismatch(hub_protocol=2, your_protocol=1))
+    with pytest.raises(ProtocolError, match="hub speaks protocol 2, this perftui 1"):
+        link.receive(int(DEADLINE_S * 1000))
+
+
+def test_silence_is_lost_connection(link: DashboardLink) -> None:
+    with pytest.raises(ConnectionLost, match="did not answer"):
+        link.snapshot(0.05)
+    with pytest.raises(ConnectionLost, match="no answer"):
+        link.ask(StopCommand(command_id=new_command_id()), 0.05, answer_s=0.05)
+
+
+@pytest.mark.parametrize("accepted", [True, False])
+def test_a_command_is_answered_and_then_done(places: RunPlaces, accepted: bool) -> None:
+    """One thread has both ends here: the hub answers first, and its replies wait in the dashboard's queue."""
+    hub, link = HubSockets(places), DashboardLink(places.dashboard_socket)
+    try:
+        command = StopCommand(command_id=new_command_id())
+        link.command(command)
+        peer = _gather(hub, bool)[0].peer
+        for message in (
+            Answer(command_id="of another", accepted=not accepted, reason="not yours"),
+            Answer(command_id=command.command_id, accepted=accepted, reason="it has ended"),
+            Done(command_id=command.command_id, ok=True, result="stopped"),
+        ):
+            assert hub.to_dashboard(peer, message)
+        if accepted:
+            assert link.ask(command, DEADLINE_S).result == "stopped"
+        else:
+            with pytest.raises(Refused, match="it has ended"):
+                link.ask(command, DEADLINE_S)
+    finally:
+        link.close()
+        hub.close()
+
+
+def test_a_foreign_frame_with_more_parts_is_passed_over(places: RunPlaces, hub: HubSockets) -> None:
+    context = zmq.Context()
+    stranger = context.socket(zmq.DEALER)
+    stranger.setsockopt(zmq.LINGER, 0)
+    stranger.connect(places.dashboard_socket)
+    try:
+        stranger.send_multipart([b"POST / HTTP/1.1", b"", b"stop"])
+        stranger.send(encode(Pull(protocol=1)))
+        found = _gather(hub, bool)
+        assert [decode_from_dashboard(arrival.frame) for arrival in found] == [Pull(protocol=1)]
+    finally:
+        stranger.close(0)
+        context.term()

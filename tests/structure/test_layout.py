@@ -1,0 +1,96 @@
+"""What the tree promises about itself: packages, sizes, words, links."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("ipc", "trainer", "tui")
+SHIPPED = (*ROOMS, "demos")
+MOST_LINES = 400
+APP_MOST_LINES = 250
+SOURCES = sorted(path for room in (*SHIPPED, "tests", "benchmarks") for path in (ROOT / room).rglob("*.py"))
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+TEXTS = [*SOURCES, *DOCUMENTS, ROOT / "Makefile", ROOT / "pyproject.toml", ROOT / ".ci" / "run"]
+
+# written in halves, so that this file does not contain what it looks for
+MACHINE_PATHS = [f"/{first}/{rest}" for first, rest in (("work", ""), ("opt", "venvs"), ("farm", ""))]
+VAGUE_NAMES = {"utils", "helpers", "manager", "common", "misc"}
+SKIPPED_LINKS = ("http://", "https://", "mailto:")
+
+
+def _packages() -> list[str]:
+    packages: list[str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"][
+        "packages"
+    ]
+    return packages
+
+
+def test_every_folder_with_an_init_is_a_package_and_the_other_way_round() -> None:
+    folders = {
+        ".".join(("perftui", *init.parent.relative_to(ROOT).parts))
+        for room in SHIPPED
+        for init in (ROOT / room).rglob("__init__.py")
+    }
+    assert set(_packages()) == folders
+
+
+def test_every_folder_with_code_has_an_init() -> None:
+    without = {p.parent for p in SOURCES if p.relative_to(ROOT).parts[0] in SHIPPED}
+    assert [folder for folder in without if not (folder / "__init__.py").exists()] == []
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_rooms_are_typed_and_never_imported_by_their_bare_name(room: str) -> None:
+    assert (ROOT / room / "py.typed").is_file()
+    assert room not in sys.modules
+
+
+def test_no_source_file_is_long() -> None:
+    shipped = [p for p in SOURCES if p.relative_to(ROOT).parts[0] in SHIPPED]
+    long = {str(p.relative_to(ROOT)): n for p in shipped if (n := _lines(p)) > MOST_LINES}
+    assert long == {}
+    app = ROOT / "tui" / "app.py"
+    assert _lines(app) <= APP_MOST_LINES
+
+
+def test_every_module_says_what_it_owns() -> None:
+    shipped = [p for p in SOURCES if p.relative_to(ROOT).parts[0] in SHIPPED]
+    assert [str(p) for p in shipped if not p.read_text().startswith('"""')] == []
+
+
+def test_modules_are_named_for_what_they_own() -> None:
+    assert [p for p in SOURCES if set(p.stem.split("_")) & VAGUE_NAMES] == []
+
+
+def test_nothing_names_one_machine() -> None:
+    found = [(str(p), path) for p in TEXTS for path in MACHINE_PATHS if path in p.read_text()]
+    assert found == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_in_documents_resolve(document: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", document.read_text()):
+        if target.startswith(SKIPPED_LINKS):
+            continue
+        path, _, anchor = target.partition("#")
+        found = (document.parent / path).resolve() if path else document
+        assert found.exists(), f"{document.name}: {target}"
+        if anchor and found.suffix == ".md":
+            assert anchor in _anchors(found), f"{document.name}: {target}"
+
+
+def _anchors(document: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", document.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def _lines(path: Path) -> int:
+    return len(path.read_text().splitlines())
