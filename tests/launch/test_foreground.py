@@ -161,7 +161,7 @@ def test_a_stalled_reader_stops_no_supervision(script: Script, until: Until) -> 
         (["demo", "no-such-demo"], 2, "starved"),
         (["relaunch", "none", "--set", "loader.num_workers=2"], 3, "perftui ls"),
         (["profile", "--steps", "0"], 2, "above 0"),
-        (["replay", "nowhere"], 4, "needs a terminal"),
+        (["replay", "nowhere"], 1, "nowhere: no such file"),
     ],
 )
 def test_bad_input_is_one_clear_line(words: list[str], code: int, said: str) -> None:
