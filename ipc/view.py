@@ -159,6 +159,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     hub_restarts: int = 0
     overhead_us: float | None = None
     overhead_share: float | None = None
+    epoch_step: int | None = None
+    """Steps that the lead rank has done of this epoch."""
 
 
 class OperatorRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -235,6 +237,8 @@ class RelaunchView(msgspec.Struct, frozen=True, kw_only=True):
     message: str | None = None
     """One line: what is being done, or how it ended."""
     successor: str | None = None
+    most_launches: int = 4
+    """More are not made, whatever comes out."""
 
 
 class RankHistory(msgspec.Struct, frozen=True, kw_only=True):
@@ -269,3 +273,5 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     findings: list[Finding] = []
     profiles: list[ProfileView] = []
     relaunch: RelaunchView | None = None
+    trials_s: tuple[float, float] | None = None
+    """How long the trials of the leading remedy will take, in seconds: about, and at most."""

@@ -54,7 +54,7 @@ def _dispatch(words: list[str]) -> int:
 
 
 def _attach(word: str | None, rest: list[str]) -> int:
-    from perftui.trainer.launch.runs import find_run, list_runs, only_run, running
+    from perftui.trainer.launch.runs import find_run, list_runs, only_run, watchable
 
     if rest:
         raise UsageError(f"{word}: no such verb, and a dashboard takes one run; see perftui --help")
@@ -63,9 +63,9 @@ def _attach(word: str | None, rest: list[str]) -> int:
         return _print_runs_and_hint(lines, word)
     if word is not None:
         return _open(find_run(word, lines))
-    live = running(lines)
+    live = watchable(lines)
     if len(live) < 2:
-        return _open(only_run(lines))
+        return _open(live[0] if live else only_run(lines))
     from perftui.tui.picker import pick_run
 
     _check_size()
@@ -76,9 +76,10 @@ def _attach(word: str | None, rest: list[str]) -> int:
 def _open(line: "RunLine") -> int:
     """Open a dashboard on a live run, or on the recording of one that has ended."""
     _check_size()
+    from perftui.trainer.launch.runs import has_hub
     from perftui.tui.app import run_dashboard
 
-    if line.running:
+    if line.running or has_hub(line.run_id):
         return run_dashboard(line.run_id)
     from perftui.ipc.places import run_places
     from perftui.trainer.launch.replay import replayed

@@ -60,7 +60,7 @@ class _Relaunch:
         self._plan = plan
         self._cancelled = cancelled
         self._id = plan.relaunch_id or secrets.token_hex(6)
-        self._tell = Reporter(self._id, plan.set, report)
+        self._tell = Reporter(self._id, plan.set, report, plan.most_launches)
         self._stopped = False
         self._successor: str | None = None
 

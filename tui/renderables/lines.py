@@ -54,6 +54,18 @@ def clip(line_: Line, width: int) -> Line:
     return line(*kept)
 
 
+_CLAUSE_ENDS = (". ", ": ", "; ", ", ")
+
+
+def clause(text: str, width: int) -> str:
+    """Return a sentence that fits into `width` cells: whole, or up to a clause's end, or else cut."""
+    if cell_len(text) <= width:
+        return text
+    ends = [at for mark in _CLAUSE_ENDS if (at := text.rfind(mark, 0, max(0, width))) > 0]
+    best = max(ends, default=0)
+    return text[:best] if best >= width // 2 else plain(clip(line(text), width))
+
+
 def fit(line_: Line, width: int) -> Line:
     """Cut or pad a line to exactly `width` cells."""
     cut = clip(line_, width)
