@@ -117,7 +117,7 @@ class DashboardApp(TerminalApp[None]):
         """Tell a person why nothing can be done to this run, where that is so."""
         why = "this is a recording: nothing can be changed" if self.live.replayed else ""
         if not why and going_on(self.live.relaunch):
-            why = "a relaunch is being measured: x gives it up"
+            why = "a relaunch is being measured"
         why = "the run has ended" if not why and self.live.ended else why
         if why:
             self.notify(why, markup=False)

@@ -146,7 +146,7 @@ def closed(state: DashboardState, relaunch_id: str | None) -> DashboardState:
 
 
 def _relaunch(state: DashboardState, view: RunView) -> RelaunchView | None:
-    """Return the newest relaunch; a recording may hold one that never came to its end: nothing goes on there."""
+    """Return the newest relaunch, but in a recording none that goes on: it never came to its end."""
     newest = view.relaunch or state.relaunch
     return None if view.header.replay and going_on(newest) else newest
 

@@ -57,23 +57,23 @@ def _progress(header: Header) -> list[Line]:
     step = line(Run("step ", "dim"), Run(fmt.count(header.step), "value"))
     loss = line(Run("loss ", "dim"), fmt.number(header.loss)) if header.loss is not None else BLANK
     ranks = line(str(header.world_size), Run(" ranks", "dim")) if header.world_size > 1 else BLANK
+    return [step, _epoch(header), _epoch_left(header), loss, ranks]
+
+
+def _epoch(header: Header) -> Line:
+    """Say which epoch it is and how far, counted in steps."""
     if header.epoch is None:
-        return [step if header.step is not None else BLANK, loss, ranks]
-    return [step, _epoch(header, header.epoch), loss, ranks]
-
-
-def _epoch(header: Header, epoch: int) -> Line:
-    """Say how far the epoch is, and how long it will still take."""
+        return BLANK
     if header.steps_total is None or header.epoch_step is None:
-        return line(Run("epoch ", "dim"), str(epoch))
-    left = ""
-    if header.eta_s is not None and header.exit_code is None:
-        left = f", {fmt.duration(header.eta_s)} left"
-    return line(
-        Run("epoch ", "dim"),
-        f"{epoch}: {header.epoch_step:,}",
-        Run(f"/{header.steps_total:,} steps{left}", "dim"),
-    )
+        return line(Run("epoch ", "dim"), str(header.epoch))
+    total = Run(f"/{header.steps_total:,}", "dim")
+    return line(Run(f"epoch {header.epoch}: ", "dim"), f"{header.epoch_step:,}", total)
+
+
+def _epoch_left(header: Header) -> Line:
+    if header.eta_s is None or header.exit_code is not None:
+        return BLANK
+    return line(Run("epoch left ", "dim"), fmt.duration(header.eta_s))
 
 
 def verdict_lines(state: DashboardState, width: int) -> list[Line]:
