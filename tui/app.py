@@ -65,6 +65,8 @@ class DashboardApp(TerminalApp[None]):
         if before.run_id != self.live.run_id:
             self._held = None
             self.notify(f"following the run on: {clean(self.live.run_id)}", markup=False)
+        elif _restarts(self.live) > _restarts(before) and before.header is not None:
+            self.notify("reconnected: the run's hub was restarted, the training goes on")
         self._show()
         if (before.relaunch is None) != (self.live.relaunch is None) or before.header is None:
             self.refresh_bindings()
@@ -215,6 +217,10 @@ class DashboardApp(TerminalApp[None]):
                 run = partial(self.run_action, binding.action, active.node)
                 yield SystemCommand(binding.description, binding.tooltip, run)
         yield SystemCommand("theme", "Choose another set of colours", self.action_change_theme)
+
+
+def _restarts(state: DashboardState) -> int:
+    return state.header.hub_restarts if state.header else 0
 
 
 def run_dashboard(run_id: str) -> int:

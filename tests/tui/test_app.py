@@ -262,8 +262,10 @@ def test_a_lost_hub_is_shown_with_its_age_and_comes_back() -> None:
             await pilot.press("p")
             await shown(pilot, "the run's hub does not answer")
             await pilot.press("escape")
-            with ScriptedHub("demo-1", scenes.fine()):
+            again = msgspec.structs.replace(scenes.fine(), header=scenes.header(hub_restarts=1))
+            with ScriptedHub("demo-1", again):
                 await shown(pilot, "● FINE")
+                await shown(pilot, "reconnected: the run's hub was")
 
     asyncio.run(scene())
 
