@@ -144,7 +144,7 @@ class DashboardApp(TerminalApp[None]):
         if not self._can_change():
             return
         if found is None:
-            self.notify("no finding so far has a change of settings as its remedy", markup=False)
+            self.notify("no finding so far proposes a change of settings", markup=False)
             return
         finding, remedy = found
 

@@ -124,7 +124,7 @@ CONFIRMATION: list[BindingType] = [
 ]
 SHEET: list[BindingType] = [
     _quiet("sheet-up", "up,k", "scroll_sheet(-1)", "up", "Scroll up"),
-    _quiet("sheet-down", "down,j", "scroll_sheet(1)", "down", "Scroll down"),
+    _key("sheet-down", "down,j", "scroll_sheet(1)", "scroll", "Scroll down", display="↑↓"),
     _quiet("sheet-page-up", "pageup", "scroll_sheet(-15)", "page up", "A page up"),
     _quiet("sheet-page-down", "pagedown", "scroll_sheet(15)", "page down", "A page down"),
 ]

@@ -154,7 +154,7 @@ def test_r_proposes_and_y_relaunches() -> None:
         await pilot.press("r")
         for words in ("relaunch with this change?",
             "loader.num_workers  0  →  2", "expected 2.1×, at most 4.0×", "neutral", "stopped at step 412",
-            "fresh start", "about 1.5 min, at most 4.0 min", "scratch folder", "keep this run",
+            "about 1.5 min, at most 4.0 min", "scratch folder", "keep this run",
         ):  # fmt: skip
             await shown(pilot, words)
         await pilot.press("escape")
@@ -402,9 +402,10 @@ def test_help_explains_keys_phases_and_marks() -> None:
         await pilot.press("question_mark")
         for words in ("Stop the training (asks first)", "where a step goes", "gradients are computed"):
             await shown(pilot, words)
-        await pilot.press("pagedown")
         await shown(pilot, "never measured")
-        await shown(pilot, "a warning; a silent rank")
+        await shown(pilot, "a profiling window or another event")
+        await pilot.press("pagedown", "pagedown")
+        await shown(pilot, "Follow the newest line of the output again")
 
     with_app(scenes.starved(), LARGE, play)
 

@@ -126,6 +126,7 @@ def test_lines_are_clipped_padded_and_wrapped_by_cells() -> None:
     assert plain(fit(line("ab"), 4)) == "ab  "
     assert plain(spread(line("left side"), line("right"), 14)) == "left si… right"
     assert texts(wrap("one two three", 7)) == ["one two", "three"]
+    assert texts(wrap("it waits 19 % more", 11)) == ["it waits", "19 % more"]
 
 
 def test_frame_has_its_title_in_the_upper_edge() -> None:
@@ -217,7 +218,7 @@ def test_before_the_first_step_the_last_output_is_told_and_no_finding() -> None:
 def test_verdict_of_an_ended_run_says_how_it_ended() -> None:
     ended = state_of(state="stopped", exit_code=-15, stopped_by="user", message="ended by SIGTERM")
     first, second = texts(verdict_lines(ended, 80))
-    assert first.rstrip() == " ■ RUN ENDED stopped, exit code -15, stopped by user after 4:12"
+    assert first.rstrip() == " ■ RUN ENDED stopped by the user after 4:12"
     assert second.rstrip() == "   ended by SIGTERM"
 
 

@@ -131,12 +131,28 @@ def _without_finding(state: DashboardState, header: Header, news: str) -> tuple[
 
 def _ending(header: Header) -> tuple[Line, Line]:
     mark, role = _STATES[header.state]
-    code = "" if header.exit_code is None else f", exit code {header.exit_code}"
-    by = f", stopped by {fmt.clean(header.stopped_by)}" if header.stopped_by else ""
     first = line(
         Run(f"{mark} RUN ENDED ", role),
-        Run(f"{header.state}{code}{by}", "value"),
+        Run(_how(header), "value"),
         Run(f" after {fmt.duration(header.elapsed_s)}", "dim"),
     )
     news = fmt.clean(header.message) if header.message else "this is its last picture; q leaves"
     return first, line(Run(news, "dim"))
+
+
+_STOPPED = {
+    "user": "stopped by the user",
+    "steps": "stopped at its limit of steps",
+    "seconds": "stopped at its limit of time",
+    "relaunch": "stopped for a relaunch",
+}
+
+
+def _how(header: Header) -> str:
+    """Say how a run ended; how a stopped one left is no news."""
+    if header.stopped_by is not None:
+        return _STOPPED.get(header.stopped_by, f"stopped by {fmt.clean(header.stopped_by)}")
+    if header.exit_code is None:
+        return header.state
+    how = f"signal {-header.exit_code}" if header.exit_code < 0 else f"exit code {header.exit_code}"
+    return f"{header.state}, {how}"

@@ -1,5 +1,6 @@
 """The vocabulary of all pictures: a line is runs of text, each with a role that stands for a colour."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -99,11 +100,18 @@ def join_fitting(parts: Sequence[Line], separator: Line, width: int) -> Line:
     return join(chosen, separator)
 
 
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[mµ]?s|min|[GM]iB)(?:\W|$))")
+_TIE = "\ue000"
+
+
 def wrap(text: str, width: int, role: str = "text") -> list[Line]:
-    """Break a text at blanks into lines of at most `width` cells; over-long words are cut."""
+    """Break a text at blanks, but not before a unit, into lines of at most `width` cells.
+
+    Over-long words are cut.
+    """
     lines: list[str] = []
     current = ""
-    for word in text.split():
+    for word in _BEFORE_UNIT.sub(_TIE, text).split():
         candidate = f"{current} {word}" if current else word
         if cell_len(candidate) <= width:
             current = candidate
@@ -111,7 +119,7 @@ def wrap(text: str, width: int, role: str = "text") -> list[Line]:
         if current:
             lines.append(current)
         current = plain(clip(line(word), width))
-    return [line(Run(part, role)) for part in (*lines, current) if part]
+    return [line(Run(part.replace(_TIE, " "), role)) for part in (*lines, current) if part]
 
 
 def frame(

@@ -31,17 +31,13 @@ def proposal_lines(state: DashboardState, finding: Finding, remedy: Remedy, widt
         *(_item("beware", fmt.clean(remedy.caution), width, "warning") if remedy.caution else ()),
         BLANK,
         *_item("now", _stopped(state), width, "warning"),
-        *_item("then", _TRIALS, width),
-        *(_item("time", _time(state.trials_s), width, "value") if state.trials_s else ()),
+        *_item("then", _trials(state.trials_s), width),
         *_item("files", _FILES, width),
         *_item("after", _LAST, width),
     ]
 
 
-_TRIALS = (
-    "2 to 4 short trial launches, as it is (A) and changed (B) in turn; each takes a fresh start, "
-    "its warm-up, and as many steps as the measurement needs"
-)
+_TRIALS = "2 to 4 short fresh launches, as it is (A) and changed (B) in turn"
 _FILES = "checkpoints and logs that a trial writes go to a scratch folder; yours stay as they are"
 _LAST = "the changed run is started for good if it is faster, else the one you have now"
 
@@ -53,9 +49,11 @@ def _gain(remedy: Remedy) -> str:
     return f"{expected}, at most {fmt.factor(remedy.bound)}" if remedy.bound is not None else expected
 
 
-def _time(trials_s: tuple[float, float]) -> str:
+def _trials(trials_s: tuple[float, float] | None) -> str:
+    if trials_s is None:
+        return f"{_TRIALS}; how long they take is not known yet"
     about, most = trials_s
-    return f"the trials take about {fmt.rough(about)}, at most {fmt.rough(most)}"
+    return f"{_TRIALS}: about {fmt.rough(about)}, at most {fmt.rough(most)}"
 
 
 def _stopped(state: DashboardState) -> str:

@@ -12,7 +12,7 @@ from perftui.tui.screens.sheet_screen import SheetScreen
 _OF_OVERVIEW: tuple[str, list[BindingType]] = ("on the overview", OVERVIEW)
 _OF_PROFILE: tuple[str, list[BindingType]] = ("on a profile", PROFILE)
 _PHASES = (
-    ("wait", "the training stood still for its data loader: not hidden under computing"),
+    ("wait", "the training stood still for its data loader"),
     ("copy to GPU", "the batch is copied to the GPU"),
     ("forward", "from the batch's arrival to the loss"),
     ("backward", "gradients are computed, from the call of backward on"),
@@ -27,17 +27,14 @@ _WORDS = (
     ("p50, p99", "half of the steps, or 99 of 100, are faster than this"),
     ("expected, at most", "the predicted speed-up; the speed-up if the cause cost nothing at all"),
     ("launch A, B", "one start of the training, for measuring: as it is, and with the change"),
-    ("GPU busy", "share of time with any kernel running; it does not say how well it fills the GPU"),
+    ("GPU busy", "share of time with any kernel running, however little of the GPU it fills"),
     ("waiting for cpu", "share of the last 10 s in which some process had to wait for a core"),
     ("—", "never measured; a measured zero is written 0"),
 )
 _MARKS = (
-    ("▲", "critical; on the chart, a step taller than the scale"),
-    ("!", "a warning; a silent rank"),
-    ("●", "going on, or fine"),
-    ("○", "waiting, or only a note"),
-    ("◆", "a profiling window, or an event on the chart"),
-    ("■ ✔ ✖", "ended, done, failed"),
+    ("▲ !", "critical, and on the chart a step taller than the scale; a warning, or a silent rank"),
+    ("● ○", "going on, or fine; waiting, or only a note"),
+    ("◆ ■ ✔ ✖", "a profiling window or another event; ended; done; failed"),
 )
 _NAMES = {"question_mark": "?", "left_square_bracket": "[", "right_square_bracket": "]"}
 
@@ -50,7 +47,8 @@ class HelpScreen(SheetScreen[None]):
     def __init__(self, glyphs: Glyphs, *, of_profile: bool = False) -> None:
         super().__init__(glyphs, "help: only r, s and x can change the training, and they ask first")
         first, last = (_OF_PROFILE, _OF_OVERVIEW) if of_profile else (_OF_OVERVIEW, _OF_PROFILE)
-        self._keys_here, self._other_keys = (first, ("everywhere", EVERYWHERE)), (last,)
+        name, bindings = first
+        self._keys_here, self._other_keys = ((name, [*bindings, *EVERYWHERE]),), (last,)
 
     def lines(self, width: int) -> Sequence[Line]:
         """Return all lines."""
@@ -59,7 +57,8 @@ class HelpScreen(SheetScreen[None]):
             ("words", _WORDS, "value"),
             ("marks", _MARKS, "value"),
         )
-        parts = [*_keys(self._keys_here), *words, *_keys(self._other_keys)]
+        here, others = _keys(self._keys_here, shown=True), _keys(self._keys_here, shown=False)
+        parts = [*here, *words, *others, *_keys(self._other_keys, shown=None)]
         drawn: list[Line] = []
         for heading, entries, role in parts:
             drawn += [*([BLANK] if drawn else []), line(Run(heading, "heading"))]
@@ -68,12 +67,15 @@ class HelpScreen(SheetScreen[None]):
 
 
 def _keys(
-    groups: Sequence[tuple[str, list[BindingType]]],
+    groups: Sequence[tuple[str, list[BindingType]]], *, shown: bool | None
 ) -> list[tuple[str, Sequence[tuple[str, str]], str]]:
-    return [
-        (name, [(_shown(key), key.tooltip) for key in keys if isinstance(key, Binding)], "key")
-        for name, keys in groups
-    ]
+    """Return the keys that the footer shows, or the others, or (None) all."""
+    made: list[tuple[str, Sequence[tuple[str, str]], str]] = []
+    for name, bindings in groups:
+        keys = [key for key in bindings if isinstance(key, Binding) and shown in (None, key.show)]
+        heading = f"more keys {name}" if shown is False else f"keys {name}"
+        made.append((heading, [(_shown(key), key.tooltip) for key in keys], "key"))
+    return made
 
 
 def _shown(binding: Binding) -> str:
