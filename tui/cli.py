@@ -6,6 +6,7 @@ that `--help` and `run` start fast and Textual is loaded only when a dashboard o
 
 import argparse
 import contextlib
+import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -77,7 +78,8 @@ def _open(line: "RunLine") -> int:
     """Open a dashboard on a live run, or on the recording of one that has ended."""
     _check_size()
     from perftui.trainer.launch.runs import has_hub
-    from perftui.tui.app import run_dashboard
+
+    run_dashboard = _dashboard()
 
     if line.running or has_hub(line.run_id):
         return run_dashboard(line.run_id)
@@ -86,6 +88,16 @@ def _open(line: "RunLine") -> int:
 
     with replayed(run_places(line.run_id).state, at_end=True) as run_id:
         return run_dashboard(run_id)
+
+
+def _dashboard() -> "Callable[[str], int]":
+    """Load the dashboard."""
+    gc.disable()  # hundreds of modules are loaded, and none of them is garbage
+    from perftui.tui.app import run_dashboard
+
+    gc.freeze()
+    gc.enable()
+    return run_dashboard
 
 
 def _print_runs_and_hint(lines: "list[RunLine]", word: str | None) -> int:
@@ -128,8 +140,7 @@ def _run_with_dashboard(spec: "LaunchSpec", json_target: str | None) -> int:
 
     _check_size()
     places = start_for_dashboard(spec)
-    from perftui.tui.app import run_dashboard
-
+    run_dashboard = _dashboard()
     code = run_dashboard(places.run_id)
     return code or after_dashboard(places, json_target)
 
@@ -290,8 +301,7 @@ def _replay(parsed: argparse.Namespace) -> int:
         _print("\n".join(status_text(summary_of_recording(parsed.file))))
         return 0
     _check_size()
-    from perftui.tui.app import run_dashboard
-
+    run_dashboard = _dashboard()
     with replayed(parsed.file, at_end=parsed.at_end, speed=parsed.speed) as run_id:
         return run_dashboard(run_id)
 

@@ -23,8 +23,13 @@ BLANK: Line = ()
 
 def line(*runs: Run | str) -> Line:
     """Return a line; plain strings get the role `text`, empty ones vanish."""
-    made = (Run(run) if isinstance(run, str) else run for run in runs)
-    return tuple(run for run in made if run.text)
+    return tuple(
+        [
+            Run(run) if isinstance(run, str) else run
+            for run in runs
+            if (run if isinstance(run, str) else run[0])
+        ]
+    )
 
 
 def plain(line_: Line) -> str:
@@ -34,7 +39,7 @@ def plain(line_: Line) -> str:
 
 def width_of(line_: Line) -> int:
     """Return a line's width in cells."""
-    return sum([len(run.text) if run.text.isascii() else cell_len(run.text) for run in line_])
+    return sum([len(run[0]) if run[0].isascii() else cell_len(run[0]) for run in line_])
 
 
 def clip(line_: Line, width: int) -> Line:
@@ -69,9 +74,11 @@ def clause(text: str, width: int) -> str:
 
 def fit(line_: Line, width: int) -> Line:
     """Cut or pad a line to exactly `width` cells."""
-    cut = clip(line_, width)
-    missing = width - width_of(cut)
-    return (*cut, Run(" " * missing)) if missing > 0 else cut
+    missing = width - width_of(line_)
+    if missing < 0:
+        line_ = clip(line_, width)
+        missing = width - width_of(line_)
+    return (*line_, Run(" " * missing)) if missing > 0 else line_
 
 
 def spread(left: Line, right: Line, width: int) -> Line:

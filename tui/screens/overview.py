@@ -7,6 +7,7 @@ from textual.app import ComposeResult
 from textual.containers import Container, Grid
 from textual.widgets import Footer
 
+from perftui.ipc.findings import Finding
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.keys import OVERVIEW
 from perftui.tui.layout import WIDE, Plan, plan
@@ -40,6 +41,7 @@ class OverviewScreen(RunScreen):
         self._state = DashboardState(run_id=run_id)
         self._rank = 0
         self._large_output = False
+        self._needed_for: tuple[tuple[Finding, ...], int] = ((), 0)
         self._needed: tuple[tuple[object, ...], tuple[int, int]] = ((), (0, 0))
         self._plan: Plan | None = None
         self._header = RunHeader(glyphs, id="header")
@@ -107,6 +109,9 @@ class OverviewScreen(RunScreen):
     def _lines_needed(self) -> tuple[int, int]:
         """Return the room that the findings need: the most so far, so that nothing jumps about."""
         state, width = self._state, self.size.width
+        if (state.findings, width) == self._needed_for:
+            return self._needed[1]
+        self._needed_for = state.findings, width
         what = (width, *((finding.code, finding.rank) for finding in state.findings))
         inner = (width // 2 if width >= WIDE else width) - 4
         lead, every = finding_heights(state, inner) if inner > 0 else (0, 0)
