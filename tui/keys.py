@@ -91,6 +91,12 @@ PROFILE: list[BindingType] = [
     _quiet("sort-after", "a", "sort('a')", "by step after", "Sort by step time after the window"),
     _quiet("sort-stall", "x", "sort('x')", "by stall", "Sort by what the window cost"),
 ]
+SHEET: list[BindingType] = [
+    _quiet("sheet-up", "up,k", "scroll_sheet(-1)", "up", "Scroll up"),
+    _key("sheet-down", "down,j", "scroll_sheet(1)", "scroll", "Scroll down", display="↑↓"),
+    _quiet("sheet-page-up", "pageup", "scroll_sheet(-15)", "page up", "A page up"),
+    _quiet("sheet-page-down", "pagedown", "scroll_sheet(15)", "page down", "A page down"),
+]
 PROPOSAL: list[BindingType] = [
     _key(
         "relaunch-yes",
@@ -110,6 +116,7 @@ PROPOSAL: list[BindingType] = [
     _key(
         "relaunch-no", "escape,n,q", "cancel", "keep this run", "Close this; nothing happens", display="esc/n"
     ),
+    *SHEET,
 ]
 CONFIRMATION: list[BindingType] = [
     _key("confirm-yes", "y", "answer(True)", "yes", "Do what stands here"),
@@ -121,15 +128,11 @@ CONFIRMATION: list[BindingType] = [
         "Close this; nothing happens",
         display="esc/n",
     ),
-]
-SHEET: list[BindingType] = [
-    _quiet("sheet-up", "up,k", "scroll_sheet(-1)", "up", "Scroll up"),
-    _key("sheet-down", "down,j", "scroll_sheet(1)", "scroll", "Scroll down", display="↑↓"),
-    _quiet("sheet-page-up", "pageup", "scroll_sheet(-15)", "page up", "A page up"),
-    _quiet("sheet-page-down", "pagedown", "scroll_sheet(15)", "page down", "A page down"),
+    *SHEET,
 ]
 HELP: list[BindingType] = [
     _key("help-back", "escape,q,question_mark", "cancel", "back", "Close the help", display="esc"),
+    *SHEET,
 ]
 PICKER: list[BindingType] = [
     _key("pick", "enter", "choose", "attach", "Open the dashboard of this run", display="enter"),

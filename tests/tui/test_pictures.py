@@ -215,6 +215,13 @@ def test_before_the_first_step_the_last_output_is_told_and_no_finding() -> None:
     assert second.rstrip() == "   last output: making 768 files"
 
 
+def test_a_replay_tells_its_keys_while_there_is_nothing_to_see() -> None:
+    replayed = state_of(state="waiting", replay=True, message="replay, speed 1")
+    assert (
+        texts(verdict_lines(replayed, 90))[1].strip() == "replay, speed 1 · ←→ go 10 s back or on, f pauses"
+    )
+
+
 def test_verdict_of_an_ended_run_says_how_it_ended() -> None:
     ended = state_of(state="stopped", exit_code=-15, stopped_by="user", message="ended by SIGTERM")
     first, second = texts(verdict_lines(ended, 80))

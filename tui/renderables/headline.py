@@ -126,6 +126,8 @@ def _without_finding(state: DashboardState, header: Header, news: str) -> tuple[
     printed = state.partial or next((text for text in reversed(state.output) if text.strip()), "")
     if not news and printed and header.state in ("starting", "waiting", "stalled"):
         news = f"last output: {printed}"
+    if header.replay:
+        news = f"{news} · ←→ go 10 s back or on, f pauses".lstrip(" ·")
     return line(Run(said, role)), line(Run(news, "dim"))
 
 
