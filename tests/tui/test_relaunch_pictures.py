@@ -1,12 +1,13 @@
 """A relaunch in words, from the proposal to the verdict: at the top of the screen and in its panel."""
 
 import dataclasses
+from typing import Literal
 
 import msgspec
 import pytest
 
-from perftui.ipc.ledger_records import Verdict
-from perftui.ipc.view import RelaunchView
+from perftui.ipc.ledger_records import Launch, Verdict
+from perftui.ipc.view import LaunchProgress, RelaunchView
 from perftui.tui.renderables.headline import header_line, verdict_lines
 from perftui.tui.renderables.lines import Line, plain
 from perftui.tui.renderables.proposal_lines import proposal_lines
@@ -57,6 +58,24 @@ def test_before_and_after_the_trials_the_top_says_what_is_done() -> None:
         " ○ TOO NOISY TO JUDGE loader.num_workers 0 → 2: step times are known to 8.5 % only"
     )
     assert second == "   starting the training again (as it was)"
+
+
+def test_a_switch_without_trials_says_what_is_measured() -> None:
+    launch = LaunchProgress(label="B", state="warming", steps=48, step_ms=359.0)
+    switched = told(state="starting", launches=[launch], message="starting with the change")
+    first, second = texts(verdict_lines(stopped(switched), 120))
+    assert first == " ● SWITCHED loader.num_workers 0 → 2: how it goes is measured"
+    assert second.startswith("   x gives up · changed: warming, 48 steps, 359 ms a step")
+
+
+def test_a_launch_that_was_given_up_is_stopped_and_not_failed() -> None:
+    def drawn(outcome: Literal["stopped", "failed"]) -> str:
+        launch = Launch(run_id="t", label="A", settings={}, outcome=outcome)
+        progress = LaunchProgress(label="A", state="failed", steps=26, launch=launch)
+        return texts(relaunch_lines(told(launches=[progress]), 100))[0]
+
+    assert drawn("stopped").startswith("■ 1 A as it is stopped")
+    assert drawn("failed").startswith("✖ 1 A as it is failed")
 
 
 @pytest.mark.parametrize(

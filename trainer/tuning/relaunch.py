@@ -121,10 +121,11 @@ class _Relaunch:
 
     def _given_up(self) -> Verdict:
         launches = self._trials.launches
+        when = f"during launch {len(launches)}" if launches else "before the first launch"
         again = ": the original settings stay" if self._stopped else ""
         return Verdict(
             verdict="unchanged",
-            sentence=f"given up after {len(launches)} launch(es){again}",
+            sentence=f"given up {when}{again}",
             launches=len(launches),
             steps=sum(each.steps for each in launches),
         )

@@ -20,6 +20,10 @@ def relaunch_headline(view: RelaunchView, state: DashboardState, width: int) -> 
     message = fmt.clean(view.message or "")
     if view.state == "failed":
         return line(Run("✖ RELAUNCH FAILED ", "critical"), Run(message, "value")), _next(view, state)
+    if view.state == "starting" and view.launches:  # it goes on already, and is measured as it goes
+        return line(
+            Run("● SWITCHED ", "accent"), Run(f"{change}: how it goes is measured", "value")
+        ), _launch(view.launches[-1])
     if view.state != "measuring":
         word = view.state.upper()
         why = "the training, to measure" if view.state == "stopping" else "the training with"

@@ -14,6 +14,7 @@ _STATES = {
     "measuring": ("●", "accent"),
     "done": ("✔", "fine"),
     "failed": ("✖", "critical"),
+    "stopped": ("■", "dim"),
 }
 
 
@@ -52,15 +53,18 @@ def verdict_of(verdict: Verdict, width: int) -> list[Line]:
 
 
 def _launch(index: int, launch: LaunchProgress, slowest: float, width: int) -> Line:
-    mark, role = _STATES[launch.state]
+    word: str = launch.state
+    if word == "failed" and launch.launch is not None and launch.launch.outcome == "stopped":
+        word = "stopped"  # by whoever gave the relaunch up: no fault of its own
+    mark, role = _STATES[word]
     meaning = "as it is" if launch.label == "A" else "changed"
-    room = max(0, min(40, width - 56))
+    room = max(0, min(40, width - 58))
     filled = round(launch.step_ms / slowest * room) if launch.step_ms and slowest else 0
     return line(
         Run(f"{mark} ", role),
         Run(f"{index + 1} {launch.label} ", "title"),
         Run(f"{meaning:<9}", "dim"),
-        Run(f"{launch.state:<10}", role),
+        Run(f"{word:<10}", role),
         Run(f"{launch.steps:>6,}", "text"),
         Run(" steps  ", "dim"),
         Run(f"{fmt.milliseconds(launch.step_ms):>9}"),
