@@ -11,9 +11,10 @@ import pytest
 
 from perftui.ipc.errors import NoSuchRun, UsageError
 from perftui.ipc.hub_sockets import HubSockets
-from perftui.ipc.places import RunPlaces, make_run_places
+from perftui.ipc.places import RunPlaces, make_run_places, run_places
 from perftui.ipc.run_files import ExitRecord, RunDescription, write_record
 from perftui.ipc.run_lines import RunLine
+from perftui.trainer.launch.foreground import after_dashboard
 from perftui.trainer.launch.run_names import name_of, new_run_id
 from perftui.trainer.launch.runs import find_run, list_runs, only_run, running, successor_of, watchable
 
@@ -107,7 +108,9 @@ def test_a_run_of_someone_elses_launch_lives_while_its_hub_does(home: Path) -> N
     assert [each.state for each in list_runs()] == ["finished"]
 
 
-def test_a_run_that_is_being_relaunched_can_be_watched_while_its_hub_lives(home: Path) -> None:
+def test_a_run_that_is_being_relaunched_can_be_watched_while_its_hub_lives(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     places = make_run_places("stopped-run")
     description = RunDescription(
         run_id="stopped-run", name="stopped", command=["x"], cwd="/", host="h", started_unix=1.0
@@ -119,9 +122,34 @@ def test_a_run_that_is_being_relaunched_can_be_watched_while_its_hub_lives(home:
     sockets = HubSockets(places)
     assert [each.run_id for each in watchable(list_runs())] == ["stopped-run"]
     assert running(list_runs()) == []
+    assert after_dashboard(places, None) == 0
+    assert "a change of stopped-run is being measured" in capsys.readouterr().err
     write_record(places.exit_record, msgspec.structs.replace(record, stopped_by="user"))
     assert watchable(list_runs()) == []
     sockets.close()
+
+
+def test_leaving_a_dashboard_tells_of_the_last_run_of_a_line(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number, parent in enumerate((None, "line-0", "line-1")):
+        places = make_run_places(f"line-{number}")
+        description = RunDescription(
+            run_id=places.run_id,
+            name="line",
+            command=["x"],
+            cwd="/",
+            host="h",
+            started_unix=float(number),
+            parent=parent,
+            owned=False,
+        )
+        write_record(places.description, description)
+        if number < 2:
+            ended = ExitRecord(exit_code=-15, ended_unix=2.0, outcome="stopped", stopped_by="relaunch")
+            write_record(places.exit_record, ended)
+    assert after_dashboard(run_places("line-0"), None) == 0
+    assert "line-2 goes on" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

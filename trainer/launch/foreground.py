@@ -16,7 +16,7 @@ from perftui.ipc.summary import Overhead, Summary
 from perftui.ipc.view import HostView
 from perftui.trainer.launch.environment_line import environment_line
 from perftui.trainer.launch.family import send_signal
-from perftui.trainer.launch.runs import is_locked, list_runs, successor_of
+from perftui.trainer.launch.runs import is_locked, list_runs, successor_of, watchable
 from perftui.trainer.launch.signals import SignalInbox
 from perftui.trainer.launch.spec import LaunchSpec
 from perftui.trainer.launch.start import check_launch, exit_of, launch
@@ -59,13 +59,15 @@ def start_for_dashboard(spec: LaunchSpec) -> RunPlaces:
 
 def after_dashboard(places: RunPlaces, json_target: str | None) -> int:
     """Say how things stand when the dashboard has been left: the training may well go on."""
-    successor = successor_of(places.run_id, list_runs())
-    if successor is not None:
+    lines = list_runs()
+    while (successor := successor_of(places.run_id, lines)) is not None:
         places = run_places(successor.run_id)
-    record = exit_of(places)
+    run_id, record = places.run_id, exit_of(places)
+    if record is not None and run_id in [line.run_id for line in watchable(lines)]:
+        _say(f"a change of {run_id} is being measured; perftui {run_id} shows how it goes")
+        return 0
     if record is not None:
         return finish(places, record, json_target)
-    run_id = places.run_id
     _say(f"{run_id} goes on; perftui {run_id} shows it again, perftui stop {run_id} ends it")
     if json_target is not None:
         _say(f"no summary yet; later: perftui status {run_id} --json")
