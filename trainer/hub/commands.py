@@ -36,7 +36,7 @@ class Commands:
         """Carry out a command or begin to; a refusal changes nothing."""
         try:
             result = self._carry_out(command, peer)
-        except PerftuiError as error:
+        except (PerftuiError, OSError) as error:  # a full disk, say, must not end the hub
             return [Reply(peer, Answer(command_id=command.command_id, accepted=False, reason=str(error)))]
         replies = [Reply(peer, Answer(command_id=command.command_id, accepted=True))]
         if result is not None:

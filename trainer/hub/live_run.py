@@ -44,6 +44,7 @@ class LiveRun:
         self.windows = ProfileWindows(self.fold, places.profiles)
         self.ended: ExitRecord | None = None
         self.recording_note: str | None = None
+        self._stop_note: str | None = None
         self.outbox: list[tuple[int, ToRank]] = []
         """Messages for ranks, by rank; the service sends them."""
         self._hub_restarts = hub_restarts
@@ -89,9 +90,9 @@ class LiveRun:
         )
 
     def _message(self) -> str | None:
-        if self._recorder.failure:
+        if self._recorder.failure and not self._stop_note:
             return f"recording: {self._recorder.failure} ({self._recorder.failed_entries} entries lost)"
-        return self.recording_note
+        return self._stop_note or self.recording_note
 
     def findings(self) -> list[Finding]:
         """Return the findings in force."""
@@ -145,7 +146,13 @@ class LiveRun:
             self._judge.look(self.fold, now)
             reached = self._limits.reached(self.fold, now)
             if reached and not self.places.stop_request.exists():
-                self.request_stop(reached)
+                self._stop_at_limit(reached)
+
+    def _stop_at_limit(self, reached: str) -> None:
+        try:
+            self.request_stop(reached)
+        except OSError as error:  # asked again in a second
+            self._stop_note = f"the limit of {reached} is reached, and {error.filename}: {error.strerror}"
 
     def _note_first_step(self) -> None:
         """Leave word for the keeper, which tells "died before its first step" from other ends."""

@@ -130,12 +130,19 @@ class ProfileWindows:
             return
         kept = {rank: r.path for rank, r in reports.items() if r.state == "done" and r.path is not None}
         if kept:
-            window.analysis = self._start_analysis(window, kept)
-            window.began = time.monotonic()
+            self._begin_analysis(window, kept)
             return
         reasons = sorted({f"{r.state}: {r.reason}" for r in reports.values() if r.reason})
         window.failure = "; ".join(reasons) or "no rank answered in time"
         window.ended = time.monotonic()
+
+    def _begin_analysis(self, window: _Window, kept: dict[int, str]) -> None:
+        window.began = time.monotonic()
+        try:
+            window.analysis = self._start_analysis(window, kept)
+        except OSError as error:
+            window.failure = f"the analysis of the trace could not be started: {error}"
+            window.ended = window.began
 
     def _is_pending(self, rank: int, report: WindowReport | None) -> bool:
         track = self._fold.ranks[rank]
