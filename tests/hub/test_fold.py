@@ -190,6 +190,12 @@ def test_why_it_failed_is_said_with_its_last_line() -> None:
     assert message == "ended before its first step (exit code 1): ValueError: no"
 
 
+def test_a_rank_whose_steps_came_late_has_not_died_at_its_start() -> None:
+    ended = ExitRecord(exit_code=5, ended_unix=1.0, outcome="died_at_start", last_lines=["bye"])
+    message = header(folded(hello(), batch(0, 5, 1)), facts(ended), 2.0).message
+    assert message == "ended (exit code 5): bye"
+
+
 def test_an_ended_rank_is_ended_and_silence_is_silence() -> None:
     fold = folded(hello(), batch(0, 5, 1))
     assert rank_view(fold.ranks[0], START_UNIX + 10, [], 1).state == "silent"

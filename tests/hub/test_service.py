@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import time
 from collections.abc import Iterator
 
@@ -20,11 +21,12 @@ from perftui.ipc.dashboard_messages import (
     Update,
 )
 from perftui.ipc.errors import ProtocolError, Refused
-from perftui.ipc.messages import AskHello, Hello, StepBatch, Welcome
+from perftui.ipc.messages import AskHello, Goodbye, Hello, StepBatch, Welcome
 from perftui.ipc.places import RunPlaces
-from perftui.ipc.rank_link import RankLink
+from perftui.ipc.rank_link import RankLink, rank_identity
 from perftui.ipc.run_files import ExitRecord, RunDescription, StopRequest, read_record, write_record
 from perftui.ipc.summary import Summary
+from perftui.trainer.telemetry.processes import start_ticks
 
 from .conftest import DEADLINE_S, HubProcess, own_start_ticks, until
 
@@ -34,13 +36,15 @@ WALL_NS = 20_000_000
 class FakeRank:
     """Speaks the rank's side over the real link; the process it names is this one."""
 
-    def __init__(self, places: RunPlaces, rank: int = 0, world_size: int = 1) -> None:
+    def __init__(self, places: RunPlaces, rank: int = 0, world_size: int = 1, process: tuple[int, int] | None = None) -> None:
+        process = process or (os.getpid(), own_start_ticks())
         self._places = places
         self._rank = rank
         self._world_size = world_size
         self._seq = 0
         self._steps = 0
-        self.link = RankLink(places.rank_socket, f"r{rank}.0")
+        self._process = process
+        self.link = RankLink(places.rank_socket, rank_identity(rank, process[0]))
 
     def _next_seq(self) -> int:
         self._seq += 1
@@ -54,8 +58,8 @@ class FakeRank:
                 rank=self._rank,
                 seq=self._next_seq(),
                 protocol=1,
-                pid=os.getpid(),
-                start_ticks=own_start_ticks(),
+                pid=self._process[0],
+                start_ticks=self._process[1],
                 local_rank=self._rank,
                 world_size=self._world_size,
                 python="3",
@@ -91,6 +95,26 @@ class FakeRank:
             )
         )
         self._steps += count
+
+    def goodbye(self) -> None:
+        assert self.link.send(
+            Goodbye(
+                run_id=self._places.run_id,
+                host="h",
+                rank=self._rank,
+                seq=self._next_seq(),
+                reason="exit",
+                dropped=0,
+                errors=0,
+            )
+        )
+
+    def hear(self, kind: type[object]) -> None:
+        """Wait until the hub says this."""
+        deadline = time.monotonic() + DEADLINE_S
+        while not any(isinstance(message, kind) for message in self.link.receive()):
+            assert time.monotonic() < deadline, f"no {kind.__name__}"
+            self.link.wait(200)
 
 
 @pytest.fixture
@@ -152,17 +176,42 @@ def test_a_killed_hub_comes_back_with_its_history(
 def test_a_rank_unknown_to_the_hub_is_asked_for_its_hello(hub: HubProcess, rank: FakeRank) -> None:
     hub.start()
     rank.steps(5)
-    deadline = time.monotonic() + DEADLINE_S
-    heard: list[object] = []
-    while not any(isinstance(message, AskHello) for message in heard):
-        assert time.monotonic() < deadline
-        rank.link.wait(200)
-        heard += rank.link.receive()
+    rank.hear(AskHello)
     rank.hello()
-    while not any(isinstance(message, Welcome) for message in heard):
-        assert time.monotonic() < deadline
-        rank.link.wait(200)
-        heard += rank.link.receive()
+    rank.hear(Welcome)
+
+
+def test_two_processes_of_one_rank_are_not_mixed(
+    hub: HubProcess, rank: FakeRank, link: DashboardLink, places: RunPlaces
+) -> None:
+    hub.start()
+    rank.hello()
+    rank.steps(30)
+    until(link, lambda update: [r.steps for r in update.view.ranks] == [30])
+    other = subprocess.Popen(["sleep", "60"])
+    ticks = start_ticks(other.pid)
+    assert ticks is not None
+    rival = FakeRank(places, process=(other.pid, ticks))
+    try:
+        rival.hello()
+        rival.steps(500)
+        rank.steps(10)
+        found = until(link, lambda update: update.view.header.message is not None)
+        assert found.view.header.message is not None
+        assert found.view.header.message.startswith("1 more process trains")
+        found = until(link, lambda update: update.view.ranks[0].steps >= 40)
+        assert (found.view.ranks[0].steps, found.view.ranks[0].pid) == (40, os.getpid())
+        rank.goodbye()
+        until(link, lambda update: update.view.ranks[0].state == "ended")
+        rival.steps(10)  # the seat is free: it is asked for its hello
+        rival.hear(AskHello)
+        rival.hello()
+        rival.steps(10)
+        until(link, lambda update: update.view.ranks[0].pid == other.pid)
+    finally:
+        rival.link.close()
+        other.kill()
+        other.wait()
 
 
 def test_three_dashboards_see_the_same(hub: HubProcess, rank: FakeRank, places: RunPlaces) -> None:

@@ -22,6 +22,7 @@ from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.judge import Judge
 from perftui.trainer.hub.limits import Limits
 from perftui.trainer.hub.profile_windows import ProfileWindows
+from perftui.trainer.hub.rank_track import RankTrack
 from perftui.trainer.hub.sensors import Sensors
 from perftui.trainer.hub.served import Reply
 from perftui.trainer.hub.summaries import summarise
@@ -31,6 +32,7 @@ from perftui.trainer.telemetry.processes import start_ticks
 RECORDING_BUDGET_BYTES = 64 * 1024 * 1024
 _SECOND = 1.0
 _UNOWNED_END_S = 10.0
+_FOREIGN_SILENCE_S = 10.0
 
 
 class LiveRun:
@@ -44,6 +46,8 @@ class LiveRun:
         self.windows = ProfileWindows(self.fold, places.profiles)
         self.ended: ExitRecord | None = None
         self.recording_note: str | None = None
+        self.seats_note: str | None = None
+        """Which processes are not shown; the service knows."""
         self._stop_note: str | None = None
         self.outbox: list[tuple[int, ToRank]] = []
         """Messages for ranks, by rank; the service sends them."""
@@ -92,7 +96,7 @@ class LiveRun:
     def _message(self) -> str | None:
         if self._recorder.failure and not self._stop_note:
             return f"recording: {self._recorder.failure} ({self._recorder.failed_entries} entries lost)"
-        return self._stop_note or self.recording_note
+        return self._stop_note or self.recording_note or self.seats_note
 
     def findings(self) -> list[Finding]:
         """Return the findings in force."""
@@ -116,11 +120,19 @@ class LiveRun:
 
     # what the service drives
 
+    def lives(self, track: RankTrack) -> bool:
+        """Tell whether a rank's process still runs; one on another host is taken to, while it speaks."""
+        hello = track.hello
+        if hello.host == self.description.host:
+            return start_ticks(hello.pid) == hello.start_ticks
+        return time.time() - track.last_unix < _FOREIGN_SILENCE_S
+
     def hear(self, entry: Entry) -> bool:
         """Take a rank's message in; False when the rank must say hello first."""
         known = self.fold.apply(entry)
         if known:
             self._recorder.append(entry)
+            self._note_first_step()
         return known
 
     def tick(self) -> list[Reply]:
@@ -140,7 +152,6 @@ class LiveRun:
         reading = Entry(unix=now, hosts=hosts, gpus=gpus)
         self._recorder.append(reading)
         self.fold.apply(reading)
-        self._note_first_step()
         self._read_files(now)
         if self.ended is None:
             self._judge.look(self.fold, now)
@@ -156,7 +167,7 @@ class LiveRun:
 
     def _note_first_step(self) -> None:
         """Leave word for the keeper, which tells "died before its first step" from other ends."""
-        if not self._stepped and self.fold.steps_done() > 0:
+        if not self._stepped and any(track.log.raw for track in self.fold.ranks.values()):
             self._stepped = True
             with contextlib.suppress(OSError):
                 self.places.stepped.touch()

@@ -209,7 +209,10 @@ class _Glance(msgspec.Struct, frozen=True):
 
 def _closing_line(places: RunPlaces, record: ExitRecord, summary: bytes) -> str:
     glance = msgspec.json.decode(summary, type=_Glance)
-    how = f"stopped by {record.stopped_by}" if record.stopped_by else record.outcome.replace("_", " ")
+    outcome: str = record.outcome
+    if outcome == "died_at_start" and any(rank.steps for rank in glance.ranks):
+        outcome = "failed"  # its steps reached the hub after its end was recorded
+    how = f"stopped by {record.stopped_by}" if record.stopped_by else outcome.replace("_", " ")
     parts = [f"{places.run_id} {how}", f"exit code {record.exit_code}", f"{glance.elapsed_s:.0f} s"]
     if glance.ranks:
         parts.append(f"{max(rank.steps for rank in glance.ranks)} steps")

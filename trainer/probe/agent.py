@@ -29,7 +29,7 @@ from perftui.ipc.messages import (
     WindowReport,
     WindowState,
 )
-from perftui.ipc.rank_link import RankLink
+from perftui.ipc.rank_link import RankLink, rank_identity
 from perftui.ipc.settings import SettingValue
 from perftui.trainer.probe.effective import InForce, read_in_force
 from perftui.trainer.probe.identity import Identity, command, read_identity, start_ticks
@@ -102,7 +102,7 @@ class Agent:
         self._arm_from_environment()
 
     def _connect(self) -> RankLink:
-        return RankLink(self._run.rank_socket, f"r{self._identity.rank}.{os.getpid()}")
+        return RankLink(self._run.rank_socket, rank_identity(self._identity.rank, os.getpid()))
 
     def turn(self) -> bool:
         """One wake: wait for the hub or the time, then listen, read and send; True when nothing raised."""
