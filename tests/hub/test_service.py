@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 import pytest
@@ -109,11 +109,13 @@ class FakeRank:
             )
         )
 
-    def hear(self, kind: type[object]) -> None:
-        """Wait until the hub says this."""
+    def hear(self, kind: type[object], speak: Callable[[], None] | None = None) -> None:
+        """Wait until the hub says this, speaking meanwhile."""
         deadline = time.monotonic() + DEADLINE_S
         while not any(isinstance(message, kind) for message in self.link.receive()):
             assert time.monotonic() < deadline, f"no {kind.__name__}"
+            if speak is not None:
+                speak()
             self.link.wait(200)
 
 
@@ -203,8 +205,7 @@ def test_two_processes_of_one_rank_are_not_mixed(
         assert (found.view.ranks[0].steps, found.view.ranks[0].pid) == (40, os.getpid())
         rank.goodbye()
         until(link, lambda update: update.view.ranks[0].state == "ended")
-        rival.steps(10)  # the seat is free: it is asked for its hello
-        rival.hear(AskHello)
+        rival.hear(AskHello, lambda: rival.steps(10))  # in the end the seat is given to who still speaks
         rival.hello()
         rival.steps(10)
         until(link, lambda update: update.view.ranks[0].pid == other.pid)

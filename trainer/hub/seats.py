@@ -3,13 +3,15 @@
 A script may train in several processes that nothing numbers (Hogwild, a sweep): each takes itself for rank 0.
 """
 
+import time
 from collections.abc import Callable
 
-from perftui.ipc.messages import Goodbye, Hello, RankMessage
+from perftui.ipc.messages import Hello, RankMessage
 from perftui.ipc.rank_link import rank_identity
 from perftui.trainer.hub.rank_track import RankTrack
 
 _RIVALS_KEPT = 1024
+_AFTER_END_S = 5.0
 
 
 class Seats:
@@ -44,14 +46,14 @@ class Seats:
         if message.rank not in self._held and track is not None and peer == _peer_of(track.hello):
             self._held[message.rank] = (peer, track)  # this hub was started again
             return True
-        if self._is_taken(message.rank, track):
+        if self._is_taken(peer, message.rank, track):
             self._note_rival(peer)
             return False
         return None
 
     def _greet(self, peer: bytes, hello: Hello, track: RankTrack | None) -> bool:
         same = track is not None and _process(track.hello) == _process(hello)
-        if not same and self._is_taken(hello.rank, track):
+        if not same and self._is_taken(peer, hello.rank, track):
             self._note_rival(peer)
             return False
         for rank, (_, holder) in list(self._held.items()):
@@ -63,13 +65,15 @@ class Seats:
 
     def note(self, peer: bytes, message: RankMessage, track: RankTrack | None) -> None:
         """A frame that counts was folded into `track`."""
-        if isinstance(message, Goodbye):
-            self._held.pop(message.rank, None)
-        elif isinstance(message, Hello):
+        if isinstance(message, Hello):
             self._held[message.rank] = (peer, track)
 
-    def _is_taken(self, rank: int, track: RankTrack | None) -> bool:
-        return track is not None and rank in self._held and not track.ended and self._lives(track)
+    def _is_taken(self, peer: bytes, rank: int, track: RankTrack | None) -> bool:
+        if track is None or rank not in self._held:
+            return False
+        if track.ended:  # processes that trained side by side end side by side: the one that was shown stays
+            return peer in self._rivals and time.time() - track.last_unix < _AFTER_END_S
+        return self._lives(track)
 
     def _note_rival(self, peer: bytes) -> None:
         if len(self._rivals) < _RIVALS_KEPT:
