@@ -97,6 +97,7 @@ def test_a_recording_is_shown_without_torch(desk: Desk, tmp_path: Path) -> None:
     assert shown.returncode == 0, shown.stderr
     assert "60" in shown.stdout
     assert "input.workers" in shown.stdout
+    assert [path.name for path in recording.parent.iterdir()] == [run["run_id"]]  # a replay leaves nothing
 
 
 def test_env_arms_a_training_started_without_perftui(desk: Desk) -> None:

@@ -285,6 +285,30 @@ def test_the_end_is_summarised_and_the_hub_leaves(
     assert summary.findings[0].code == "input.workers"
 
 
+def test_at_the_end_the_sockets_go_and_the_files_stay(
+    hub: HubProcess, rank: FakeRank, link: DashboardLink, places: RunPlaces
+) -> None:
+    hub.start()
+    rank.hello()
+    until(link, lambda u: bool(u.view.ranks))
+    hub.end()
+    assert places.runtime.is_dir()  # the run goes on: another hub will bind here
+    hub.start()
+    write_record(places.exit_record, ExitRecord(exit_code=0, ended_unix=time.time()))
+    assert hub.wait() == 0
+    assert not places.runtime.exists()
+    assert places.summary.exists()
+
+
+def test_a_hub_whose_rank_never_came_ends(hub: HubProcess, places: RunPlaces) -> None:
+    description = read_record(places.description, RunDescription)
+    assert description is not None
+    long_ago = msgspec.structs.replace(description, owned=False, started_unix=time.time() - 61)
+    write_record(places.description, long_ago)
+    hub.start()
+    assert hub.wait() == 0
+
+
 def test_commands_that_cannot_be_are_refused_with_a_reason(hub: HubProcess, link: DashboardLink) -> None:
     hub.start()
     until(link, lambda u: True)

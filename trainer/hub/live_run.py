@@ -32,6 +32,7 @@ from perftui.trainer.telemetry.processes import start_ticks
 RECORDING_BUDGET_BYTES = 64 * 1024 * 1024
 _SECOND = 1.0
 _UNOWNED_END_S = 10.0
+_UNHEARD_END_S = 60.0
 _FOREIGN_SILENCE_S = 10.0
 
 
@@ -185,8 +186,10 @@ class LiveRun:
         keeper = self.description.keeper_pid
         if self.description.owned and keeper is not None:
             return start_ticks(keeper) != self.description.keeper_start_ticks
-        if self.description.owned or not self.fold.ranks:
+        if self.description.owned:
             return False
+        if not self.fold.ranks:  # whoever started this hub has ended before it could speak
+            return now - self.description.started_unix > _UNHEARD_END_S
         gone = all(track.ended or track.gone for track in self.fold.ordered)
         self._all_gone_since = (self._all_gone_since or now) if gone else None
         return self._all_gone_since is not None and now - self._all_gone_since > _UNOWNED_END_S

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -80,6 +81,8 @@ class HubService:
                 self._write_summary()
             self._run.close()
             sockets.close()
+            if self._run.over:  # nobody will ask here again
+                shutil.rmtree(self._places.runtime, ignore_errors=True)
 
     def _write_summary(self) -> None:
         # a full disk must not end the hub: the summary can still be asked for over the socket
