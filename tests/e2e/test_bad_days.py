@@ -12,6 +12,7 @@ import pytest
 
 from perftui.ipc.dashboard_link import DashboardLink
 from perftui.ipc.places import run_places
+from perftui.trainer.launch.replay import summary_of_recording
 
 from .conftest import PERFTUI, Desk, eventually
 from .scripts import STARVED
@@ -110,6 +111,7 @@ def test_env_arms_a_training_started_without_perftui(desk: Desk) -> None:
         text=True,
         check=False,
         cwd=desk.folder,
+        env=os.environ | {"PERFTUI_PROFILE": "20:3"},
     )
     assert armed.returncode == 3, armed.stderr
     (run,) = desk.runs()
@@ -117,3 +119,9 @@ def test_env_arms_a_training_started_without_perftui(desk: Desk) -> None:
     summary = desk.status(run["run_id"])
     assert summary["ranks"][0]["steps"] == 60
     assert desk.perftui("stop", run["run_id"]).returncode == 4
+    (window,) = summary["profiles"]
+    assert (window["state"], window["start_step"], window["steps"]) == ("done", 20, 3)
+    replayed = summary_of_recording(desk.state / "perftui" / "runs" / run["run_id"])
+    assert [(seen["state"], seen["sentence"]) for seen in replayed["profiles"]] == [
+        ("done", window["sentence"])
+    ]

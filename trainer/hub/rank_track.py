@@ -48,6 +48,8 @@ class RankTrack:
     marks: deque[Mark] = field(default_factory=lambda: deque(maxlen=_MARKS_KEPT))
     marks_seen: int = 0
     windows: dict[str, WindowReport] = field(default_factory=dict)
+    windows_unix: dict[str, float] = field(default_factory=dict)
+    """When each was first reported."""
     epoch_first_step: int = 0
     ended: bool = False
     gone: bool = False
@@ -71,6 +73,7 @@ class RankTrack:
             self._add_event(message)
         elif isinstance(message, WindowReport):
             self.windows[message.window_id] = message
+            self.windows_unix.setdefault(message.window_id, unix)
         elif isinstance(message, Goodbye):
             self.ended = True
             self.dropped = message.dropped

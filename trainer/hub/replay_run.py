@@ -16,6 +16,7 @@ from perftui.ipc.view import ProfileView, RelaunchView
 from perftui.trainer.hub.console import OutputTail
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.judge import Judge
+from perftui.trainer.hub.profile_windows import ProfileWindows
 from perftui.trainer.hub.served import Reply
 from perftui.trainer.hub.server import DashboardServer
 from perftui.trainer.hub.service import Stopped
@@ -47,10 +48,8 @@ class ReplayRun:
         self._paused = at_end
         self._at = self._last if at_end else self._first
         self._clock = time.monotonic()
-        self.fold = RunFold()
-        self._judge = Judge()
-        self._next = 0
-        self._judged = 0.0
+        self._profiles = state / "profiles"
+        self._forget()
         self.jumped = False
         """Set by a seek: dashboards need a snapshot."""
         self._play()
@@ -72,15 +71,20 @@ class ReplayRun:
             if entry.unix - self._judged >= 1.0:
                 self._judged = entry.unix
                 self._judge.look(self.fold, entry.unix)
+        self._windows.tick()
 
     def _seek(self, elapsed_s: float) -> None:
         self._at = min(self._last, max(self._first, self._first + elapsed_s))
+        self._forget()
+        self.jumped = True
+        self._play()
+
+    def _forget(self) -> None:
         self.fold = RunFold()
+        self._windows = ProfileWindows(self.fold, self._profiles, replay=True)
         self._judge = Judge()
         self._next = 0
         self._judged = 0.0
-        self.jumped = True
-        self._play()
 
     def now(self) -> float:
         """Return the time of the picture."""
@@ -108,8 +112,8 @@ class ReplayRun:
         return self._judge.marks(rank)
 
     def profiles(self) -> list[ProfileView]:
-        """Return no windows: a replay shows the stream."""
-        return []
+        """Return the windows that were opened by that time, with what was found in them."""
+        return self._windows.views()
 
     def relaunch(self) -> RelaunchView | None:
         """Return the relaunch that followed, at the end of the recording."""

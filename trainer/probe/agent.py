@@ -72,6 +72,8 @@ class AgentRun:
     rank_socket: str
     settings: dict[str, SettingValue]
     trial: bool
+    profiles: str
+    """Folder for the trace files of windows that the environment asks for."""
     take_written: Callable[[], list[str]]
     """Returns the files that a trial has written since the last call."""
 
@@ -191,8 +193,7 @@ class Agent:
 
     def _arm_from_environment(self) -> None:
         start, _, steps = os.environ.get("PERFTUI_PROFILE", "").partition(":")
-        state = os.environ.get("PERFTUI_RUN_STATE")
-        if start.isdigit() and steps.isdigit() and state:
+        if start.isdigit() and steps.isdigit():
             self._arm(
                 ArmWindow(
                     window_id=f"start{start}",
@@ -200,7 +201,7 @@ class Agent:
                     warm_steps=1,
                     steps=int(steps),
                     preset="light",
-                    directory=f"{state}/profiles",
+                    directory=self._run.profiles,
                 )
             )
 
