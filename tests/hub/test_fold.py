@@ -1,13 +1,19 @@
 """The fold: the same messages give the same state, live or from a recording."""
 
+import time
 from pathlib import Path
+from typing import cast
 
 import pytest
+
+from perftui.ipc.codec import encode
+from perftui.ipc.dashboard_messages import Pull, Update
 
 from perftui.ipc.messages import (
     FLAG_EPOCH_START,
     FLAG_EXPLICIT_BOUNDARY,
     FLAG_LOADER_BOUNDARY,
+    PROTOCOL_VERSION,
     FromRank,
     Goodbye,
     Hello,
@@ -19,9 +25,12 @@ from perftui.ipc.messages import (
 from perftui.ipc.messages import Effective as EffectiveSettings
 from perftui.ipc.recording import Entry, RecordingWriter, read_recording
 from perftui.ipc.run_files import ExitRecord, RunDescription
+from perftui.trainer.hub.console import OutputTail
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.increments import Increments
 from perftui.trainer.hub.limits import Limits
+from perftui.trainer.hub.served import ServedRun
+from perftui.trainer.hub.server import DashboardServer
 from perftui.trainer.hub.views import RunFacts, header, rank_view
 
 WALL_NS = 10_000_000
@@ -259,6 +268,39 @@ def test_limits_count_from_the_end_of_the_warm_up() -> None:
     warm_unix = START_UNIX + 10 * WALL_NS / 1e9
     assert by_seconds.reached(fold, warm_unix + 4.9) is None
     assert by_seconds.reached(fold, warm_unix + 5.0) == "seconds"
+
+
+def test_limits_know_the_warm_up_of_a_long_run_after_a_new_start_of_the_hub() -> None:
+    limits = Limits(description(seconds_limit=5.0))
+    fold = folded(hello(), *(batch(at * 500, 500, 1 + at) for at in range(10)))  # 50 s, the first steps gone
+    assert limits.reached(fold, START_UNIX + 5.0) is None
+    assert limits.reached(fold, START_UNIX + 5.2) == "seconds"
+
+
+def test_a_rank_that_was_started_again_begins_with_a_snapshot() -> None:
+    class Run:
+        fold = folded(hello(), batch(0, 500, 1))
+        output = OutputTail(Path("/nonexistent"))
+        now = staticmethod(lambda: START_UNIX)
+        facts = staticmethod(facts)
+        findings = profiles = staticmethod(list)
+        marks = staticmethod(lambda _rank: [])
+        relaunch = staticmethod(lambda: None)
+
+    def pull(since: int) -> Update:
+        (reply,) = server.take(b"d", encode(Pull(protocol=PROTOCOL_VERSION, since=since)))
+        assert isinstance(reply.message, Update)
+        return reply.message
+
+    server = DashboardServer(cast("ServedRun", Run))
+    first = pull(0)
+    for message in (hello(pid=200), batch(0, 20, 1)):
+        Run.fold.apply(Entry(unix=START_UNIX, message=message))
+    deadline = time.monotonic() + 5
+    while (update := pull(first.number)).view.ranks == []:
+        assert time.monotonic() < deadline
+    assert update.snapshot
+    assert sum(len(part.wall_ms) for part in update.history) == 20
 
 
 def test_a_warm_up_that_never_ends_counts_for_sixty_seconds() -> None:
