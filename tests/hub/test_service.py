@@ -22,10 +22,12 @@ from perftui.ipc.dashboard_messages import (
 )
 from perftui.ipc.errors import ProtocolError, Refused
 from perftui.ipc.messages import AskHello, Goodbye, Hello, StepBatch, Welcome
-from perftui.ipc.places import RunPlaces
+from perftui.ipc.ledger_records import Verdict
+from perftui.ipc.places import RunPlaces, make_run_places
 from perftui.ipc.rank_link import RankLink, rank_identity
 from perftui.ipc.run_files import ExitRecord, RunDescription, StopRequest, read_record, write_record
 from perftui.ipc.summary import Summary
+from perftui.ipc.view import RelaunchView
 from perftui.trainer.telemetry.processes import start_ticks
 
 from .conftest import DEADLINE_S, HubProcess, own_start_ticks, until
@@ -318,6 +320,39 @@ def test_commands_that_cannot_be_are_refused_with_a_reason(hub: HubProcess, link
         link.ask(RelaunchCommand(command_id=new_command_id(), set={"no.such": 1}), 5.0)
     with pytest.raises(Refused, match="only a replay"):
         link.ask(SeekCommand(command_id=new_command_id(), elapsed_s=1.0), 5.0)
+
+
+def test_a_run_that_is_not_ours_is_told_the_command_to_use(
+    hub: HubProcess, link: DashboardLink, places: RunPlaces
+) -> None:
+    description = read_record(places.description, RunDescription)
+    assert description is not None
+    write_record(places.description, msgspec.structs.replace(description, owned=False))
+    hub.start()
+    until(link, lambda u: True)
+    told = r"perftui run --set loader\.num_workers=2 -- python t\.py"
+    with pytest.raises(Refused, match=told):
+        link.ask(RelaunchCommand(command_id=new_command_id(), set={"loader.num_workers": 2}), 5.0)
+
+
+def test_the_summary_of_a_successor_has_the_verdict_that_led_to_it(
+    hub: HubProcess, link: DashboardLink, places: RunPlaces
+) -> None:
+    verdict = Verdict(verdict="faster", sentence="twice as fast", gain=1.0, lo=0.9, hi=1.1)
+    before = make_run_places("before")
+    for successor, told in ((places.run_id, "faster"), ("another", None)):
+        view = RelaunchView(
+            relaunch_id="1", state="done", set={}, before={}, verdict=verdict, successor=successor
+        )
+        write_record(before.relaunch, view)
+        description = read_record(places.description, RunDescription)
+        assert description is not None
+        write_record(places.description, msgspec.structs.replace(description, parent="before"))
+        hub.start()
+        until(link, lambda u: True)
+        summary = json.loads(link.ask(SummaryQuery(command_id=new_command_id()), 5.0).result)
+        assert (summary["verdict"] or {}).get("verdict") == told
+        hub.end()
 
 
 def test_another_protocol_is_told_both_versions(hub: HubProcess, link: DashboardLink) -> None:

@@ -11,8 +11,9 @@ import msgspec
 from perftui.ipc.dashboard_messages import Command
 from perftui.ipc.errors import RecordingError
 from perftui.ipc.findings import Finding
+from perftui.ipc.ledger_records import Verdict
 from perftui.ipc.messages import ToRank
-from perftui.ipc.places import RunPlaces
+from perftui.ipc.places import RunPlaces, run_places
 from perftui.ipc.recording import Entry, RecordingWriter, read_recording
 from perftui.ipc.run_files import ExitRecord, RunDescription, StopRequest, read_record, write_record
 from perftui.ipc.view import ProfileView, RelaunchView
@@ -233,11 +234,18 @@ class LiveRun:
 
     def summary_bytes(self) -> bytes:
         """Return the summary JSON as of now."""
-        verdict = self._relaunch.verdict if self._relaunch else None
+        verdict = self._relaunch.verdict if self._relaunch else self._verdict_before()
         summary = summarise(
             self.fold, self.facts(), self.now(), self.profiles(), verdict, self._recorder.failed_entries
         )
         return msgspec.json.format(msgspec.json.encode(summary), indent=1) + b"\n"
+
+    def _verdict_before(self) -> Verdict | None:
+        """Return the verdict that led to this run, where it took the place of another."""
+        if self.description.parent is None or self.description.trial:
+            return None
+        view = read_record(run_places(self.description.parent).relaunch, RelaunchView)
+        return view.verdict if view is not None and view.successor == self.description.run_id else None
 
     def close(self) -> None:
         """Close files and end children, but for a tuner: it ends by itself."""
