@@ -38,6 +38,8 @@ class RankTrack:
     dropped: int = 0
     probe_errors: int = 0
     probe_ns: int = 0
+    hook_ns: int = 0
+    hook_steps: int = 0
     settings: dict[str, SettingValue] = field(default_factory=dict)
     settings_failed: dict[str, str] = field(default_factory=dict)
     loader: LoaderFacts | None = None
@@ -101,6 +103,8 @@ class RankTrack:
             self.log.add(row)
         self.dropped = batch.dropped
         self.probe_ns = batch.probe_ns
+        self.hook_ns = batch.hook_ns
+        self.hook_steps = batch.hook_steps
 
     def _take_effective(self, message: Effective) -> None:
         self.settings = message.settings

@@ -214,6 +214,11 @@ class StepLog:
             self._sample_wall(row.step, row.wall_ns / 1e6)
 
     @property
+    def mean_wall_ns(self) -> float | None:
+        """Mean wall time of a usual step over the whole run; None in the warm-up."""
+        return self._totals.wall_ns / self._totals.steps if self._totals.steps else None
+
+    @property
     def warm_end_ns(self) -> int | None:
         """When the warm-up ended, on the rank's clock; None before, or where its steps were lost."""
         return self._warm[-1].end_ns if self._warm and self._warm[-1].step == WARM_STEPS - 1 else None

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from perftui.ipc.run_files import ExitRecord, RunDescription
 from perftui.ipc.view import Header, RankView, RunState, Shares
 from perftui.trainer.hub.fold import RunFold
+from perftui.trainer.hub.overhead import overhead_of
 from perftui.trainer.hub.rank_track import RankTrack
 
 WINDOW_STEPS = 200
@@ -100,6 +101,7 @@ def header(fold: RunFold, facts: RunFacts, now: float) -> Header:
     lead = fold.ordered[0] if fold.ranks else None
     ended_unix = facts.ended.ended_unix if facts.ended else now
     epoch_steps = lead.steps_per_epoch() if lead else None
+    overhead = overhead_of(fold)
     return Header(
         run_id=description.run_id,
         name=description.name,
@@ -125,6 +127,8 @@ def header(fold: RunFold, facts: RunFacts, now: float) -> Header:
         settings=description.settings,
         hub_pid=facts.hub_pid,
         hub_restarts=facts.hub_restarts,
+        overhead_us=overhead.us_per_step,
+        overhead_share=overhead.share,
     )
 
 

@@ -260,7 +260,9 @@ class Agent:
         for frame in consecutive(_drain(recorder)):
             self._outbox.dropped += frame[0].step - self._next_step
             self._next_step = frame[-1].step + 1
-            self._outbox.post(step_batch(frame, probe_ns))
+            self._outbox.post(
+                step_batch(frame, probe_ns, recorder.border.hook_ns, recorder.border.hook_steps)
+            )
             for event in events_of(frame):
                 self._outbox.post(event)
         while recorder.gaps:

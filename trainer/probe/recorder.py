@@ -230,6 +230,7 @@ class Recorder:
     def _after(self, closed: int) -> None:
         if closed:
             self._wake()
+            self.border.step_begins(self.clock.steps)
             window = self.window
             if window is not None and window.active:
                 self._at_boundary(window)
