@@ -57,7 +57,16 @@ def desk_folder() -> Iterator[Path]:
 def _run_on_a_small_disk(folder: Path, size: str) -> "subprocess.CompletedProcess[str]":
     (folder / "state").mkdir()
     (folder / "train.py").write_text(FILLS_THE_DISK)
-    command = [*PERFTUI, "run", "--no-tui", "--json", str(folder / "out.json"), "--", sys.executable, "train.py"]
+    command = [
+        *PERFTUI,
+        "run",
+        "--no-tui",
+        "--json",
+        str(folder / "out.json"),
+        "--",
+        sys.executable,
+        "train.py",
+    ]
     mount = f'mount -t tmpfs -o size={size} none "{folder}/state" && exec "$@"'
     environment = {
         **os.environ,

@@ -8,7 +8,7 @@ import pytest
 
 from perftui.ipc.codec import encode
 from perftui.ipc.dashboard_messages import Pull, Update
-
+from perftui.ipc.findings import Finding
 from perftui.ipc.messages import (
     FLAG_EPOCH_START,
     FLAG_EXPLICIT_BOUNDARY,
@@ -25,6 +25,7 @@ from perftui.ipc.messages import (
 from perftui.ipc.messages import Effective as EffectiveSettings
 from perftui.ipc.recording import Entry, RecordingWriter, read_recording
 from perftui.ipc.run_files import ExitRecord, RunDescription
+from perftui.ipc.view import ProfileView
 from perftui.trainer.hub.console import OutputTail
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.increments import Increments
@@ -283,9 +284,22 @@ def test_a_rank_that_was_started_again_begins_with_a_snapshot() -> None:
         output = OutputTail(Path("/nonexistent"))
         now = staticmethod(lambda: START_UNIX)
         facts = staticmethod(facts)
-        findings = profiles = staticmethod(list)
-        marks = staticmethod(lambda _rank: [])
-        relaunch = staticmethod(lambda: None)
+
+        @staticmethod
+        def findings() -> list[Finding]:
+            return []
+
+        @staticmethod
+        def profiles() -> list[ProfileView]:
+            return []
+
+        @staticmethod
+        def marks(_rank: int) -> list[str]:
+            return []
+
+        @staticmethod
+        def relaunch() -> None:
+            return None
 
     def pull(since: int) -> Update:
         (reply,) = server.take(b"d", encode(Pull(protocol=PROTOCOL_VERSION, since=since)))

@@ -21,8 +21,8 @@ from perftui.ipc.dashboard_messages import (
     Update,
 )
 from perftui.ipc.errors import ProtocolError, Refused
-from perftui.ipc.messages import AskHello, Goodbye, Hello, StepBatch, Welcome
 from perftui.ipc.ledger_records import Verdict
+from perftui.ipc.messages import AskHello, Goodbye, Hello, StepBatch, Welcome
 from perftui.ipc.places import RunPlaces, make_run_places
 from perftui.ipc.rank_link import RankLink, rank_identity
 from perftui.ipc.run_files import ExitRecord, RunDescription, StopRequest, read_record, write_record
@@ -38,7 +38,9 @@ WALL_NS = 20_000_000
 class FakeRank:
     """Speaks the rank's side over the real link; the process it names is this one."""
 
-    def __init__(self, places: RunPlaces, rank: int = 0, world_size: int = 1, process: tuple[int, int] | None = None) -> None:
+    def __init__(
+        self, places: RunPlaces, rank: int = 0, world_size: int = 1, process: tuple[int, int] | None = None
+    ) -> None:
         process = process or (os.getpid(), own_start_ticks())
         self._places = places
         self._rank = rank

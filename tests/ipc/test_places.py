@@ -49,7 +49,9 @@ def test_a_chosen_runtime_directory_keeps_its_mode(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("name", ["PERFTUI_RUNTIME_DIR", "XDG_STATE_HOME"])
-def test_a_relative_folder_is_one_clear_line(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_folder_is_one_clear_line(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PERFTUI_RUNTIME_DIR", str(tmp_path / "r"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "s"))

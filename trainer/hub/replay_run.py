@@ -49,7 +49,8 @@ class ReplayRun:
         self._at = self._last if at_end else self._first
         self._clock = time.monotonic()
         self._profiles = state / "profiles"
-        self._forget()
+        self.fold, self._judge, self._next, self._judged_unix = RunFold(), Judge(), 0, 0.0
+        self._windows = ProfileWindows(self.fold, self._profiles, replay=True)
         self.jumped = False
         """Set by a seek: dashboards need a snapshot."""
         self._play()
@@ -68,23 +69,17 @@ class ReplayRun:
             entry = self._entries[self._next]
             self._next += 1
             self.fold.apply(entry)
-            if entry.unix - self._judged >= 1.0:
-                self._judged = entry.unix
+            if entry.unix - self._judged_unix >= 1.0:
+                self._judged_unix = entry.unix
                 self._judge.look(self.fold, entry.unix)
         self._windows.tick()
 
     def _seek(self, elapsed_s: float) -> None:
         self._at = min(self._last, max(self._first, self._first + elapsed_s))
-        self._forget()
+        self.fold, self._judge, self._next, self._judged_unix = RunFold(), Judge(), 0, 0.0
+        self._windows = ProfileWindows(self.fold, self._profiles, replay=True)
         self.jumped = True
         self._play()
-
-    def _forget(self) -> None:
-        self.fold = RunFold()
-        self._windows = ProfileWindows(self.fold, self._profiles, replay=True)
-        self._judge = Judge()
-        self._next = 0
-        self._judged = 0.0
 
     def now(self) -> float:
         """Return the time of the picture."""

@@ -24,7 +24,8 @@ class Seats:
     def __init__(self, lives: Callable[[RankTrack], bool]) -> None:
         self._lives = lives
         self._held: dict[int, tuple[bytes, RankTrack | None]] = {}
-        self._rivals: set[bytes] = set()
+        self._rivals: dict[bytes, float] = {}
+        """Peers that are not shown, and when they last spoke."""
 
     def peer(self, rank: int) -> bytes | None:
         """Return who speaks for a rank."""
@@ -59,7 +60,7 @@ class Seats:
         for rank, (_, holder) in list(self._held.items()):
             if rank != hello.rank and holder is not None and _process(holder.hello) == _process(hello):
                 del self._held[rank]  # it has learnt its rank only now
-        self._rivals.discard(peer)
+        self._rivals.pop(peer, None)
         self._held[hello.rank] = (peer, None)
         return True
 
@@ -76,15 +77,17 @@ class Seats:
         return self._lives(track)
 
     def _note_rival(self, peer: bytes) -> None:
+        now = time.time()
+        self._rivals = {each: at for each, at in self._rivals.items() if now - at < _AFTER_END_S}
         if len(self._rivals) < _RIVALS_KEPT:
-            self._rivals.add(peer)
+            self._rivals[peer] = now
 
     @property
     def message(self) -> str | None:
-        """One line when processes are not shown; None when all are."""
-        if not self._rivals:
+        """One line while processes are not shown; None while all are."""
+        count = sum(time.time() - at < _AFTER_END_S for at in self._rivals.values())
+        if not count:
             return None
-        count = len(self._rivals)
         what = "process trains" if count == 1 else "processes train"
         return f"{count} more {what} under the number of a rank that is shown already; one a rank is shown"
 

@@ -58,6 +58,7 @@ class HubService:
             while not stopped.flag:
                 for arrival in sockets.arrivals(_LOOP_MS):
                     self._take(sockets, arrival)
+                self._run.seats_note = self._seats.message
                 for reply in self._run.tick():
                     sockets.to_dashboard(reply.peer, reply.message)
                 self._send_outbox(sockets)
@@ -110,7 +111,6 @@ class HubService:
             self._seats.note(arrival.peer, message, self._run.fold.ranks.get(message.rank))
         elif counts is not False:
             self._ask_hello(sockets, arrival.peer)
-        self._run.seats_note = self._seats.message
 
     def _ask_hello(self, sockets: HubSockets, peer: bytes) -> None:
         now = time.monotonic()

@@ -128,7 +128,9 @@ def _told_by_hub(places: RunPlaces) -> bytes | None:
     """Ask the hub for what it could not write, on a full disk."""
     link = DashboardLink(places.dashboard_socket)
     try:
-        told = link.ask(SummaryQuery(command_id=new_command_id()), _ANSWER_S, answer_s=_ANSWER_S).result.encode()
+        told = link.ask(
+            SummaryQuery(command_id=new_command_id()), _ANSWER_S, answer_s=_ANSWER_S
+        ).result.encode()
     except (ConnectionLost, Refused):
         return None
     finally:

@@ -67,7 +67,7 @@ def launch(
         hub: another command for the hub; empty for none.
 
     Raises:
-        UsageError, CommandNotFound, Refused: as `check_launch`; also refused where the files cannot be written.
+        UsageError, CommandNotFound, Refused: as `check_launch`, or the run's files cannot be written.
         LaunchFailed: the keeper could not be started.
     """
     check = check_launch(spec) if check is None else check

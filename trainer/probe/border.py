@@ -1,7 +1,7 @@
 """The fail-open border round our hooks in the user's process: what goes wrong is counted, never raised.
 
-The only place in the rank that catches everything. A hook that keeps failing switches itself off. As every hook
-goes through here, here it is measured what they cost.
+The only place in the rank that catches everything. A hook that keeps failing switches itself off. As every
+hook goes through here, here it is measured what they cost.
 """
 
 from collections import deque

@@ -34,7 +34,7 @@ class FetchClock:
         return True
 
     def forget_open(self) -> None:
-        """Training work begins, so no wait is open: one whose end was missed must not hide those that follow."""
+        """Training work begins, so no wait is open: one whose end was missed must not hide the next."""
         self._depth = 0
 
     def open(self, loader: int, *, grad: bool, new_iterator: bool) -> None:

@@ -1,4 +1,4 @@
-"""A command as a trial runs it: a launcher that restarts failed ranks would be measured as a slow run. Pure."""
+"""A command as a trial runs it: a launcher that restarts ranks would be measured as a slow run. Pure."""
 
 from collections.abc import Sequence
 
