@@ -1,5 +1,6 @@
 """The small pure parts of the probe."""
 
+import threading
 from collections import UserDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -124,6 +125,9 @@ def test_border_measures_its_hooks_in_one_step_of_many(monkeypatch: pytest.Monke
         take(1000)
         outer()
         outer()
+        elsewhere = threading.Thread(target=outer)
+        elsewhere.start()
+        elsewhere.join()
     assert border.hook_steps == 3  # steps 8, 72 and 136; 200 has not ended
     assert border.hook_ns == 4 * 2 * 130  # what is inside counts once
 

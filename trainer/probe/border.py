@@ -6,6 +6,7 @@ hook goes through here, here it is measured what they cost.
 
 from collections import deque
 from collections.abc import Callable
+from threading import get_ident
 from time import perf_counter_ns
 from typing import Any, TypeAlias
 
@@ -30,6 +31,7 @@ class Border:
         self._measuring = False
         self._in_measured_step = False
         self._next_measured = _MEASURE_FROM_STEP
+        self._training_thread = 0
         self._reports: deque[str] = deque(maxlen=_REPORTS_KEPT)
 
     def guard(self, where: str, hook: Callable[..., Any]) -> Callable[..., Any]:
@@ -41,7 +43,7 @@ class Border:
             if failures >= FAILURES_ALLOWED:
                 return None
             began = 0
-            if self._measuring:
+            if self._measuring and get_ident() == self._training_thread:
                 self._measuring = False  # hooks inside this one are a part of it
                 began = perf_counter_ns()
             try:
@@ -63,6 +65,7 @@ class Border:
             self.hook_steps += 1
         self._in_measured_step = self._measuring = step >= self._next_measured
         if self._in_measured_step:
+            self._training_thread = get_ident()  # hooks elsewhere run beside it
             self._next_measured = step + _MEASURE_EVERY_STEPS
 
     def _count(self, where: str, error: Exception, *, off: bool) -> None:
