@@ -83,6 +83,7 @@ class RankTrack:
 
     def _add_steps(self, batch: StepBatch) -> None:
         columns = zip(
+            range(batch.first_step, batch.first_step + len(batch.end_ns)),
             batch.end_ns,
             batch.wall_ns,
             batch.wait_ns,
@@ -96,11 +97,11 @@ class RankTrack:
             batch.flags,
             strict=False,
         )
-        for offset, column in enumerate(columns):
-            row = StepRow(batch.first_step + offset, *column)
+        rows = list(map(StepRow._make, columns))
+        for row in rows:
             if row.flags & FLAG_EPOCH_START:
                 self.epoch_first_step = row.step
-            self.log.add(row)
+        self.log.extend(rows)
         self.dropped = batch.dropped
         self.probe_ns = batch.probe_ns
         self.hook_ns = batch.hook_ns

@@ -4,7 +4,7 @@ Apart from the rank's state because it is pure arithmetic on columns: no clock, 
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -112,6 +112,28 @@ class Totals:
             self.backward_ns += row.backward_ns
             self.phases_wall_ns += row.wall_ns
 
+    def add_plain(self, rows: Sequence[StepRow]) -> None:
+        """Count steps in that have no flag, column by column: the same sums, several times faster."""
+        columns = list(zip(*rows, strict=True))
+        _, _, wall, wait, forward, backward, optimizer, cpu, samples, *_ = columns
+        wall_ns = sum(wall)
+        self.steps += len(rows)
+        self.wall_ns += wall_ns
+        self.cpu_ns += sum(cpu)
+        self.optimizer_ns += sum(optimizer)
+        if min(samples) >= 0:
+            self.samples += sum(samples)
+            self.sampled_wall_ns += wall_ns
+        else:
+            self.samples += sum(count for count in samples if count >= 0)
+            self.sampled_wall_ns += sum(ns for ns, count in zip(wall, samples, strict=True) if count >= 0)
+        self.wait_ns += sum(wait)
+        self.wait_wall_ns += wall_ns
+        self.wait_steps += len(rows)
+        self.forward_ns += sum(forward)
+        self.backward_ns += sum(backward)
+        self.phases_wall_ns += wall_ns
+
     def shares(self) -> Shares:
         """Return the parts of the host's wall time; what was not measured is None, the rest sums to 1."""
         if not self.wall_ns:
@@ -166,9 +188,16 @@ class Thinned:
         self.flags: list[int] = []
         self._pending: list[StepRow] = []
 
-    def add(self, row: StepRow) -> None:
-        """Append one step."""
-        self._pending.append(row)
+    def extend(self, rows: Sequence[StepRow]) -> None:
+        """Append steps."""
+        at = 0
+        while at < len(rows):
+            room = self.stride - len(self._pending)
+            self._pending += rows[at : at + room]
+            at += room
+            self._close_point()
+
+    def _close_point(self) -> None:
         if len(self._pending) < self.stride:
             return
         count = len(self._pending)
@@ -205,13 +234,23 @@ class StepLog:
 
     def add(self, row: StepRow) -> None:
         """Append one step."""
-        self.raw.append(row)
-        self.thinned.add(row)
-        if row.step < WARM_STEPS:
-            self._warm.append(row)
-        elif not row.flags & UNUSUAL_FLAGS:
-            self._totals.add(row)
-            self._sample_wall(row.step, row.wall_ns / 1e6)
+        self.extend([row])
+
+    def extend(self, rows: Sequence[StepRow]) -> None:
+        """Append steps, oldest first."""
+        self.raw.extend(rows)
+        self.thinned.extend(rows)
+        if rows and rows[0].step < WARM_STEPS:
+            self._warm += [row for row in rows if row.step < WARM_STEPS]
+            rows = [row for row in rows if row.step >= WARM_STEPS]
+        if rows and not any(row.flags for row in rows):
+            self._totals.add_plain(rows)
+            self._sample_walls(rows)
+            return
+        for row in rows:
+            if not row.flags & UNUSUAL_FLAGS:
+                self._totals.add(row)
+                self._sample_walls([row])
 
     @property
     def mean_wall_ns(self) -> float | None:
@@ -223,13 +262,15 @@ class StepLog:
         """When the warm-up ended, on the rank's clock; None before, or where its steps were lost."""
         return self._warm[-1].end_ns if self._warm and self._warm[-1].step == WARM_STEPS - 1 else None
 
-    def _sample_wall(self, step: int, wall_ms: float) -> None:
+    def _sample_walls(self, rows: Sequence[StepRow]) -> None:
         # picked by a hash of the step: a fixed stride would alias with stalls that come every n-th step
-        mixed = (step * _KNUTH_MULTIPLIER) & _MASK
-        if mixed > self._walls_below:
-            return
-        self._walls.append((mixed, wall_ms))
-        if len(self._walls) > _QUANTILE_POINTS:
+        below = self._walls_below
+        self._walls += [
+            (mixed, row.wall_ns / 1e6)
+            for row in rows
+            if (mixed := (row.step * _KNUTH_MULTIPLIER) & _MASK) <= below
+        ]
+        while len(self._walls) > _QUANTILE_POINTS:
             self._walls_below //= 2
             self._walls = [point for point in self._walls if point[0] <= self._walls_below]
 

@@ -12,13 +12,14 @@ import msgspec
 from perftui.ipc.dashboard_link import DashboardLink, new_command_id
 from perftui.ipc.dashboard_messages import SummaryQuery
 from perftui.ipc.errors import ConnectionLost, LaunchFailed, Refused
+from perftui.ipc.hub_lock import is_locked
 from perftui.ipc.places import RunPlaces, run_places
 from perftui.ipc.run_files import ExitRecord, RunDescription, read_record, write_bytes
 from perftui.ipc.summary import Overhead, Summary
 from perftui.ipc.view import HostView
 from perftui.trainer.launch.environment_line import environment_line
 from perftui.trainer.launch.family import send_signal
-from perftui.trainer.launch.runs import is_locked, list_runs, successor_of
+from perftui.trainer.launch.runs import list_runs, successor_of
 from perftui.trainer.launch.signals import SignalInbox
 from perftui.trainer.launch.spec import LaunchSpec
 from perftui.trainer.launch.start import check_launch, exit_of, launch

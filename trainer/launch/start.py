@@ -29,6 +29,7 @@ from perftui.trainer.launch.environment import clean_environment, training_addit
 from perftui.trainer.launch.environment_line import environment_line
 from perftui.trainer.launch.interpreter import InterpreterCheck, check_interpreter
 from perftui.trainer.launch.keeper_files import KeeperOrder, take_reserve
+from perftui.trainer.launch.leftovers import clear_leftovers
 from perftui.trainer.launch.outcome import last_lines
 from perftui.trainer.launch.run_names import name_of, new_run_id
 from perftui.trainer.launch.spec import LaunchSpec
@@ -72,6 +73,7 @@ def launch(
     """
     check = check_launch(spec) if check is None else check
     name = spec.name or name_of(spec.command)
+    clear_leftovers()
     places = make_run_places(new_run_id(name))
     environment = clean_environment(dict(os.environ))
     order = KeeperOrder(
