@@ -1,5 +1,8 @@
 """Real sockets: what arrives, what is dropped and counted, who may bind, and what a restart costs."""
 
+import fcntl
+import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -10,6 +13,7 @@ from perftui.ipc.codec import decode_from_dashboard, decode_from_rank, encode
 from perftui.ipc.dashboard_link import DashboardLink, new_command_id
 from perftui.ipc.dashboard_messages import Answer, Done, Mismatch, Pull, StopCommand, Update
 from perftui.ipc.errors import ConnectionLost, ProtocolError, Refused
+from perftui.ipc.hub_lock import hub_lock_is_held
 from perftui.ipc.hub_sockets import Arrival, HubSockets
 from perftui.ipc.messages import AskHello, Beat, Welcome
 from perftui.ipc.places import RunPlaces, make_run_places
@@ -116,8 +120,21 @@ def test_a_second_hub_is_refused_and_the_first_goes_on(
 
 
 def test_the_lock_goes_with_the_hub(places: RunPlaces) -> None:
+    assert not hub_lock_is_held(places.hub_lock)
+    for _ in range(2):
+        hub = HubSockets(places)
+        assert hub_lock_is_held(places.hub_lock)
+        hub.close()
+        assert not hub_lock_is_held(places.hub_lock)
+
+
+def test_who_asks_whether_a_hub_lives_keeps_none_out(places: RunPlaces) -> None:
+    asked = os.open(places.hub_lock, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(asked, fcntl.LOCK_SH)
+    answered = threading.Timer(0.02, os.close, [asked])
+    answered.start()
     HubSockets(places).close()
-    HubSockets(places).close()
+    answered.join()
 
 
 def test_a_rank_finds_a_restarted_hub(places: RunPlaces, rank: RankLink) -> None:

@@ -10,13 +10,14 @@ from pathlib import Path
 import msgspec
 
 from perftui.ipc.errors import LaunchFailed
+from perftui.ipc.hub_lock import hub_lock_is_held
 from perftui.ipc.places import RunPlaces, run_places
 from perftui.ipc.run_files import ExitRecord, RunDescription, read_record, write_bytes
 from perftui.ipc.summary import Overhead, Summary
 from perftui.ipc.view import HostView
 from perftui.trainer.launch.environment_line import environment_line
 from perftui.trainer.launch.family import send_signal
-from perftui.trainer.launch.runs import is_locked, list_runs, successor_of
+from perftui.trainer.launch.runs import list_runs, successor_of
 from perftui.trainer.launch.signals import SignalInbox
 from perftui.trainer.launch.spec import LaunchSpec
 from perftui.trainer.launch.start import check_launch, exit_of, launch
@@ -111,7 +112,7 @@ def _wait_for_summary(places: RunPlaces, timeout_s: float) -> bytes:
         summary = ended_summary(places)
         if summary is not None:
             return summary
-        if is_locked(places.hub_lock):
+        if hub_lock_is_held(places.hub_lock):
             hub_seen = now
         time.sleep(_POLL_S)
     return minimal_summary(places)

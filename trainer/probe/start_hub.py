@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from perftui.ipc.hub_lock import hub_lock_is_held
 from perftui.ipc.places import RunPlaces, make_run_places, run_places, runtime_root
 from perftui.ipc.run_files import RunDescription, read_record, write_record
 from perftui.trainer.probe.identity import command
@@ -74,20 +75,8 @@ def join_or_start() -> RunPlaces:
 
 
 def _alive(job: ArmedJob) -> bool:
-    if time.time() - job.started_unix < _YOUNG_S:
-        return True
-    try:
-        handle = os.open(run_places(job.run_id).hub_lock, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    else:
-        return False
-    finally:
-        os.close(handle)
+    young = time.time() - job.started_unix < _YOUNG_S
+    return young or hub_lock_is_held(run_places(job.run_id).hub_lock)
 
 
 def _new_run(key: str) -> RunPlaces:
