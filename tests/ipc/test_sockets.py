@@ -3,7 +3,6 @@
 import fcntl
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -19,6 +18,7 @@ from perftui.ipc.messages import AskHello, Beat, Welcome
 from perftui.ipc.places import RunPlaces, make_run_places
 from perftui.ipc.rank_link import RankLink
 from perftui.ipc.view import Header, RunView
+from tests.waiting import wait_until
 
 DEADLINE_S = 20.0
 
@@ -68,12 +68,6 @@ def _view() -> RunView:
     return RunView(header=header)
 
 
-def _until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline, "not in time"
-
-
 def _gather(hub: HubSockets, enough: Callable[[list[Arrival]], bool]) -> list[Arrival]:
     found: list[Arrival] = []
 
@@ -81,7 +75,7 @@ def _gather(hub: HubSockets, enough: Callable[[list[Arrival]], bool]) -> list[Ar
         found.extend(hub.arrivals(50))
         return enough(found)
 
-    _until(arrived)
+    wait_until(arrived, "the frames arrive", DEADLINE_S)
     return found
 
 
