@@ -84,6 +84,11 @@ class RunPlaces:
         return _ipc(self.runtime / "dash.sock")
 
     @property
+    def temporary(self) -> Path:
+        """A trial's TMPDIR: short, for the sockets that programs make in it; removed with the trial."""
+        return self.runtime / "tmp"
+
+    @property
     def hub_lock(self) -> Path:
         """Held (flock) by the hub for as long as it lives."""
         return self.runtime / "hub.lock"

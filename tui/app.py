@@ -3,12 +3,10 @@
 It knows nothing of training; it hands states down and commands to the link.
 """
 
-import os
 from collections.abc import Iterable
 from functools import partial
 
-from textual.app import App, SystemCommand
-from textual.filter import LineFilter, Monochrome, NoColor
+from textual.app import SystemCommand
 from textual.screen import Screen
 
 from perftui.ipc.dashboard_link import new_command_id
@@ -21,11 +19,10 @@ from perftui.ipc.dashboard_messages import (
     StopCommand,
 )
 from perftui.tui.format import clean
-from perftui.tui.glyphs import Glyphs, glyphs_of_this_terminal
+from perftui.tui.glyphs import Glyphs
 from perftui.tui.keys import EVERYWHERE
 from perftui.tui.link import HubLink
 from perftui.tui.messages import CommandAnswered, CommandDone, LinkFailed, SeekAsked, StateChanged
-from perftui.tui.palette import ANSI_NAME, THEMES, choose_theme
 from perftui.tui.renderables.proposal_lines import proposal
 from perftui.tui.screens.ask import CANCEL_WORDS, STOP_WORDS, Choice, ConfirmScreen, ProposeScreen
 from perftui.tui.screens.help import HelpScreen
@@ -33,65 +30,33 @@ from perftui.tui.screens.overview import OverviewScreen
 from perftui.tui.screens.profile import ProfileScreen
 from perftui.tui.screens.run_screen import RunScreen
 from perftui.tui.state import DashboardState
-from perftui.tui.terminal import (
-    AsciiFilter,
-    end_on_signals,
-    forget_signals,
-    require_terminal,
-    terminal_hung_up,
-)
+from perftui.tui.terminal import require_terminal
+from perftui.tui.terminal_app import TerminalApp
 
 
-class DashboardApp(App[None]):
+class DashboardApp(TerminalApp[None]):
     """A view of one run, and a keyboard."""
 
-    TITLE = "perftui"
-    CSS_PATH = "app.tcss"
-    ENABLE_COMMAND_PALETTE = True
     BINDINGS = EVERYWHERE
 
     def __init__(self, run_id: str, glyphs: Glyphs | None = None) -> None:
-        super().__init__()
-        self.glyphs = glyphs or glyphs_of_this_terminal()
-        self.no_color = bool(os.environ.get("NO_COLOR"))
-        for theme in THEMES:
-            self.register_theme(theme)
-        self.theme = ANSI_NAME if self.no_color else choose_theme(os.environ, self.console.color_system)
+        super().__init__(glyphs)
         self.live = DashboardState(run_id=run_id)
         self._held: DashboardState | None = None
         self._replay_paused = False
         self._asked: dict[str, str] = {}
         self._overview = OverviewScreen(self.glyphs, run_id)
-        self._profile = ProfileScreen(self.glyphs)
         self._link = HubLink(run_id, self.post_message)
-
-    def get_line_filters(self) -> list[LineFilter]:
-        """Leave out all colour where none is wanted, and all but ASCII where nothing else can be shown."""
-        filters = [each for each in super().get_line_filters() if not isinstance(each, Monochrome)]
-        if self.no_color:
-            filters.append(NoColor())
-        return [*filters, AsciiFilter()] if self.glyphs.ascii else filters
 
     def on_mount(self) -> None:
         """Begin to listen to the hub, to signals and to the terminal's end."""
-        self.install_screen(self._profile, "profile")
         self.push_screen(self._overview)
-        end_on_signals(self._end)
-        if not self.is_headless:
-            self.set_interval(1.0, self._end_without_terminal)
+        self.watch_terminal()
         self._link.start()
 
     def on_unmount(self) -> None:
         """Let go of the hub."""
-        forget_signals()
         self._link.close()
-
-    def _end(self, code: int) -> None:
-        self.exit(return_code=code)
-
-    def _end_without_terminal(self) -> None:
-        if terminal_hung_up():
-            self._end(129)
 
     def on_state_changed(self, message: StateChanged) -> None:
         """Take over the newest state."""
@@ -108,10 +73,10 @@ class DashboardApp(App[None]):
         note = f"frozen, {self.live.updates - state.updates} updates ahead" if self._held else ""
         note = "paused" if self._replay_paused else note
         for screen in self.screen_stack:
-            if isinstance(screen, RunScreen) and screen.is_mounted:
+            if isinstance(screen, RunScreen):
                 screen.show(state, self.live, note)
 
-    def on_screen_resume(self) -> None:
+    def on_state_wanted(self) -> None:
         """Show the state on a screen that has come up."""
         self._show()
 
@@ -159,13 +124,14 @@ class DashboardApp(App[None]):
         """Open a profiling window, and show it."""
         if self._can_change():
             self._command(ProfileCommand(command_id=new_command_id()), "profile")
-            self._profile.show_newest()
             self.action_windows()
 
     def action_windows(self) -> None:
         """Show the profiling windows."""
-        if self.screen is not self._profile:
-            self.push_screen(self._profile)
+        if isinstance(self.screen, ProfileScreen):
+            self.screen.show_newest()
+        else:
+            self.push_screen(ProfileScreen(self.glyphs))
 
     def action_relaunch(self) -> None:
         """Propose the leading remedy."""
@@ -251,6 +217,4 @@ def run_dashboard(run_id: str) -> int:
         UsageError: there is no terminal, or one that cannot show it.
     """
     require_terminal()
-    app = DashboardApp(run_id)
-    app.run(mouse=os.environ.get("PERFTUI_MOUSE") != "0")
-    return app.return_code or 0
+    return DashboardApp(run_id).run_here()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perftui.ipc.errors import PerftuiError, Refused, UsageError
+from perftui.ipc.errors import NoSuchRun, PerftuiError, Refused, UsageError
 from perftui.tui.arguments import ENDED_SHOWN, parser
 
 if TYPE_CHECKING:
@@ -93,6 +93,8 @@ def _print_runs_and_hint(lines: "list[RunLine]", word: str | None) -> int:
 
         run_id = find_run(word, lines).run_id
         raise Refused(f"{_no_dashboard()}; a snapshot without one: perftui status {run_id}")
+    if not lines:
+        raise NoSuchRun("no run of yours on this host; start one: perftui run -- python train.py")
     _print_runs(lines)
     _say(f"{_no_dashboard()}; try: perftui status RUN, perftui run -- python train.py")
     return 0
@@ -210,7 +212,7 @@ def _profile(parsed: argparse.Namespace) -> int:
         _chosen(parsed.run), steps=parsed.steps, ranks=ranks, preset=parsed.preset, timeout_s=parsed.timeout
     )
     if parsed.json:
-        _print_struct(done.profile or done)
+        _print_document(done.profile or done)
     elif done.profile is not None:
         _print("\n".join(profile_text(done.profile)))
     else:
@@ -277,13 +279,16 @@ def _demo(parsed: argparse.Namespace) -> int:
 
 
 def _replay(parsed: argparse.Namespace) -> int:
-    refusal = _no_dashboard()
-    if refusal is not None:
-        raise Refused(f"{refusal}; a replay needs a terminal")
     if parsed.speed <= 0:
         raise UsageError(f"--speed {parsed.speed:g}: expected a number above 0")
+    from perftui.trainer.launch.replay import replayed, summary_of_recording
+
+    if _no_dashboard() is not None:
+        from perftui.trainer.launch.plain_text import status_text
+
+        _print("\n".join(status_text(summary_of_recording(parsed.file))))
+        return 0
     _check_size()
-    from perftui.trainer.launch.replay import replayed
     from perftui.tui.app import run_dashboard
 
     with replayed(parsed.file, at_end=parsed.at_end, speed=parsed.speed) as run_id:
@@ -302,6 +307,12 @@ def _check_size() -> None:
     reason = too_small()
     if reason is not None:
         raise Refused(reason)
+
+
+def _print_document(value: object) -> None:
+    import msgspec
+
+    _print_struct({"schema": 1, **msgspec.to_builtins(value)})
 
 
 def _print_struct(value: object) -> None:

@@ -114,3 +114,9 @@ SHEET: list[BindingType] = [
 HELP: list[BindingType] = [
     _key("help-back", "escape,q,question_mark", "cancel", "back", "Close the help", display="esc"),
 ]
+PICKER: list[BindingType] = [
+    _key("pick", "enter", "choose", "attach", "Open the dashboard of this run", display="enter"),
+    _key("pick-down", "down,j", "move(1)", "run", "Next run", display="↑↓"),
+    _quiet("pick-up", "up,k", "move(-1)", "run above", "Run above"),
+    _key("pick-none", "escape,q", "leave", "leave", "Leave without attaching", display="q"),
+]

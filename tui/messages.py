@@ -56,3 +56,7 @@ class SeekAsked(Message):
     def __init__(self, by_s: float) -> None:
         super().__init__()
         self.by_s = by_s
+
+
+class StateWanted(Message):
+    """A screen has come up and would like to show the run."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from perftui.ipc.dashboard_link import DashboardLink
 from perftui.ipc.dashboard_messages import Update
 from perftui.ipc.errors import ConnectionLost

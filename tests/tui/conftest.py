@@ -20,5 +20,6 @@ def places(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in ("NO_COLOR", "PERFTUI_ASCII", "PERFTUI_THEME", "PERFTUI_GRAPH", "COLORFGBG"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    monkeypatch.setenv("TERM", "xterm-256color")
     yield folder
     shutil.rmtree(folder)

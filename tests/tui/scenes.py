@@ -112,7 +112,7 @@ def history(
         first_step=first,
         stride=1,
         wall_ms=walls,
-        wait_ms=[wall - base_ms * (1 - wait) for wall in walls],
+        wait_ms=[wall * wait for wall in walls],
         flags=[0] * steps,
     )
 
@@ -312,13 +312,10 @@ def relaunching() -> RunView:
 def decided() -> RunView:
     """The run that was started for good, and the verdict that led to it."""
     launches = [
-        LaunchProgress(label=label, state="done", steps=steps, step_ms=step_ms)
-        for label, steps, step_ms in (
-            ("A", 214, 140.6),
-            ("B", 251, 66.9),
-            ("B", 249, 67.4),
-            ("A", 204, 141.9),
-        )
+        LaunchProgress(label="A", state="done", steps=214, step_ms=140.6),
+        LaunchProgress(label="B", state="done", steps=251, step_ms=66.9),
+        LaunchProgress(label="B", state="done", steps=249, step_ms=67.4),
+        LaunchProgress(label="A", state="done", steps=204, step_ms=141.9),
     ]
     view = msgspec.structs.replace(RELAUNCH, state="done", verdict=VERDICT, launches=launches, message=None)
     return msgspec.structs.replace(

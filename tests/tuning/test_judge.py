@@ -110,7 +110,15 @@ def test_unsettled_launches_give_no_verdict() -> None:
     assert following(launches) is None
     verdict = judge(launches, DEFAULT_NOISE, CPUS)
     assert verdict.verdict == "too_noisy"
-    assert "had not settled" in verdict.sentence
+    assert "launch B was still changing" in verdict.sentence
+
+
+def test_a_baseline_that_does_not_settle_ends_the_trials_as_noisy() -> None:
+    launches = [launch("A", 0.2, settled=False)]
+    assert following(launches) is None
+    verdict = judge(launches, DEFAULT_NOISE, CPUS)
+    assert verdict.verdict == "too_noisy"
+    assert "launch A was still changing" in verdict.sentence
 
 
 def test_repeats_that_disagree_give_no_verdict() -> None:

@@ -3,7 +3,9 @@
 import time
 from pathlib import Path
 
-from perftui.ipc.dashboard_messages import Answer, Command, Done, SeekCommand
+import msgspec
+
+from perftui.ipc.dashboard_messages import Answer, Command, Done, SeekCommand, SummaryQuery
 from perftui.ipc.errors import RecordingError
 from perftui.ipc.findings import Finding
 from perftui.ipc.hub_sockets import HubSockets
@@ -17,6 +19,7 @@ from perftui.trainer.hub.judge import Judge
 from perftui.trainer.hub.served import Reply
 from perftui.trainer.hub.server import DashboardServer
 from perftui.trainer.hub.service import Stopped
+from perftui.trainer.hub.summaries import summarise
 from perftui.trainer.hub.views import RunFacts
 
 _LOOP_MS = 50
@@ -112,8 +115,17 @@ class ReplayRun:
         """Return the relaunch that followed, at the end of the recording."""
         return self._relaunch if self._at >= self._last else None
 
+    def _summary(self) -> str:
+        summary = summarise(self.fold, self.facts(), self.now(), self.profiles(), None, 0)
+        return msgspec.json.encode(summary).decode()
+
     def take(self, command: Command, peer: bytes) -> list[Reply]:
-        """Seek, pause, alter the speed; everything else is refused."""
+        """Seek, pause, alter the speed, summarise; everything else is refused."""
+        if isinstance(command, SummaryQuery):
+            return [
+                Reply(peer, Answer(command_id=command.command_id, accepted=True)),
+                Reply(peer, Done(command_id=command.command_id, ok=True, result=self._summary())),
+            ]
         if not isinstance(command, SeekCommand):
             reason = "this is a replay: nothing can be commanded"
             return [Reply(peer, Answer(command_id=command.command_id, accepted=False, reason=reason))]

@@ -3,9 +3,11 @@
 Only additions: everything the user has set stays, and a user's own value wins where ours is a preference.
 """
 
+import getpass
 import os
 import shlex
 import sys
+import tempfile
 from pathlib import Path
 
 import perftui.trainer
@@ -74,7 +76,7 @@ def training_additions(
     if spec.stdio != "pty":
         added["PYTHONUNBUFFERED"] = environment.get("PYTHONUNBUFFERED") or "1"
     if spec.trial:
-        added.update(_of_trial(places))
+        added.update(_of_trial(places, environment))
     return {**added, **environment_of(spec.settings), **spec.env}
 
 
@@ -88,9 +90,14 @@ def _common(environment: dict[str, str]) -> dict[str, str]:
     }
 
 
-def _of_trial(places: RunPlaces) -> dict[str, str]:
+def _of_trial(places: RunPlaces, environment: dict[str, str]) -> dict[str, str]:
     scratch = places.scratch
     return {
+        # a TMPDIR of its own: multiprocessing's sockets must stay reachable even where the script's folder,
+        # whose files are protected, is the system's temporary directory; it goes with the trial
+        "TMPDIR": str(places.temporary),
+        # which would lie in TMPDIR: a trial must not compile anew what is compiled already
+        "TORCHINDUCTOR_CACHE_DIR": environment.get("TORCHINDUCTOR_CACHE_DIR", _inductor_cache()),
         "PERFTUI_TRIAL": "1",
         "WANDB_MODE": "offline",
         "WANDB_DIR": str(scratch),
@@ -101,6 +108,11 @@ def _of_trial(places: RunPlaces) -> dict[str, str]:
         "MLFLOW_TRACKING_URI": (scratch / "mlruns").as_uri(),
         "SWANLAB_MODE": "offline",
     }
+
+
+def _inductor_cache() -> str:
+    """Return the folder that torch takes when nothing else is said."""
+    return str(Path(tempfile.gettempdir()) / f"torchinductor_{getpass.getuser()}")
 
 
 def exports(environment: dict[str, str]) -> list[str]:

@@ -6,6 +6,7 @@ command returns as soon as the training has been started.
 """
 
 import os
+import shutil
 import signal
 import sys
 import time
@@ -155,6 +156,8 @@ class Keeper:
         drained = streams.settle(_STALLED_S, time.monotonic)
         code = self._child.poll()
         ended = self._describe(-int(signal.SIGKILL) if code is None else code, survivors)
+        if self._order.temporary is not None:
+            shutil.rmtree(self._order.temporary, ignore_errors=True)
         self._last_chance_for_hub()
         write_json(self._state / "exit.json", asdict(ended))
         if not drained:

@@ -29,6 +29,8 @@ class KeeperOrder:
     die_with: tuple[int, int] | None = None
     """(pid, start ticks) of the process with which the training is to end."""
     console_bytes: int = 64 * 1024 * 1024
+    temporary: str | None = None
+    """A trial's TMPDIR, removed when the trial has ended."""
 
 
 @dataclass

@@ -5,15 +5,21 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import msgspec
+
+from perftui.ipc.dashboard_link import DashboardLink, new_command_id
+from perftui.ipc.dashboard_messages import SummaryQuery
 from perftui.ipc.errors import ConnectionLost, RecordingError
-from perftui.ipc.places import make_run_places
+from perftui.ipc.places import make_run_places, run_places
 from perftui.trainer.launch.outcome import last_lines
 from perftui.trainer.launch.run_names import new_run_id
 from perftui.trainer.launch.start import hub_command
 
 _START_S = 15.0
 _END_S = 5.0
+_ANSWER_S = 10.0
 
 
 @contextlib.contextmanager
@@ -46,6 +52,22 @@ def replayed(source: Path, *, at_end: bool = False, speed: float = 1.0) -> Itera
         except subprocess.TimeoutExpired:
             hub.kill()
             hub.wait()
+
+
+def summary_of_recording(source: Path) -> dict[str, Any]:
+    """Return the summary JSON of a recording, as of its end.
+
+    Raises:
+        RecordingError: there is no readable recording.
+    """
+    with replayed(source, at_end=True) as run_id:
+        link = DashboardLink(run_places(run_id).dashboard_socket)
+        try:
+            done = link.ask(SummaryQuery(command_id=new_command_id()), _ANSWER_S)
+        finally:
+            link.close()
+    summary: dict[str, Any] = msgspec.json.decode(done.result)
+    return summary
 
 
 def _wait_until_served(hub: "subprocess.Popen[bytes]", address: str, log: Path) -> None:

@@ -81,6 +81,7 @@ def launch(
         additions=training_additions(places, spec, check, environment),
         stdio=spec.stdio,
         hub=hub_command(places.run_id) if hub is None else list(hub),
+        temporary=str(places.temporary) if spec.trial else None,
         die_with=(os.getpid(), start_ticks(os.getpid()) or 0) if spec.die_with else None,
     )
     write_bytes(places.state / "keeper.json", msgspec.json.encode(asdict(order)))
@@ -91,6 +92,7 @@ def launch(
 def _write_files(places: RunPlaces, spec: LaunchSpec, check: InterpreterCheck, name: str) -> None:
     if spec.trial:
         places.scratch.mkdir(mode=0o700, exist_ok=True)
+        places.temporary.mkdir(mode=0o700, exist_ok=True)
     applied = AppliedSettings(
         settings=spec.settings,
         trial=spec.trial,

@@ -1,13 +1,12 @@
-"""The one background thread in a rank: takes what the hooks recorded to the hub, and brings its commands.
+"""The work of the one background thread in a rank: records to the hub, commands from it.
 
-Started at the first training event, never at import, never in a loader worker. It wakes at most ten times a
-second and shares nothing with the training thread but bounded queues.
+It wakes at most ten times a second and shares nothing with the training thread but bounded queues. See
+`agent_thread` for when it starts and ends.
 """
 
 import os
 import platform
 import socket
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +19,6 @@ from perftui.ipc.messages import (
     ArmWindow,
     AskHello,
     Beat,
-    CancelWindow,
     Effective,
     Goodbye,
     Hello,
@@ -51,8 +49,6 @@ WAKE_MS = 100
 _READ_BACK_S = 1.0
 _BEAT_S = 1.0
 _LEAVE_S = 0.15
-_JOIN_S = 0.3
-_FAILURES_ALLOWED = 5
 
 
 class WindowRunner(Window, Protocol):
@@ -81,51 +77,18 @@ class AgentRun:
 
 
 class Agent:
-    """Owns the socket, the outbox and the windows of one rank.
+    """Owns the socket, the outbox and the windows of one rank; all of it in the agent's thread.
 
     Args:
         recorder: filled by the hooks.
-        find_run: called once in the agent's thread; it may start a hub. None: there is nothing to do.
+        run: which run this is.
+        identity: as it was known at the first training event.
     """
 
-    def __init__(self, recorder: Recorder, find_run: Callable[[], AgentRun | None]) -> None:
-        self._recorder = recorder
-        self._find_run = find_run
-        self._stop_reason: str | None = None
-        self._thread = threading.Thread(target=self._main, name="perftui", daemon=True)
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self, reason: str) -> None:
-        """Say goodbye and give what is queued a moment to leave; called at exit."""
-        self._stop_reason = reason
-        self._thread.join(_JOIN_S)
-
-    def _main(self) -> None:
-        session = self._recorder.border.guard("agent", self._open)()
-        if session is None:
-            return
-        turn = self._recorder.border.guard("agent", session.turn)
-        leave = self._recorder.border.guard("agent", session.leave)
-        failures = 0
-        while self._stop_reason is None and failures < _FAILURES_ALLOWED:
-            failures = 0 if turn() else failures + 1
-        leave(self._stop_reason or "the probe gave up")
-
-    def _open(self) -> "_Session | None":
-        run = self._find_run()
-        return None if run is None else _Session(self._recorder, run)
-
-
-class _Session:
-    """The agent's work, all of it in its thread."""
-
-    def __init__(self, recorder: Recorder, run: AgentRun) -> None:
+    def __init__(self, recorder: Recorder, run: AgentRun, identity: Identity) -> None:
         self._recorder = recorder
         self._run = run
-        self._identity = read_identity()
+        self._identity = identity
         self._outbox = Outbox(run.run_id, socket.gethostname())
         self._link = self._connect()
         self._wall_offset_ns = time.time_ns() - time.perf_counter_ns()
@@ -142,15 +105,15 @@ class _Session:
         return RankLink(self._run.rank_socket, f"r{self._identity.rank}.{os.getpid()}")
 
     def turn(self) -> bool:
-        """One wake: wait for the hub or the time, then listen, read and send."""
+        """One wake: wait for the hub or the time, then listen, read and send; True when nothing raised."""
+        if not self._greeted:
+            self._greet()
         self._link.wait(WAKE_MS)
         for message in self._link.receive():
             self._obey(message)
         identity = read_identity()
-        if identity != self._identity:
+        if identity.known and identity != self._identity:
             self._become(identity)
-        if not self._greeted:
-            self._greet()
         self._collect()
         now = time.monotonic()
         if now - self._read_back_at >= _READ_BACK_S:
@@ -162,14 +125,14 @@ class _Session:
             beat = Beat(**BLANK, at_ns=time.perf_counter_ns(), step=self._recorder.clock.steps)
             self._outbox.send_now(self._link, beat, self._identity.rank)
             self._sent_at = now
-        if not self._greeted:
-            time.sleep(WAKE_MS / 1000)
         return True
 
     def leave(self, reason: str) -> None:
         """Send the rest and go."""
         if self._runner is not None:
             self._runner.shutdown(reason)
+        if not self._greeted:
+            self._greet()
         self._collect()
         self._read_back(at_end=True)
         self._outbox.post(
@@ -189,7 +152,7 @@ class _Session:
             self._greet()
         elif isinstance(message, ArmWindow):
             self._arm(message)
-        elif isinstance(message, CancelWindow) and self._runner is not None:
+        elif self._runner is not None:
             self._runner.cancel(message.window_id)
 
     def _arm(self, order: ArmWindow) -> None:
@@ -246,10 +209,10 @@ class _Session:
     def _become(self, identity: Identity) -> None:
         rank_changed = identity.rank != self._identity.rank
         self._identity = identity
-        self._greeted = False
         if rank_changed:
             self._link.close()
             self._link = self._connect()
+        self._greet()
 
     def _greet(self) -> None:
         in_force = self._in_force or read_in_force(self._recorder, self._run.settings)

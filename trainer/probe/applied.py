@@ -5,8 +5,9 @@ Apart from `ipc.run_files`, which needs msgspec: this is read at the start of ev
 
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 from perftui.ipc.settings import SettingValue
 
@@ -15,7 +16,7 @@ from perftui.ipc.settings import SettingValue
 class Applied:
     """What the probe is to do in this process; the fields are those of `AppliedSettings`."""
 
-    settings: dict[str, SettingValue] = field(default_factory=dict)
+    settings: dict[str, SettingValue]
     trial: bool = False
     scratch: str | None = None
     seed: int | None = None
@@ -28,14 +29,15 @@ def read_applied(state: str | None) -> Applied:
         ValueError: the file is there and cannot be read as settings.
     """
     if not state:
-        return Applied()
+        return Applied(settings={})
     try:
         text = Path(state, "settings.json").read_text(encoding="utf-8")
     except FileNotFoundError:
-        return Applied()
-    document = json.loads(text)
-    if not isinstance(document, dict):
+        return Applied(settings={})
+    read = json.loads(text)
+    if not isinstance(read, dict):
         raise TypeError(f"{state}/settings.json holds no object")
+    document = cast("dict[str, Any]", read)
     seed = document.get("seed")
     scratch = document.get("scratch")
     return Applied(

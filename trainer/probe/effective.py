@@ -10,6 +10,7 @@ import torch
 
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
+from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.loader_reading import join_name, settings_in
 from perftui.trainer.probe.loader_settings import LoaderBook
 from perftui.trainer.probe.recorder import Recorder
@@ -94,5 +95,6 @@ def _device(recorder: Recorder) -> torch.device | None:
 def _uuid(device: torch.device | None) -> str | None:
     if device is None or device.type != "cuda":
         return None
-    uuid = getattr(torch.cuda.get_device_properties(device), "uuid", None)
+    cuda: Foreign = torch.cuda
+    uuid = getattr(cuda.get_device_properties(device), "uuid", None)
     return None if uuid is None else f"GPU-{str(uuid).removeprefix('GPU-')}"

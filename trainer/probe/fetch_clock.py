@@ -66,6 +66,13 @@ class FetchClock:
 
     def settle(self, part: Part, step: int) -> None:
         """Give the fetches since the last backward to the open step, or to a validation."""
+        first = self.runs[0]
+        if len(self.runs) == 1 and first.batches == 1 and first.loader == self.training_loader:
+            part.wait_ns += first.wait_ns  # nearly every step
+            part.fetched = True
+            self._settle_run(part, first)
+            self.runs.clear()
+            return
         training, waiting, validation = sort_runs(self.runs)
         for run in training:
             part.wait_ns += run.wait_ns
@@ -86,6 +93,9 @@ class FetchClock:
     def _settle_training(self, part: Part, training: list[Run]) -> None:
         main = next((run for run in training if run.loader == self.training_loader), training[0])
         self.training_loader = main.loader
+        self._settle_run(part, main)
+
+    def _settle_run(self, part: Part, main: Run) -> None:
         if main.fresh:
             self.epoch += 1
             part.flags |= FLAG_EPOCH_START

@@ -42,7 +42,8 @@ def install_hooks(recorder: Recorder) -> None:
 
 
 def _patch_construction(recorder: Recorder) -> None:
-    original: Callable[..., None] = DataLoader.__init__
+    kind: Foreign = DataLoader
+    original: Callable[..., None] = kind.__init__
     book = recorder.book
     altered = recorder.border.guard("loader settings", book.altered)
 
@@ -58,11 +59,12 @@ def _patch_construction(recorder: Recorder) -> None:
             book.not_applied(self, error)
             original(self, *args, **kwargs)
 
-    DataLoader.__init__ = build  # type: ignore[method-assign]
+    kind.__init__ = build
 
 
 def _patch_iterator(recorder: Recorder) -> None:
-    original: Callable[..., Any] = DataLoader.__iter__
+    kind: Foreign = DataLoader
+    original: Callable[..., Foreign] = kind.__iter__
     begin = recorder.border.guard("iterator", recorder.iterator_begin)
     end = recorder.border.guard("iterator end", recorder.iterator_end)
 
@@ -76,11 +78,11 @@ def _patch_iterator(recorder: Recorder) -> None:
             end(self, iterator)
         return iterator
 
-    DataLoader.__iter__ = iterate  # type: ignore[method-assign]
+    kind.__iter__ = iterate
 
 
 def _patch_fetch(recorder: Recorder) -> None:
-    kind = loader_module._BaseDataLoaderIter
+    kind: Foreign = vars(loader_module)["_BaseDataLoaderIter"]  # private, and the same since torch 1.2
     original: Callable[..., Any] = kind.__next__
     begin = recorder.border.guard("fetch", recorder.fetch_begin)
     end = recorder.border.guard("fetch end", recorder.fetch_end)
@@ -97,7 +99,7 @@ def _patch_fetch(recorder: Recorder) -> None:
         end(self, batch)
         return batch
 
-    kind.__next__ = fetch  # type: ignore[method-assign]
+    kind.__next__ = fetch
 
 
 def _patch_backward(recorder: Recorder) -> None:
@@ -154,6 +156,14 @@ def _patch_scaler(recorder: Recorder) -> None:
     kind.step = step  # type: ignore[method-assign]
 
 
+def _is_path(f: Foreign) -> bool:
+    return isinstance(f, (str, os.PathLike))
+
+
+def _name_of(f: Foreign) -> str:
+    return Path(f).name if _is_path(f) else "a stream"
+
+
 def _patch_save(recorder: Recorder) -> None:
     original: Callable[..., None] = torch.save
     saved = recorder.border.guard("save", recorder.saved)
@@ -162,7 +172,7 @@ def _patch_save(recorder: Recorder) -> None:
     def save(obj: Foreign, f: Foreign, *args: Foreign, **kwargs: Foreign) -> None:
         begin_ns = perf_counter_ns()
         original(obj, f, *args, **kwargs)
-        saved(begin_ns, Path(f).name if isinstance(f, (str, os.PathLike)) else "a stream")
+        saved(begin_ns, _name_of(f))
 
     torch.save = save
     torch.serialization.save = save

@@ -13,6 +13,7 @@ import sys
 import torch.utils.data
 
 from perftui.trainer.probe import trial
+from perftui.trainer.probe.agent_thread import AgentThread
 from perftui.trainer.probe.applied import Applied, read_applied
 from perftui.trainer.probe.border import Border
 from perftui.trainer.probe.hooks import install_hooks
@@ -29,7 +30,7 @@ class Probe:
         self.applied = applied
         self.border = Border()
         self.recorder = Recorder(self.border, LoaderBook(applied.settings), self._start_agent)
-        self._agent: object = None
+        self._agent: AgentThread | None = None
         self._agents_of_parents: list[object] = []  # never collected: their sockets are the parent's
         self._stop_agent = self.border.guard("exit", _nothing)
         os.register_at_fork(after_in_child=self._after_fork)
@@ -37,11 +38,7 @@ class Probe:
     def _start_agent(self) -> None:
         if torch.utils.data.get_worker_info() is not None:
             return
-        from perftui.trainer.probe.agent import Agent  # brings msgspec and pyzmq
-        from perftui.trainer.probe.run_finding import find_run
-
-        agent = Agent(self.recorder, lambda: find_run(self.applied))
-        self._agent = agent
+        agent = self._agent = AgentThread(self.recorder, self.applied)
         self._stop_agent = self.border.guard("exit", agent.stop)
         if multiprocessing.parent_process() is not None:  # such children leave without atexit
             multiprocessing.util.Finalize(None, self._leave, exitpriority=_FINALIZER_PRIORITY)

@@ -10,6 +10,7 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
+from perftui.trainer.probe.border import Foreign
 
 AnyLoader = DataLoader[Any]
 
@@ -21,10 +22,11 @@ def join_name(index: int, argument: str) -> str:
 
 def read_loader(index: int, loader: AnyLoader) -> LoaderFacts:
     """Read a loader's effective arguments from the object itself."""
-    iterable = isinstance(loader.dataset, IterableDataset)
+    live: Foreign = loader
+    iterable = isinstance(live.dataset, IterableDataset)
     size = loader.batch_size
     if size is None:
-        size = getattr(loader.batch_sampler, "batch_size", None)
+        size = getattr(live.batch_sampler, "batch_size", None)
     return LoaderFacts(
         index=index,
         num_workers=loader.num_workers,
@@ -36,7 +38,7 @@ def read_loader(index: int, loader: AnyLoader) -> LoaderFacts:
         in_order=bool(getattr(loader, "in_order", True)),  # torch 2.6
         batches_per_epoch=None if iterable else _length(loader),
         iterable=iterable,
-        dataset=type(loader.dataset).__name__,
+        dataset=type(live.dataset).__name__,
     )
 
 
@@ -55,7 +57,8 @@ def settings_in(facts: LoaderFacts) -> dict[str, SettingValue]:
 def _context_name(loader: AnyLoader) -> str | None:
     if not loader.num_workers:
         return None
-    context: Any = loader.multiprocessing_context
+    live: Foreign = loader
+    context: Foreign = live.multiprocessing_context
     if context is None:
         return multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0]
     return str(context.get_start_method())

@@ -17,6 +17,7 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
+from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.loader_reading import AnyLoader, join_name, read_loader
 
 _NAME = re.compile(r"loader(?:\[(\d+)\])?\.(\w+)")
@@ -55,7 +56,8 @@ class LoaderBook:
         self._alive: dict[int, weakref.ref[AnyLoader]] = {}
         self._keys = 0
         self._places: dict[_Place, int] = {}
-        self._signature = inspect.signature(DataLoader.__init__)
+        kind: Foreign = DataLoader
+        self._signature = inspect.signature(kind.__init__)
 
     def key(self, loader: AnyLoader) -> int:
         """Return a loader's key, given when it is first seen."""
@@ -148,10 +150,12 @@ def refusals(arguments: Mapping[str, Any], wanted: Mapping[str, SettingValue]) -
         arguments: what the script passes.
         wanted: what the settings ask for.
     """
+    dataset: Foreign = arguments["dataset"]
+    mutable = hasattr(dataset, "set_epoch")
     own_workers = int(arguments.get("num_workers") or 0)
     workers = int(wanted.get("num_workers", own_workers) or 0)
     refused: dict[str, str] = {}
-    if isinstance(arguments["dataset"], IterableDataset) and workers > 0 and own_workers == 0:
+    if isinstance(dataset, IterableDataset) and workers > 0 and own_workers == 0:
         refused["num_workers"] = (
             "the dataset is an IterableDataset and the script uses no workers: each worker would yield every "
             "sample, unless the dataset shards itself"
@@ -161,7 +165,7 @@ def refusals(arguments: Mapping[str, Any], wanted: Mapping[str, SettingValue]) -
         for name in ("prefetch_factor", "persistent_workers", "multiprocessing_context"):
             if wanted.get(name):
                 refused[name] = "needs worker processes (loader.num_workers above 0)"
-    elif wanted.get("persistent_workers") and hasattr(arguments["dataset"], "set_epoch"):
+    elif wanted.get("persistent_workers") and mutable:
         refused["persistent_workers"] = "the dataset has set_epoch, which persistent workers would not hear"
     return refused
 

@@ -8,9 +8,19 @@ from typing import Any
 
 import torch
 
+from perftui.trainer.probe.border import Foreign
+
 EVERY_STEPS = 10
 _KEPT = 64
 """Values that nobody takes while the hub is away."""
+
+
+def _is_row(root: Foreign) -> bool:
+    return isinstance(root, (list, tuple))
+
+
+def _only(root: Foreign) -> Foreign:
+    return root[0] if _is_row(root) and root else root
 
 
 class LossSampler:
@@ -23,14 +33,13 @@ class LossSampler:
         self.ready: list[tuple[int, float]] = []
         """(step, value), for the agent to take; a handful at most."""
 
-    def sample(self, step: int, root: object) -> None:
+    def sample(self, step: int, root: Foreign) -> None:
         """Look at the root of a backward; called at each backward, works at the first of every tenth step."""
         if self._pending is not None:
             self._resolve()
         if step == self._asked_step or step % EVERY_STEPS or self._pending is not None:
             return
-        if isinstance(root, (list, tuple)) and len(root) == 1:
-            root = root[0]
+        root = _only(root)
         if not isinstance(root, torch.Tensor) or root.numel() != 1:
             return
         self._asked_step = step

@@ -5,7 +5,7 @@ is what a path means; `overlay_patches` makes Python's file functions ask.
 
     scratch/files/<absolute path>        what the trial wrote
     scratch/gone/<absolute path>/.gone   what the trial removed: hidden, not done
-    scratch/links                        there when the trial has made symbolic links
+    scratch/relinked                     there when the trial has made or removed symbolic links
 
 State lives on disk alone, so that ranks and workers share it. Not covered: files that native code or other
 programs open by themselves (HDF5, SQLite, shell commands).
@@ -27,6 +27,7 @@ AnyPath: TypeAlias = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 _SYSTEM = ("/dev", "/proc", "/sys", "/run")
 _MARK = ".gone"
+_FOLLOWS = 40
 _WRITTEN_KEPT = 1000
 
 
@@ -65,14 +66,17 @@ class Overlay:
         scratch: the trial's folder.
         protected: folders of the user's that are protected even where temporary files may be written.
         free: folders that may be written as ever.
+        own: folders of the trial itself, free wherever they lie.
     """
 
-    def __init__(self, scratch: str, protected: tuple[str, ...], free: tuple[str, ...]) -> None:
+    def __init__(
+        self, scratch: str, protected: tuple[str, ...], free: tuple[str, ...], own: tuple[str, ...] = ()
+    ) -> None:
         scratch = os.path.realpath(scratch)
         self._files = scratch + "/files"
         self._gone = scratch + "/gone"
-        self._links = scratch + "/links"
-        self._own = (os.path.dirname(scratch),)
+        self._relinked = scratch + "/relinked"
+        self._own = (os.path.dirname(scratch), *(os.path.realpath(root) for root in own))
         self._protected = tuple(os.path.realpath(root) for root in protected)
         self._free = tuple(os.path.realpath(root) for root in free)
         self.written: dict[str, None] = {}
@@ -88,10 +92,25 @@ class Overlay:
             text = os.path.join(os.readlink(f"/proc/self/fd/{dir_fd}"), text)
         text = os.path.abspath(text)
         folder, name = os.path.split(text)
-        folder = _resolved(self.as_user(folder))
-        if _exists(self._links):  # the trial made links of its own
-            folder = self.as_user(os.path.realpath(self._files + folder))
+        folder = self.as_user(folder)
+        folder = self._resolved_in_view(folder) if _exists(self._relinked) else _resolved(folder)
         return os.path.join(folder, name) if name else folder
+
+    def _resolved_in_view(self, folder: str) -> str:
+        """Follow the links among the folders as the trial sees them: its own, and not those it removed."""
+        done, rest = "/", folder.split("/")[1:]
+        follows = 0
+        while rest:
+            step = os.path.join(done, rest.pop(0))
+            ours = self.in_scratch(step)
+            here = ours if _exists(ours) else step
+            if os.path.islink(here) and follows < _FOLLOWS and (here is ours or not self.is_gone(step)):
+                follows += 1
+                target = self.as_user(os.path.normpath(os.path.join(done, os.readlink(here))))
+                done, rest = "/", target.split("/")[1:] + rest
+            else:
+                done = step
+        return done
 
     def as_user(self, path: str) -> str:
         """Return the user's name of a path in the scratch folder; others as they are."""
@@ -189,7 +208,7 @@ class Overlay:
         return not _exists(self.in_scratch(user)) and not _exists(self._gone)
 
     def _through_links(self, user: str) -> str:
-        for _ in range(40):
+        for _ in range(_FOLLOWS):
             ours = self.in_scratch(user)
             here = ours if _exists(ours) else user
             if not os.path.islink(here) or (here is user and self.is_gone(user)):
@@ -217,6 +236,8 @@ class Overlay:
 
     def hide(self, user: str) -> None:
         """Make the user's file or folder invisible to the trial."""
+        if os.path.islink(user):
+            _make_folders(self._relinked)
         if _exists(user):
             _make_folders(self._gone + user)
             os.close(os.open(f"{self._gone}{user}/{_MARK}", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
@@ -282,7 +303,7 @@ class Overlay:
         elif _mode(named) and self.visible(named):
             self.for_writing(named, keep=True)
         os.symlink(self.in_scratch(named), self.in_scratch(user))
-        _make_folders(self._links)
+        _make_folders(self._relinked)
         self.note(user)
 
     def _visible_anywhere(self, path: str) -> bool:

@@ -3,7 +3,6 @@
 import functools
 import os
 from collections.abc import Callable
-from types import ModuleType
 
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.overlay import Overlay
@@ -29,21 +28,17 @@ def _redirected(
     return call
 
 
-def patch_torch(torch: ModuleType, overlay: Overlay) -> None:
+def patch_torch(torch: Foreign, overlay: Overlay) -> None:
     """Send `torch.save`, `torch.jit.save` and their readers through the overlay."""
     save = _redirected(torch.save, 1, overlay, write_path)
     load = _redirected(torch.load, 0, overlay, read_path)
-    vars(torch).update(save=save, load=load)
-    vars(torch.serialization).update(save=save, load=load)
-    vars(torch.jit).update(
-        save=_redirected(torch.jit.save, 1, overlay, write_path),
-        load=_redirected(torch.jit.load, 0, overlay, read_path),
-    )
+    torch.save = torch.serialization.save = save
+    torch.load = torch.serialization.load = load
+    torch.jit.save = _redirected(torch.jit.save, 1, overlay, write_path)
+    torch.jit.load = _redirected(torch.jit.load, 0, overlay, read_path)
 
 
-def patch_safetensors(safetensors: ModuleType, overlay: Overlay) -> None:
+def patch_safetensors(safetensors: Foreign, overlay: Overlay) -> None:
     """Send safetensors' writer and reader through the overlay; called before anything has imported them."""
-    vars(safetensors).update(
-        serialize_file=_redirected(safetensors.serialize_file, 1, overlay, write_path),
-        safe_open=_redirected(safetensors.safe_open, 0, overlay, read_path),
-    )
+    safetensors.serialize_file = _redirected(safetensors.serialize_file, 1, overlay, write_path)
+    safetensors.safe_open = _redirected(safetensors.safe_open, 0, overlay, read_path)

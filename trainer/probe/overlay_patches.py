@@ -175,9 +175,17 @@ def _bypass(path: object) -> bool:
     return _inside.on or isinstance(path, int)
 
 
+def _is_bytes(path: Foreign) -> bool:
+    return isinstance(path, bytes)
+
+
+def _is_path(thing: Foreign) -> bool:
+    return isinstance(thing, (str, bytes, os.PathLike))
+
+
 def _opener(overlay: Overlay, original: Call) -> Call:
     def open(file: Foreign, mode: str = "r", *args: Foreign, **kwargs: Foreign) -> Foreign:
-        if _bypass(file) or not isinstance(file, (str, bytes, os.PathLike)):
+        if _bypass(file) or not _is_path(file):
             return original(file, mode, *args, **kwargs)
         with _inside:
             where: AnyPath
@@ -251,13 +259,14 @@ def _listdir(overlay: Overlay, original: Call) -> Call:
 def _scandir(overlay: Overlay, original: Call) -> Call:
     def scandir(path: Foreign = ".") -> Foreign:
         path = "." if path is None else path
-        if _bypass(path) or isinstance(path, bytes):
+        if _bypass(path) or _is_bytes(path):
             return original(path)
         with _inside:
             user = overlay.absolute(path)
             if overlay.is_plain(user):
                 return original(path)
-            return Entries([Entry(os.fspath(path), name, real) for name, real in overlay.entries(user)])
+            folder = os.fsdecode(path)
+            return Entries([Entry(folder, name, real) for name, real in overlay.entries(user)])
 
     return scandir
 

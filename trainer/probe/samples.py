@@ -31,11 +31,19 @@ def _rows(tensor: torch.Tensor) -> int:
     return int(tensor.size(0))
 
 
+def _keys(mapping: Foreign) -> list[Foreign]:
+    return list(mapping)
+
+
+def _length(sequence: Foreign) -> int:
+    return len(sequence)
+
+
 def _parts(thing: Foreign) -> list[Callable[[Any], Any]]:
     if isinstance(thing, Mapping):
-        return [_item(key) for key in list(thing)[:_WIDTH]]
+        return [_item(key) for key in _keys(thing)[:_WIDTH]]
     if isinstance(thing, (list, tuple)):
-        return [_item(place) for place in range(min(len(thing), _WIDTH))]
+        return [_item(place) for place in range(min(_length(thing), _WIDTH))]
     if is_dataclass(thing) and not isinstance(thing, type):
         return [_attribute(field.name) for field in fields(thing)[:_WIDTH]]
     data = getattr(thing, "data", None)
@@ -80,7 +88,7 @@ def find_path(batch: Foreign, batch_size: int | None) -> _Path | None:
     def of_size(thing: Foreign) -> Callable[[Any], int] | None:
         if isinstance(thing, torch.Tensor):
             return _rows if thing.dim() > 0 and thing.size(0) == batch_size else None
-        return len if isinstance(thing, (list, tuple)) and len(thing) == batch_size else None
+        return _length if isinstance(thing, (list, tuple)) and _length(thing) == batch_size else None
 
     if hasattr(batch, "num_graphs"):
         return (_attribute("num_graphs"),)

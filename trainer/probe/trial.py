@@ -12,6 +12,7 @@ from types import ModuleType
 
 from perftui.trainer.probe.after_import import after_import
 from perftui.trainer.probe.applied import Applied, read_applied
+from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.overlay import Overlay
 from perftui.trainer.probe.overlay_native import patch_safetensors, patch_torch
 from perftui.trainer.probe.overlay_patches import patch_files
@@ -57,7 +58,7 @@ def before_script() -> None:
     applied = read_applied(os.environ.get("PERFTUI_RUN_STATE"))
     if not applied.scratch:
         raise ValueError("settings.json names no scratch folder")
-    overlay = Overlay(applied.scratch, _protected(), _free())
+    overlay = Overlay(applied.scratch, _protected(), _free(), _own())
     _active.append(overlay)
     patch_files(overlay)
     _set_offline(applied.scratch)
@@ -75,10 +76,11 @@ def after_torch(applied: Applied) -> None:
     """Seed torch, and send what its own code writes to scratch as well."""
     import torch
 
+    foreign: Foreign = torch
     if applied.seed is not None:
-        torch.manual_seed(_rank_seed(applied.seed))
+        foreign.manual_seed(_rank_seed(applied.seed))
     for overlay in _active:
-        patch_torch(torch, overlay)
+        patch_torch(foreign, overlay)
 
 
 def _seed_numpy(numpy: ModuleType, seed: int | None) -> None:
@@ -108,6 +110,12 @@ def _free() -> tuple[str, ...]:
     home = Path("~").expanduser()
     named = [os.environ[name] for name in (*_CACHES, *_TEMPORARY) if os.environ.get(name)]
     return (*named, "/tmp", "/var/tmp", *(f"{home}/{name}" for name in _HOME_CACHES))
+
+
+def _own() -> tuple[str, ...]:
+    """Return the run's runtime folder: the trial's own TMPDIR lies there."""
+    runtime = os.environ.get("PERFTUI_RUN_RUNTIME")
+    return (runtime,) if runtime else ()
 
 
 def _set_offline(scratch: str) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from perftui.ipc.ledger_records import Launch, Verdict
 from perftui.trainer.tuning.procedure import next_label
 from perftui.trainer.tuning.regression import Label, Noise, Point
-from perftui.trainer.tuning.verdict import Decision, decide
-from perftui.trainer.tuning.wording import decision_sentence, fraction_of
+from perftui.trainer.tuning.verdict import decide
+from perftui.trainer.tuning.wording import decision_sentence, fraction_of, unsettled_sentence
 
 _FOREIGN_CORES = 0.3
 _FOREIGN_SHARE = 0.05
@@ -50,12 +50,17 @@ def judge(launches: Sequence[Launch], noise: Noise, cpus: float) -> Verdict:
         return failed_verdict(f"a launch with {which} could not be measured: {failed.note}", launches)
     reason = _incomparable(launches)
     points = points_of(launches)
+    contended = is_contended(launches, cpus)
+    if reason is None and not all(launch.settled for launch in launches):
+        return Verdict(
+            verdict="too_noisy",
+            sentence=unsettled_sentence(launches, contended=contended),
+            launches=len(launches),
+            steps=sum(launch.steps for launch in launches),
+        )
     if reason or {point.label for point in points} != {"A", "B"}:
         return failed_verdict(reason or "both settings must be measured once at least", launches)
-    contended = is_contended(launches, cpus)
     decision = decide(points, noise, uncontended=contended is False)
-    if not all(launch.settled for launch in launches):
-        decision = Decision("too_noisy", decision.effect)
     measured = decision.word in _MEASURED_WORDS
     effect = decision.effect
     return Verdict(

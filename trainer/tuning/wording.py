@@ -62,12 +62,17 @@ def decision_sentence(decision: Decision, launches: Sequence[Launch], *, contend
     return f"{_refusal(decision, launches)}, {counts}{_neighbours(launches) if contended else ''}"
 
 
+def unsettled_sentence(launches: Sequence[Launch], *, contended: bool | None) -> str:
+    """Return why launches of which one had not settled are not judged."""
+    which = next(launch.label for launch in launches if not launch.settled)
+    what = f"the step time of launch {which} was still changing at its end"
+    return f"too noisy to judge: {what}, {counts_words(launches)}{_neighbours(launches) if contended else ''}"
+
+
 def _refusal(decision: Decision, launches: Sequence[Launch]) -> str:
     if decision.word == "repeats_disagree":
         differ = percent(fraction_of(decision.disagreement or 0.0), signed=False)
         return f"no verdict: two launches of the same settings differ by {differ}"
-    if not all(launch.settled for launch in launches):
-        return "too noisy to judge: the step time of a launch had not settled at its end"
     worst = max(launch.se or 0.0 for launch in launches)
     limit = percent(SE_LIMIT, signed=False)
     known = percent(worst, signed=False)

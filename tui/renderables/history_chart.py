@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from perftui.tui.format import milliseconds
 from perftui.tui.glyphs import ChartStyle
 from perftui.tui.renderables.lines import Line, Run, fit, line
 
@@ -70,7 +69,7 @@ def history_chart(
         body = _braille_rows(padded, rows, top)
     else:
         body = _block_rows(padded, rows, top, WAIT_PATTERN if textured else "")
-    labels = {0: milliseconds(top), rows // 2: milliseconds(top * (rows - rows // 2) / rows)}
+    labels = {0: _tick(top), rows // 2: _tick(top * (rows - rows // 2) / rows)}
     lines = [
         (Run(f"{labels.get(row, ''):>{_LABEL - 1}} ", "dim"), *_capped(body[row], padded, per_cell, top, row))
         for row in range(rows)
@@ -100,6 +99,10 @@ def _scale(walls: Sequence[float]) -> float:
         if magnitude * step >= wanted:
             return magnitude * step
     return wanted
+
+
+def _tick(value_ms: float) -> str:
+    return f"{value_ms:.3g} ms" if value_ms < 1000 else f"{value_ms / 1000:.3g} s"
 
 
 def _levels(value: float, top: float, levels: int) -> int:

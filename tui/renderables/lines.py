@@ -33,7 +33,7 @@ def plain(line_: Line) -> str:
 
 def width_of(line_: Line) -> int:
     """Return a line's width in cells."""
-    return sum(cell_len(run.text) for run in line_)
+    return sum([len(run.text) if run.text.isascii() else cell_len(run.text) for run in line_])
 
 
 def clip(line_: Line, width: int) -> Line:

@@ -1,5 +1,8 @@
 """Where a step goes: a stacked bar and its legend. The measured parts sum to the whole bar."""
 
+from bisect import bisect_right
+from itertools import pairwise
+
 from perftui.ipc.view import Shares
 from perftui.tui.format import percent
 from perftui.tui.renderables.lines import Line, Run, fit, join, join_fitting, line, width_of
@@ -62,25 +65,31 @@ def _letters(parts: list[tuple[str, float]], width: int) -> Line:
 def _blocks(parts: list[tuple[str, float]], width: int) -> Line:
     """Whole cells in one colour; a cell that a border crosses shows the two parts that fill most of it."""
     edges = _edges(parts, width * 8)
-    runs: list[Run] = []
-    for cell in range(width):
-        inside = [
-            (min(edges[index + 1], cell * 8 + 8) - max(edges[index], cell * 8), index)
-            for index in range(len(parts))
-            if edges[index] < cell * 8 + 8 and edges[index + 1] > cell * 8
-        ]
-        largest = sorted(sorted(inside, reverse=True)[:2], key=lambda part: part[1])
-        role = parts[largest[0][1]][0]
-        if len(largest) == 1:
-            run = Run("█", role)
-        else:
-            eighths = max(1, min(7, largest[0][0]))
-            run = Run(_PARTIAL[eighths], role, parts[largest[1][1]][0])
-        if runs and runs[-1].role == run.role and not runs[-1].back and not run.back:
-            runs[-1] = run._replace(text=runs[-1].text + run.text)
-        else:
-            runs.append(run)
-    return tuple(runs)
+    mixed = {edge // 8 for edge in edges[1:-1] if edge % 8}
+    bounds = {
+        0,
+        width,
+        *mixed,
+        *(cell + 1 for cell in mixed),
+        *(edge // 8 for edge in edges if edge % 8 == 0),
+    }
+    return tuple(
+        _mixed_cell(parts, edges, start)
+        if start in mixed
+        else Run("█" * (end - start), parts[bisect_right(edges, start * 8) - 1][0])
+        for start, end in pairwise(sorted(bounds))
+    )
+
+
+def _mixed_cell(parts: list[tuple[str, float]], edges: list[int], cell: int) -> Run:
+    first, last = cell * 8, cell * 8 + 8
+    inside = [
+        (min(edges[index + 1], last) - max(edges[index], first), index)
+        for index in range(len(parts))
+        if edges[index] < last and edges[index + 1] > first and edges[index] < edges[index + 1]
+    ]
+    left, right = sorted(sorted(inside, reverse=True)[:2], key=lambda part: part[1])
+    return Run(_PARTIAL[max(1, min(7, left[0]))], parts[left[1]][0], parts[right[1]][0])
 
 
 def legend(shares: Shares, width: int, *, textured: bool = False) -> Line:

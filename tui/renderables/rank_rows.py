@@ -73,7 +73,8 @@ _ORDER = (
 
 
 def _chosen(width: int) -> list[_Column]:
-    room, chosen = width - 3, []
+    room = width - 3
+    chosen: list[_Column] = []
     for column in _COLUMNS:
         if column.width + 2 <= room:
             chosen.append(column)

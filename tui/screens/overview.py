@@ -41,21 +41,29 @@ class OverviewScreen(RunScreen):
         self.relaunch_hidden: str | None = None
         """Id of the relaunch whose panel was closed."""
         self._plan: Plan | None = None
+        self._header = RunHeader(glyphs, id="header")
+        self._verdict = VerdictLines(glyphs, id="verdict")
+        self._cards = Grid(id="cards")
+        self._table = RankTable(id="table")
+        self._chart = StepChart(glyphs, id="chart")
+        self._relaunch = RelaunchPanel(glyphs, id="relaunch")
+        self._bottom = Container(id="bottom")
+        self._findings = FindingsPanel(glyphs, id="findings")
+        self._output = OutputTail(glyphs, id="output")
+        self._status = StatusLine(glyphs, id="status")
 
     def compose(self) -> ComposeResult:
         """Place the widgets; how high each is follows from the plan."""
-        glyphs = self._glyphs
-        yield RunHeader(glyphs, id="header")
-        yield VerdictLines(glyphs, id="verdict")
-        with Grid(id="cards"):
-            pass
-        yield RankTable(id="table")
-        yield StepChart(glyphs, id="chart")
-        yield RelaunchPanel(glyphs, id="relaunch")
-        with Container(id="bottom"):
-            yield FindingsPanel(glyphs, id="findings")
-            yield OutputTail(glyphs, id="output")
-        yield StatusLine(glyphs, id="status")
+        yield self._header
+        yield self._verdict
+        yield self._cards
+        yield self._table
+        yield self._chart
+        yield self._relaunch
+        with self._bottom:
+            yield self._findings
+            yield self._output
+        yield self._status
         yield Footer(compact=True, show_command_palette=False)
 
     def on_resize(self, _event: events.Resize) -> None:
@@ -65,9 +73,10 @@ class OverviewScreen(RunScreen):
     def show(self, state: DashboardState, live: DashboardState, note: str) -> None:
         """Show a state; header and verdict stay live when frozen."""
         self._state = state
-        self.query_one(RunHeader).show(live, note)
-        self.query_one(VerdictLines).show(live)
-        self.query_one(StatusLine).show(live)
+        self.set_class(live.header is not None and not live.connected and not live.ended, "-lost")
+        self._header.show(live, note)
+        self._verdict.show(live)
+        self._status.show(live)
         if state.ranks and self._rank not in [view.rank for view in state.ranks]:
             self._rank = state.ranks[0].rank
         self._arrange()
@@ -92,26 +101,22 @@ class OverviewScreen(RunScreen):
             self._apply(wanted, relaunching=relaunch > 0)
 
     def _apply(self, wanted: Plan, *, relaunching: bool) -> None:
-        cards = self.query_one("#cards", Grid)
+        cards, table, chart, panel = self._cards, self._table, self._chart, self._relaunch
         cards.display = wanted.columns > 0
         cards.styles.height = wanted.ranks
         cards.styles.grid_size_columns = max(1, wanted.columns)
         cards.styles.grid_rows = str(wanted.card)
-        table, chart = self.query_one(RankTable), self.query_one(StepChart)
         table.display = wanted.columns == 0 and wanted.ranks > 0
         table.styles.height = wanted.ranks
         chart.display = wanted.middle > 0 and not relaunching
         chart.styles.height = wanted.middle
-        panel = self.query_one(RelaunchPanel)
         panel.display = wanted.middle > 0 and relaunching
         panel.styles.height = wanted.middle
-        bottom = self.query_one("#bottom", Container)
-        bottom.set_class(wanted.side_by_side, "-wide")
+        self._bottom.set_class(wanted.side_by_side, "-wide")
         cramped = not wanted.side_by_side and wanted.bottom < 8
-        findings = self.query_one(FindingsPanel)
-        findings.display = not self._large_output and not (cramped and relaunching)
-        findings.styles.height = wanted.bottom if cramped else wanted.findings
-        self.query_one(OutputTail).display = self._large_output or not cramped or relaunching
+        self._findings.display = not self._large_output and not (cramped and relaunching)
+        self._findings.styles.height = wanted.bottom if cramped else wanted.findings
+        self._output.display = self._large_output or not cramped or relaunching
 
     def _pictures(self) -> Sequence[RankPicture]:
         state = self._state
@@ -122,15 +127,17 @@ class OverviewScreen(RunScreen):
         if self._plan is not None and self._plan.columns:
             self._fill_cards(pictures)
         else:
-            self.query_one(RankTable).show(pictures, self._rank)
-        self.query_one(StepChart).show(self._rank, state.track(self._rank), state.marks)
-        self.query_one(RelaunchPanel).show(state.relaunch)
-        self.query_one(FindingsPanel).show(state)
-        self.query_one(OutputTail).show(state.output)
+            self._table.show(pictures, self._rank)
+        self._chart.show(self._rank, state.track(self._rank), state.marks)
+        self._relaunch.show(state.relaunch)
+        self._findings.show(state)
+        self._output.show(state.output)
 
     def _fill_cards(self, pictures: Sequence[RankPicture]) -> None:
         """Show every rank in its card; cards come and go only when ranks do."""
-        grid = self.query_one("#cards", Grid)
+        grid = self._cards
+        if not grid.is_attached:
+            return
         known = {panel.picture.view.rank: panel for panel in self.query(RankPanel)}
         wanted = {picture.view.rank for picture in pictures}
         for rank in known.keys() - wanted:
@@ -187,7 +194,7 @@ class OverviewScreen(RunScreen):
 
     def action_follow(self) -> None:
         """Follow the output again."""
-        self.query_one(OutputTail).follow()
+        self._output.follow()
 
     def action_large_output(self) -> None:
         """Give the output all the room, or take it back."""
@@ -195,7 +202,7 @@ class OverviewScreen(RunScreen):
         self._arrange()
         self._fill()
         if self._large_output:
-            self.query_one(OutputTail).focus()
+            self._output.focus()
 
     def hide_relaunch(self) -> None:
         """Close the panel of the relaunch that is shown."""

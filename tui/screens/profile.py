@@ -37,25 +37,27 @@ class ProfileScreen(RunScreen):
 
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__()
-        self._glyphs = glyphs
         self._state: DashboardState | None = None
+        self._header = RunHeader(glyphs, id="header")
+        self._window = _WindowLines(glyphs, id="window")
+        self._table = ProfileTable(glyphs, id="rows")
         self._window_id: str | None = None
         """The window that was chosen; None: the newest."""
 
     def compose(self) -> ComposeResult:
         """Place the widgets."""
-        yield RunHeader(self._glyphs, id="header")
-        yield _WindowLines(self._glyphs, id="window")
-        yield ProfileTable(self._glyphs, id="rows")
+        yield self._header
+        yield self._window
+        yield self._table
         yield Footer(compact=True, show_command_palette=False)
 
     def show(self, state: DashboardState, live: DashboardState, note: str) -> None:
         """Show the chosen window of a state."""
         self._state = state
-        self.query_one(RunHeader).show(live, note)
+        self._header.show(live, note)
         view = self._view()
-        self.query_one(_WindowLines).show(view)
-        self.query_one(ProfileTable).show(view)
+        self._window.show(view)
+        self._table.show(view)
 
     def show_newest(self) -> None:
         """Follow the newest window."""
@@ -75,21 +77,21 @@ class ProfileScreen(RunScreen):
         ids = [profile.window_id for profile in state.profiles]
         self._window_id = ids[max(0, min(len(ids) - 1, ids.index(view.window_id) + step))]
         chosen = self._view()
-        self.query_one(_WindowLines).show(chosen)
-        self.query_one(ProfileTable).show(chosen)
+        self._window.show(chosen)
+        self._table.show(chosen)
 
     def action_part(self, step: int) -> None:
         """Go to another table."""
-        self.query_one(ProfileTable).next_part(step)
+        self._table.next_part(step)
 
     def action_rank(self, step: int) -> None:
         """Go to another rank."""
-        self.query_one(ProfileTable).next_rank(step)
+        self._table.next_rank(step)
 
     def action_move(self, rows: int) -> None:
         """Move the cursor."""
-        self.query_one(ProfileTable).move(rows)
+        self._table.move(rows)
 
     def action_sort(self, key: str) -> None:
         """Sort by a column."""
-        self.query_one(ProfileTable).sort_by(key)
+        self._table.sort_by(key)

@@ -4,6 +4,7 @@ from abc import abstractmethod
 
 from textual.screen import Screen
 
+from perftui.tui.messages import StateWanted
 from perftui.tui.state import DashboardState
 
 
@@ -13,3 +14,7 @@ class RunScreen(Screen[None]):
     @abstractmethod
     def show(self, state: DashboardState, live: DashboardState, note: str) -> None:
         """Show `state`. It lags behind `live` while frozen, which `note` then says."""
+
+    def on_screen_resume(self) -> None:
+        """Ask for the newest state on coming up."""
+        self.post_message(StateWanted())

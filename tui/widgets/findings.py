@@ -15,8 +15,9 @@ class FindingsPanel(ScrolledPicture):
 
     def show(self, state: DashboardState) -> None:
         """Show a state."""
-        self.state = state
-        self.redraw()
+        before, self.state = self.state, state
+        if before is None or _shown(before) != _shown(state):
+            self.redraw()
 
     def title(self) -> Line:
         """Return the title."""
@@ -26,3 +27,8 @@ class FindingsPanel(ScrolledPicture):
     def body(self, width: int) -> Sequence[Line]:
         """Return all lines."""
         return finding_lines(self.state, width) if self.state else []
+
+
+def _shown(state: DashboardState) -> tuple[object, ...]:
+    """Return what the picture depends on."""
+    return state.findings, state.ranks, state.connected

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
+from textual.app import App
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.theme import Theme
@@ -16,7 +17,7 @@ from textual.widget import Widget
 
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.palette import Palette, palette_of
-from perftui.tui.renderables.lines import BLANK, Line, Run, fit, frame, line
+from perftui.tui.renderables.lines import BLANK, Line, Run, fit, frame, line, width_of
 
 
 class Picture(Widget):
@@ -35,7 +36,7 @@ class Picture(Widget):
 
     def on_mount(self) -> None:
         """Draw anew in the colours of another theme."""
-        self.app.theme_changed_signal.subscribe(self, self._recolour)
+        app_of(self).theme_changed_signal.subscribe(self, self._recolour)
 
     def _recolour(self, _theme: Theme) -> None:
         self._palette = None
@@ -78,8 +79,19 @@ class Picture(Widget):
     def palette(self) -> Palette:
         """The colours of the theme in force."""
         if self._palette is None:
-            self._palette = palette_of(self.app.current_theme, monochrome=self.app.no_color)
+            self._palette = palette_for(self)
         return self._palette
+
+
+def app_of(widget: Widget) -> App[object]:
+    """Return the app, with a type that is known."""
+    return widget.app  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+
+
+def palette_for(widget: Widget) -> Palette:
+    """Return the colours in force."""
+    app = app_of(widget)
+    return palette_of(app.current_theme, monochrome=app.no_color)
 
 
 def coloured(line_: Line, palette: Palette) -> Strip:
@@ -88,12 +100,18 @@ def coloured(line_: Line, palette: Palette) -> Strip:
 
 
 def _changed(y: int, before: Line, after: Line) -> Region:
-    """Return the cells of line `y` that differ, from the first to the last."""
-    old, new = _cells(before), _cells(after)
+    """Return the cells of line `y` that differ, from the first to the last; both lines have one width."""
+    same = 0
+    while same < min(len(before), len(after)) and before[same] == after[same]:
+        same += 1
+    left = width_of(after[:same])
+    old, new = _cells(before[same:]), _cells(after[same:])
     if len(old) != len(new):
-        return Region(0, y, sum(cell_len(run.text) for run in after), 1)
-    different = [x for x, cell in enumerate(new) if cell != old[x]]
-    return Region(different[0], y, different[-1] - different[0] + 1, 1) if different else Region(0, y, 1, 1)
+        return Region(left, y, len(new), 1)
+    different = [x for x, (cell, other) in enumerate(zip(new, old, strict=True)) if cell != other]
+    if not different:
+        return Region(left, y, 1, 1)
+    return Region(left + different[0], y, different[-1] - different[0] + 1, 1)
 
 
 def _cells(line_: Line) -> list[tuple[str, str, str]]:
@@ -102,7 +120,7 @@ def _cells(line_: Line) -> list[tuple[str, str, str]]:
         (character, run.role, run.back)
         for run in line_
         for character in run.text
-        for _ in range(cell_len(character))
+        for _ in range(1 if character.isascii() else cell_len(character))
     ]
 
 

@@ -21,8 +21,9 @@ class RankPanel(Picture, can_focus=True):
 
     def show(self, picture: RankPicture, *, selected: bool) -> None:
         """Show a rank."""
-        self.picture, self.selected = picture, selected
-        self.redraw()
+        if (picture, selected) != (self.picture, self.selected):
+            self.picture, self.selected = picture, selected
+            self.redraw()
 
     def draw(self) -> Sequence[Line]:
         """Draw the card."""

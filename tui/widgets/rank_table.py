@@ -8,11 +8,10 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from perftui.tui.messages import RankChosen
-from perftui.tui.palette import palette_of
 from perftui.tui.renderables.lines import Run, line, spread
 from perftui.tui.renderables.rank_card import RankPicture
 from perftui.tui.renderables.rank_rows import rank_heading, rank_row
-from perftui.tui.widgets.picture import coloured
+from perftui.tui.widgets.picture import coloured, palette_for
 
 
 class RankTable(ScrollView, can_focus=True):
@@ -49,7 +48,7 @@ class RankTable(ScrollView, can_focus=True):
         """Draw the heading or one rank."""
         width = self.size.width
         room = width - len(self._range())
-        palette = palette_of(self.app.current_theme, monochrome=self.app.no_color)
+        palette = palette_for(self)
         if y == 0:
             return coloured(spread(rank_heading(room), line(Run(self._range(), "dim")), width), palette)
         index = self.scroll_offset.y + y - 1

@@ -19,8 +19,9 @@ class StepChart(Picture):
 
     def show(self, rank: int, track: Track, marks: Sequence[Mark]) -> None:
         """Show one rank's history with the marks on it."""
-        self.rank, self.track, self.marks = rank, track, marks
-        self.redraw()
+        if (rank, track, marks) != (self.rank, self.track, self.marks):
+            self.rank, self.track, self.marks = rank, track, marks
+            self.redraw()
 
     def draw(self) -> Sequence[Line]:
         """Draw the chart."""

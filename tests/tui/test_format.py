@@ -1,0 +1,80 @@
+"""Numbers and foreign text; which glyphs and theme a terminal gets; the layout's sums."""
+
+import pytest
+
+from perftui.tui import format as fmt
+from perftui.tui.glyphs import choose_glyphs, to_ascii
+from perftui.tui.layout import plan
+from perftui.tui.palette import choose_theme
+
+
+def test_never_measured_is_not_zero() -> None:
+    for words in (fmt.number, fmt.milliseconds, fmt.percent, fmt.factor, fmt.gain, fmt.mebibytes, fmt.count):
+        assert words(None) == "—"
+    assert fmt.percent(0.0) == "0 %"
+    assert fmt.number(0.0) == "0.00"
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (fmt.milliseconds(0.0421), "0.04 ms"),
+        (fmt.milliseconds(142.34), "142 ms"),
+        (fmt.milliseconds(12_345.0), "12.3 s"),
+        (fmt.microseconds(812.4), "812 µs"),
+        (fmt.microseconds(318_400.0), "318 ms"),
+        (fmt.percent(0.752), "75 %"),
+        (fmt.percent(0.0731), "7.3 %"),
+        (fmt.percent(0.00008), "0.008 %"),
+        (fmt.gain(0.0512), "+5.1 %"),
+        (fmt.gain(-0.021), "−2.1 %"),
+        (fmt.duration(59.9), "0:59"),
+        (fmt.duration(3_725), "1:02:05"),
+        (fmt.duration(90_061), "1 d 1:01:01"),
+        (fmt.used_of(3174.0, 143_771.0), "3.1/140 GiB"),
+        (fmt.evidence_value(0.752, "share"), "75 %"),
+        (fmt.evidence_value(2.0, "cores"), "2 cores"),
+        (fmt.age(5000), "83 min"),
+    ],
+)
+def test_figures(shown: str, expected: str) -> None:
+    assert shown == expected
+
+
+def test_ascii_keeps_the_width_in_cells() -> None:
+    assert to_ascii("╭─ 3.1× → µs ▁█ 日 é ─╮") == "+- 3.1x > us _# ?? ? -+"
+
+
+def test_glyphs_follow_the_locale_and_the_person() -> None:
+    assert not choose_glyphs({}, "UTF-8").ascii
+    assert choose_glyphs({}, "ANSI_X3.4-1968").ascii
+    assert choose_glyphs({"PERFTUI_ASCII": "1"}, "utf-8").ascii
+    assert not choose_glyphs({"PERFTUI_ASCII": "0"}, "latin-1").ascii
+    assert choose_glyphs({"NO_COLOR": "1"}, "utf-8").textured
+    assert not choose_glyphs({"NO_COLOR": ""}, "utf-8").textured
+    assert choose_glyphs({"PERFTUI_GRAPH": "block"}, "utf-8").chart == "block"
+
+
+def test_theme_follows_the_terminal_and_the_person() -> None:
+    assert choose_theme({}, "256") == "perftui-dark"
+    assert choose_theme({"COLORFGBG": "0;15"}, "truecolor") == "perftui-light"
+    assert choose_theme({}, "standard") == "perftui-ansi"
+    assert choose_theme({"PERFTUI_THEME": "light"}, None) == "perftui-light"
+
+
+@pytest.mark.parametrize("height", [10, 16, 24, 40, 60])
+@pytest.mark.parametrize("width", [40, 80, 120, 200])
+@pytest.mark.parametrize("ranks", [0, 1, 2, 8, 9, 1024])
+@pytest.mark.parametrize("relaunch", [0, 9])
+def test_the_plan_never_exceeds_the_screen(width: int, height: int, ranks: int, relaunch: int) -> None:
+    made = plan(width, height, ranks, gpus=True, relaunch=relaunch)
+    assert 5 + made.ranks + made.middle + made.bottom <= max(height, 5 + made.ranks)
+    assert min(made.ranks, made.middle, made.bottom) >= 0
+    assert made.ranks > 0
+
+
+def test_the_plan_shows_cards_up_to_eight_ranks_then_a_table() -> None:
+    assert plan(120, 40, 8).columns == 2
+    assert plan(120, 40, 9).columns == 0
+    assert plan(80, 24, 2).columns == 1
+    assert plan(80, 24, 4).columns == 0

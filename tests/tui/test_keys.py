@@ -1,0 +1,48 @@
+"""The table of keys, and the picker."""
+
+import asyncio
+
+import pytest
+from textual.binding import Binding
+
+from perftui.ipc.run_lines import RunLine
+from perftui.tui import keys
+from perftui.tui.glyphs import Glyphs
+from perftui.tui.picker import PickerApp, pick_run
+
+
+def test_every_key_has_an_id_a_word_and_a_sentence() -> None:
+    tables = (
+        keys.EVERYWHERE,
+        keys.OVERVIEW,
+        keys.PROFILE,
+        keys.PROPOSAL,
+        keys.CONFIRMATION,
+        keys.SHEET,
+        keys.HELP,
+    )
+    bindings = [binding for table in tables for binding in table]
+    for key in bindings:
+        assert isinstance(key, Binding)
+        assert all((key.id, key.description, key.tooltip, key.action)), key
+
+
+@pytest.mark.usefixtures("places")
+def test_the_picker_returns_the_run_under_the_cursor() -> None:
+    runs = [
+        RunLine(
+            run_id=f"run-{n}", name=f"job {n}", pid=100 + n, state="running", started=0.0, command=["python"]
+        )
+        for n in range(3)
+    ]
+
+    async def scene(*pressed: str) -> str | None:
+        app = PickerApp(runs, Glyphs())
+        async with app.run_test(size=(80, 24)) as pilot:
+            await pilot.pause()
+            await pilot.press(*pressed)
+        return app.return_value
+
+    assert asyncio.run(scene("down", "down", "up", "enter")) == "run-1"
+    assert asyncio.run(scene("end", "q")) is None
+    assert pick_run([]) is None

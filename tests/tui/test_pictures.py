@@ -1,0 +1,198 @@
+"""Pictures to exact strings: no app, no colour."""
+
+import msgspec
+import pytest
+
+from perftui.ipc.view import Shares
+from perftui.tui.glyphs import to_ascii
+from perftui.tui.palette import ANSI, DARK, LIGHT, palette_of
+from perftui.tui.renderables.gauge import gauge
+from perftui.tui.renderables.headline import header_line, verdict_lines
+from perftui.tui.renderables.history_chart import ChartMark, Points, history_chart
+from perftui.tui.renderables.lines import Line, Run, clip, fit, frame, line, plain, spread, width_of, wrap
+from perftui.tui.renderables.phase_bar import legend, phase_bar
+from perftui.tui.renderables.rank_card import RankPicture, gpu_line, rank_card
+from perftui.tui.renderables.rank_rows import rank_heading, rank_row
+from perftui.tui.renderables.sparkline import sparkline
+from perftui.tui.state import DashboardState, Track
+from tests.tui import scenes
+
+HALVES = Shares(loader_wait=0.5, forward=0.25, backward=0.25)
+TRACK = Track((0, 1, 2, 3), (10.0, 20.0, 30.0, 40.0), (0.0, 0.0, 0.0, 0.0), (0, 0, 0, 0))
+
+
+def texts(lines: list[Line]) -> list[str]:
+    return [plain(part) for part in lines]
+
+
+def test_sparkline_scales_from_zero_and_fills_from_the_right() -> None:
+    assert sparkline([10, 20, 30, 40], 6) == "  ▃▅▇█"
+
+
+def test_sparkline_is_not_flattened_by_one_slow_step() -> None:
+    assert sparkline([10, 10, 10, 500], 4) == "▅▅▅█"
+
+
+def test_sparkline_of_nothing_and_of_zeros() -> None:
+    assert sparkline([], 3) == "   "
+    assert sparkline([0, 0], 3) == " ▁▁"
+
+
+def test_sparkline_in_ascii_keeps_its_shape() -> None:
+    assert to_ascii(sparkline([10, 20, 30, 40], 4)) == ",=*#"
+    assert to_ascii("▁▂▃▄▅▆▇█") == "_.,-=+*#"
+
+
+def test_gauge_fills_by_eighths() -> None:
+    assert plain(gauge(0.5, 4)) == "██░░"
+    assert plain(gauge(0.53125, 4)) == "██▏░"
+    assert plain(gauge(1.7, 4)) == "████"
+    assert plain(gauge(None, 4)) == "····"
+
+
+def test_phase_bar_splits_a_cell_between_two_parts() -> None:
+    bar = phase_bar(HALVES, 6)
+    assert plain(bar) == "████▌█"
+    assert [run.back for run in bar if run.back] == ["backward"]
+
+
+def test_phase_bar_in_letters_needs_no_colour() -> None:
+    assert plain(phase_bar(HALVES, 8, textured=True)) == "wwwwffbb"
+
+
+def test_phase_bar_of_a_step_that_was_never_measured() -> None:
+    assert plain(phase_bar(Shares(), 20)) == "not measured yet    "
+
+
+def test_legend_spells_out_shortens_then_drops_the_smallest_but_never_the_wait() -> None:
+    assert plain(legend(HALVES, 60)) == "■ wait 50 %  ■ forward 25 %  ■ backward 25 %"
+    assert plain(legend(HALVES, 42)) == "■ wait 50 %  ■ fwd 25 %  ■ bwd 25 %"
+    assert plain(legend(scenes.HEALTHY, 30)) == "■ wait 0.4 %  ■ bwd 60 %"
+
+
+def test_chart_in_braille() -> None:
+    points = Points(range(40), [10.0] * 20 + [20.0] * 20, [0.0] * 40)
+    assert texts(history_chart(points, 28, 4)) == [
+        "  20 ms           ⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿",
+        "13.3 ms ⣤⣤⣤⣤⣤⣤⣤⣤⣤⣤⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿",
+        "        ⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿",
+        "     0  0            step 39",
+    ]
+
+
+def test_chart_in_blocks_with_a_mark_and_a_capped_step() -> None:
+    walls = [10.0] * 16
+    walls[8] = 100.0
+    drawn = texts(
+        history_chart(Points(range(16), walls, [0.0] * 16), 24, 3, "block", [ChartMark(4, "epoch")])
+    )
+    assert drawn == [
+        "  20 ms         ▲       ",
+        "  10 ms ████████████████",
+        "     0  0   ◆    step 15",
+    ]
+
+
+def test_chart_shows_the_wait_without_colour() -> None:
+    points = Points(range(16), [10.0] * 16, [10.0] * 16)
+    drawn = texts(history_chart(points, 24, 3, "block", textured=True))
+    assert drawn[1] == "   5 ms ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒"
+
+
+def test_chart_without_steps_or_room() -> None:
+    assert plain(history_chart(Points([], [], []), 30, 4)[0]).rstrip() == "no step yet"
+    assert history_chart(Points(range(3), [1.0] * 3, [0.0] * 3), 20, 2) == []
+
+
+def test_lines_are_clipped_padded_and_wrapped_by_cells() -> None:
+    assert plain(clip(line("abcdef"), 4)) == "abc…"
+    assert plain(clip(line("日本語"), 4)) == "日…"
+    assert plain(fit(line("ab"), 4)) == "ab  "
+    assert plain(spread(line("left side"), line("right"), 14)) == "left si… right"
+    assert texts(wrap("one two three", 7)) == ["one two", "three"]
+
+
+def test_frame_has_its_title_in_the_upper_edge() -> None:
+    assert texts(frame([line("body")], 16, 3, line(Run("title")))) == [
+        "╭─ title ──────╮",
+        "│ body         │",
+        "╰──────────────╯",
+    ]
+
+
+def test_rank_card_at_56_columns() -> None:
+    card = texts(rank_card(RankPicture(scenes.rank(1, marks=["input.workers"]), TRACK), 56, 6))
+    assert card == [
+        "╭─ rank 1 cpu  ▲ input.workers ─────────── ● training ─╮",
+        "│ step 142 ms  p50 140  p99 188          225 samples/s │",
+        "│                                                 ▃▅▇█ │",
+        "│ ███████████████████████████████████████▏███▍██████▊▍ │",
+        "│ ■ wait 75 %  ■ fwd 8.3 %  ■ bwd 14 %  ■ other 1.2 %  │",
+        "╰──────────────────────────────────────────────────────╯",
+    ]
+
+
+def test_rank_card_says_what_was_never_measured() -> None:
+    bare = scenes.rank(0, now_ms=None, step_ms=None, samples_per_s=None, steps_per_s=None, shares=Shares())
+    card = texts(rank_card(RankPicture(bare, Track()), 60, 5))
+    assert card[1] == "│ step —  p50 —  p99 —              — samples/s  — steps/s │"
+    assert "not measured yet" in card[2]
+
+
+def test_rank_card_names_silence_and_drops() -> None:
+    view = scenes.rank(0, state="silent", age_s=12.4, dropped=1200)
+    assert "! silent 12 s  1,200 dropped ─╮" in plain(rank_card(RankPicture(view, Track()), 70, 5)[0])
+
+
+def test_gpu_line_shows_a_dash_for_what_nvml_did_not_say() -> None:
+    gpu = scenes.gpu(0, power_w=None, temperature_c=None)
+    assert plain(gpu_line(gpu, 80)) == "GPU █▎░░░ 24 % busy  mem ▏░░░░ 3.1/140 GiB  —/700 W  — °C  1980 MHz"
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_rank_rows_line_up_under_their_heading(width: int) -> None:
+    row = rank_row(RankPicture(scenes.rank(5, marks=["rank.imbalance"]), TRACK), width, selected=True)
+    heading = rank_heading(width)
+    assert width_of(row) == width_of(heading) == width
+    assert plain(row).startswith("▶▲")
+    end = plain(heading).index("step ms") + len("step ms")
+    assert plain(row)[:end].endswith(" 142")
+
+
+def state_of(**changes: object) -> DashboardState:
+    view = scenes.starved()
+    header = msgspec.structs.replace(view.header, **changes)
+    return DashboardState(
+        "demo-1", header=header, ranks=tuple(view.ranks), findings=tuple(view.findings), connected=True
+    )
+
+
+def test_header_drops_the_least_needed_first() -> None:
+    assert plain(header_line(state_of(), 80)) == (
+        " perftui resnet18-jpeg  ● training  step 412/640  left 2:13  loss 2.31     4:12 "
+    )
+    assert plain(header_line(state_of(), 44)) == " perftui resnet18-jpeg  ● training     4:12 "
+
+
+def test_verdict_says_what_is_wrong_and_what_r_would_do() -> None:
+    first, second = texts(verdict_lines(state_of(), 90))
+    assert first.startswith(" ▲ CRITICAL The training waits for data 75 % of each step")
+    assert second.rstrip() == "   r relaunches with loader.num_workers 0 → 2: expected 2.1×, at most 4.0×"
+
+
+def test_verdict_of_an_ended_run_says_how_it_ended() -> None:
+    ended = state_of(state="stopped", exit_code=-15, stopped_by="user", message="ended by SIGTERM")
+    first, second = texts(verdict_lines(ended, 80))
+    assert first.rstrip() == " ■ RUN ENDED stopped, exit code -15, stopped by user after 4:12"
+    assert second.rstrip() == "   ended by SIGTERM"
+
+
+@pytest.mark.parametrize("theme", [DARK, LIGHT, ANSI])
+def test_every_role_has_a_colour_in_every_theme(theme: object) -> None:
+    palettes = [palette_of(each) for each in (DARK, LIGHT, ANSI) if each is theme]
+    assert palettes[0].colours.keys() == palette_of(DARK).colours.keys()
+
+
+def test_monochrome_has_no_colours_at_all() -> None:
+    palette = palette_of(ANSI, monochrome=True)
+    assert all(palette.style(role, "other").color is None for role in palette.colours)

@@ -1,0 +1,52 @@
+"""The agent's thread: from the first training event to the exit of the process.
+
+Apart from the agent, whose imports (msgspec, pyzmq) are made in the thread and not in the training.
+"""
+
+import threading
+
+from perftui.trainer.probe.applied import Applied
+from perftui.trainer.probe.identity import read_identity
+from perftui.trainer.probe.recorder import Recorder
+
+_JOIN_S = 0.3
+_FAILURES_ALLOWED = 5
+
+
+class AgentThread:
+    """A daemon thread; `stop` gives it a moment to say goodbye.
+
+    Args:
+        recorder: filled by the hooks.
+        applied: what this process was to apply.
+    """
+
+    def __init__(self, recorder: Recorder, applied: Applied) -> None:
+        self._recorder = recorder
+        self._applied = applied
+        self._identity = read_identity()  # now: a short training may leave its process group at once
+        self._stop_reason: str | None = None
+        self._thread = threading.Thread(target=self._main, name="perftui", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self, reason: str) -> None:
+        """Say goodbye and give what is queued a moment to leave."""
+        self._stop_reason = reason
+        self._thread.join(_JOIN_S)
+
+    def _main(self) -> None:
+        self._recorder.border.guard("agent", self._run)()
+
+    def _run(self) -> None:
+        from perftui.trainer.probe.agent import Agent
+        from perftui.trainer.probe.run_finding import find_run
+
+        agent = Agent(self._recorder, find_run(self._applied), self._identity)
+        turn = self._recorder.border.guard("agent", agent.turn)
+        failures = 0
+        while self._stop_reason is None and failures < _FAILURES_ALLOWED:
+            failures = 0 if turn() else failures + 1
+        agent.leave(self._stop_reason or "the probe gave up")
