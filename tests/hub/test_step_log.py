@@ -3,13 +3,16 @@
 import pytest
 
 from perftui.ipc.messages import FLAG_PHASES_UNKNOWN, FLAG_PROFILED, FLAG_WAIT_UNKNOWN
-from perftui.trainer.hub.step_log import RAW_STEPS, StepLog, StepRow, figures_of, quantile, stats_of
+from perftui.ipc.step_record import StepRecord
+from perftui.trainer.hub.step_log import RAW_STEPS, StepLog, figures_of, quantile, stats_of
 
 MS = 1_000_000
 
 
-def row(index: int, wall_ms: float = 10.0, wait_ms: float = 4.0, flags: int = 0, samples: int = 8) -> StepRow:
-    return StepRow(
+def row(
+    index: int, wall_ms: float = 10.0, wait_ms: float = 4.0, flags: int = 0, samples: int = 8
+) -> StepRecord:
+    return StepRecord(
         step=index,
         end_ns=index * 10 * MS,
         wall_ns=int(wall_ms * MS),

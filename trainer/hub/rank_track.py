@@ -19,8 +19,9 @@ from perftui.ipc.messages import (
     WindowReport,
 )
 from perftui.ipc.settings import SettingValue
+from perftui.ipc.step_record import StepRecord
 from perftui.ipc.view import Mark, RankState
-from perftui.trainer.hub.step_log import StepLog, StepRow
+from perftui.trainer.hub.step_log import StepLog
 
 _MARKS_KEPT = 256
 
@@ -92,7 +93,7 @@ class RankTrack:
             strict=False,
         )
         for offset, column in enumerate(columns):
-            row = StepRow(batch.first_step + offset, *column)
+            row = StepRecord(batch.first_step + offset, *column)
             if row.flags & FLAG_EPOCH_START:
                 self.epoch_first_step = row.step
             self.log.add(row)

@@ -9,6 +9,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from perftui.ipc.messages import FLAG_EPOCH_START, FLAG_PHASES_UNKNOWN, FLAG_WAIT_UNKNOWN, UNUSUAL_FLAGS
+from perftui.ipc.step_record import StepRecord
 from perftui.ipc.view import Shares, StepStats
 
 RAW_STEPS = 4096
@@ -18,24 +19,6 @@ _THINNED_POINTS = 1024
 _QUANTILE_POINTS = 8192
 _KNUTH_MULTIPLIER = 2654435761
 _MASK = 0xFFFFFFFF
-
-
-class StepRow(NamedTuple):
-    """One finished step; times in nanoseconds."""
-
-    step: int
-    """Counts from 0 over the life of the process."""
-    end_ns: int
-    wall_ns: int
-    wait_ns: int
-    forward_ns: int
-    backward_ns: int
-    optimizer_ns: int
-    cpu_ns: int
-    samples: int
-    micro_batches: int
-    epoch: int
-    flags: int
 
 
 class WindowFigures(NamedTuple):
@@ -92,7 +75,7 @@ class Totals:
         self.backward_ns = 0
         self.optimizer_ns = 0
 
-    def add(self, row: StepRow) -> None:
+    def add(self, row: StepRecord) -> None:
         """Count one step in."""
         self.steps += 1
         self.wall_ns += row.wall_ns
@@ -145,7 +128,7 @@ class Totals:
         )
 
 
-def figures_of(rows: Iterable[StepRow]) -> WindowFigures | None:
+def figures_of(rows: Iterable[StepRecord]) -> WindowFigures | None:
     """Return the statistics of some steps; None when there are none."""
     totals = Totals()
     walls: list[float] = []
@@ -164,9 +147,9 @@ class Thinned:
         self.wall_ms: list[float] = []
         self.wait_ms: list[float] = []
         self.flags: list[int] = []
-        self._pending: list[StepRow] = []
+        self._pending: list[StepRecord] = []
 
-    def add(self, row: StepRow) -> None:
+    def add(self, row: StepRecord) -> None:
         """Append one step."""
         self._pending.append(row)
         if len(self._pending) < self.stride:
@@ -193,9 +176,9 @@ class StepLog:
     """The steps of one rank."""
 
     def __init__(self) -> None:
-        self.raw: deque[StepRow] = deque(maxlen=RAW_STEPS)
+        self.raw: deque[StepRecord] = deque(maxlen=RAW_STEPS)
         self.thinned = Thinned()
-        self._warm: list[StepRow] = []
+        self._warm: list[StepRecord] = []
         self._totals = Totals()
         self._walls: list[tuple[int, float]] = []
         self._walls_below = _MASK
@@ -203,7 +186,7 @@ class StepLog:
     def __len__(self) -> int:
         return self.raw[-1].step + 1 if self.raw else 0
 
-    def add(self, row: StepRow) -> None:
+    def add(self, row: StepRecord) -> None:
         """Append one step."""
         self.raw.append(row)
         self.thinned.add(row)
@@ -223,7 +206,7 @@ class StepLog:
             self._walls_below //= 2
             self._walls = [point for point in self._walls if point[0] <= self._walls_below]
 
-    def since(self, index: int) -> list[StepRow]:
+    def since(self, index: int) -> list[StepRecord]:
         """Return the raw steps from `index` on, as far back as they are kept, oldest first."""
         rows = list(takewhile(lambda row: row.step >= index, reversed(self.raw)))
         rows.reverse()
@@ -232,7 +215,7 @@ class StepLog:
     def window(self, steps: int) -> WindowFigures | None:
         """Return the statistics of the last `steps` usual steps, warm-up left out."""
         warm = min(WARM_STEPS, len(self) // 3)
-        usual: list[StepRow] = []
+        usual: list[StepRecord] = []
         for row in reversed(self.raw):
             if row.step < warm or len(usual) == steps:
                 break

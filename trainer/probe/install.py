@@ -32,8 +32,8 @@ class Probe:
         self.recorder = Recorder(self.border, LoaderBook(applied.settings), self._start_agent)
         self._agent: AgentThread | None = None
         self._inherited: list[object] = []
-        """What a forked child has of its parent and must never let go of: freeing the parent's sockets, pinned
-        memory or profiler in a child aborts it."""
+        """What a forked child has of its parent and must never let go of: freeing the parent's sockets,
+        pinned memory or profiler in a child aborts it."""
         self._stop_agent = self.border.guard("exit", _nothing)
         os.register_at_fork(after_in_child=self._after_fork)
 
