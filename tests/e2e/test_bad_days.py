@@ -11,6 +11,7 @@ import pytest
 
 from perftui.ipc.dashboard_link import DashboardLink
 from perftui.ipc.places import run_places
+from perftui.trainer.launch.replay import summary_of_recording
 from tests.waiting import wait_until
 
 from .conftest import PERFTUI, Desk
@@ -96,6 +97,7 @@ def test_a_recording_is_shown_without_torch(desk: Desk, tmp_path: Path) -> None:
     assert shown.returncode == 0, shown.stderr
     assert "60" in shown.stdout
     assert "input.workers" in shown.stdout
+    assert [path.name for path in recording.parent.iterdir()] == [run["run_id"]]  # a replay leaves nothing
 
 
 def test_env_arms_a_training_started_without_perftui(desk: Desk) -> None:
@@ -108,6 +110,7 @@ def test_env_arms_a_training_started_without_perftui(desk: Desk) -> None:
         text=True,
         check=False,
         cwd=desk.folder,
+        env=os.environ | {"PERFTUI_PROFILE": "20:3"},
     )
     assert armed.returncode == 3, armed.stderr
     (run,) = desk.runs()
@@ -115,3 +118,9 @@ def test_env_arms_a_training_started_without_perftui(desk: Desk) -> None:
     summary = desk.status(run["run_id"])
     assert summary["ranks"][0]["steps"] == 60
     assert desk.perftui("stop", run["run_id"]).returncode == 4
+    (window,) = summary["profiles"]
+    assert (window["state"], window["start_step"], window["steps"]) == ("done", 20, 3)
+    replayed = summary_of_recording(desk.state / "perftui" / "runs" / run["run_id"])
+    assert [(seen["state"], seen["sentence"]) for seen in replayed["profiles"]] == [
+        ("done", window["sentence"])
+    ]

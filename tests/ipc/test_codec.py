@@ -109,7 +109,7 @@ def _frames() -> list[bytes]:
     columns: dict[str, Any] = {
         name: [1, -2, 3 << 40]
         for name in StepBatch.__struct_fields__
-        if name not in (*head, "first_step", "dropped", "probe_ns")
+        if name not in (*head, "first_step", "dropped", "probe_ns", "hook_ns", "hook_steps")
     }
     return [
         codec.encode(StepBatch(**head, first_step=0, **columns)),

@@ -104,6 +104,30 @@ def test_border_counts_reports_and_switches_off() -> None:
     assert border.take_reports() == []
 
 
+def test_border_measures_its_hooks_in_one_step_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0]
+    monkeypatch.setattr("perftui.trainer.probe.border.perf_counter_ns", lambda: now[0])
+    border = Border()
+
+    def take(ns: int) -> None:
+        now[0] += ns
+
+    inner = border.guard("inner", lambda: take(30))
+
+    def hook() -> None:
+        take(100)
+        inner()
+
+    outer = border.guard("outer", hook)
+    for step in range(201):
+        border.step_begins(step)
+        take(1000)
+        outer()
+        outer()
+    assert border.hook_steps == 3  # steps 8, 72 and 136; 200 has not ended
+    assert border.hook_ns == 4 * 2 * 130  # what is inside counts once
+
+
 def test_border_lets_an_interrupt_through() -> None:
     def hook() -> None:
         raise KeyboardInterrupt

@@ -39,6 +39,8 @@ class RankTrack:
     dropped: int = 0
     probe_errors: int = 0
     probe_ns: int = 0
+    hook_ns: int = 0
+    hook_steps: int = 0
     settings: dict[str, SettingValue] = field(default_factory=dict)
     settings_failed: dict[str, str] = field(default_factory=dict)
     loader: LoaderFacts | None = None
@@ -49,6 +51,8 @@ class RankTrack:
     marks: deque[Mark] = field(default_factory=lambda: deque(maxlen=_MARKS_KEPT))
     marks_seen: int = 0
     windows: dict[str, WindowReport] = field(default_factory=dict)
+    windows_unix: dict[str, float] = field(default_factory=dict)
+    """When each was first reported."""
     epoch_first_step: int = 0
     ended: bool = False
     gone: bool = False
@@ -72,6 +76,7 @@ class RankTrack:
             self._add_event(message)
         elif isinstance(message, WindowReport):
             self.windows[message.window_id] = message
+            self.windows_unix.setdefault(message.window_id, unix)
         elif isinstance(message, Goodbye):
             self.ended = True
             self.dropped = message.dropped
@@ -99,6 +104,8 @@ class RankTrack:
             self.log.add(row)
         self.dropped = batch.dropped
         self.probe_ns = batch.probe_ns
+        self.hook_ns = batch.hook_ns
+        self.hook_steps = batch.hook_steps
 
     def _take_effective(self, message: Effective) -> None:
         self.settings = message.settings

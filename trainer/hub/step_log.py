@@ -196,6 +196,16 @@ class StepLog:
             self._totals.add(row)
             self._sample_wall(row.step, row.wall_ns / 1e6)
 
+    @property
+    def mean_wall_ns(self) -> float | None:
+        """Mean wall time of a usual step over the whole run; None in the warm-up."""
+        return self._totals.wall_ns / self._totals.steps if self._totals.steps else None
+
+    @property
+    def warm_end_ns(self) -> int | None:
+        """When the warm-up ended, on the rank's clock; None before, or where its steps were lost."""
+        return self._warm[-1].end_ns if self._warm and self._warm[-1].step == WARM_STEPS - 1 else None
+
     def _sample_wall(self, step: int, wall_ms: float) -> None:
         # picked by a hash of the step: a fixed stride would alias with stalls that come every n-th step
         mixed = (step * _KNUTH_MULTIPLIER) & _MASK

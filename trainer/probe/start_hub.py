@@ -68,15 +68,24 @@ def join_or_start() -> RunPlaces:
         job = read_record(root / f"job-{key}.json", ArmedJob)
         if job is not None and _alive(job):
             return run_places(job.run_id)
+        _forget_ended(root)
         places = _new_run(key)
         _start(places)
         write_record(root / f"job-{key}.json", ArmedJob(run_id=places.run_id, started_unix=time.time()))
         return places
 
 
+def _forget_ended(root: Path) -> None:
+    for path in root.glob("job-*.json"):
+        job = read_record(path, ArmedJob)
+        if job is None or not _alive(job):
+            path.unlink(missing_ok=True)
+
+
 def _alive(job: ArmedJob) -> bool:
-    young = time.time() - job.started_unix < _YOUNG_S
-    return young or hub_lock_is_held(run_places(job.run_id).hub_lock)
+    if time.time() - job.started_unix < _YOUNG_S:
+        return run_places(job.run_id).runtime.is_dir()
+    return hub_lock_is_held(run_places(job.run_id).hub_lock)
 
 
 def _new_run(key: str) -> RunPlaces:

@@ -218,6 +218,7 @@ class StepClock:
         part = self._part
         if part is None:
             part = self._part = Part(now_ns, cpu_ns)
+        self._fetches.forget_open()
         if self._fetches.runs:
             self._fetches.settle(part, self.steps)
         return part
