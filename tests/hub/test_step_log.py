@@ -5,13 +5,16 @@ import random
 import pytest
 
 from perftui.ipc.messages import FLAG_EPOCH_START, FLAG_PHASES_UNKNOWN, FLAG_PROFILED, FLAG_WAIT_UNKNOWN
-from perftui.trainer.hub.step_log import RAW_STEPS, StepLog, StepRow, figures_of, quantile, stats_of
+from perftui.ipc.step_record import StepRecord
+from perftui.trainer.hub.step_log import RAW_STEPS, StepLog, figures_of, quantile, stats_of
 
 MS = 1_000_000
 
 
-def row(index: int, wall_ms: float = 10.0, wait_ms: float = 4.0, flags: int = 0, samples: int = 8) -> StepRow:
-    return StepRow(
+def row(
+    index: int, wall_ms: float = 10.0, wait_ms: float = 4.0, flags: int = 0, samples: int = 8
+) -> StepRecord:
+    return StepRecord(
         step=index,
         end_ns=index * 10 * MS,
         wall_ns=int(wall_ms * MS),
@@ -140,15 +143,20 @@ def test_steps_since_an_index_even_with_gaps() -> None:
 def test_steps_in_batches_give_the_same_as_one_by_one() -> None:
     source = random.Random(5)
     one, batches = StepLog(), StepLog()
-    rows: list[StepRow] = []
+    rows: list[StepRecord] = []
     for number in range(30_000):
-        flags = (
-            source.choice((FLAG_EPOCH_START, FLAG_PROFILED, FLAG_WAIT_UNKNOWN)) if number % 997 == 5 else 0
+        flags = source.choice((FLAG_EPOCH_START, FLAG_PROFILED, FLAG_WAIT_UNKNOWN))
+        rows.append(
+            row(
+                number,
+                wall_ms=source.uniform(5, 50),
+                wait_ms=source.uniform(1, 4),
+                flags=flags if number % 997 == 5 else 0,
+                samples=source.choice((-1, 8)),
+            )
         )
-        times = [source.randrange(1, 10**7) for _ in range(6)]
-        rows.append(StepRow(number, number * 10**7, *times, source.choice((-1, 8)), 1, 0, flags))
-    for row in rows:
-        one.add(row)
+    for each in rows:
+        one.add(each)
     while rows:
         count = source.randrange(1, 700)
         batches.extend(rows[:count])

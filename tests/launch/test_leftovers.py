@@ -13,7 +13,8 @@ def _ended(name: str, seconds_ago: float) -> RunPlaces:
     places = make_run_places(name)
     (places.runtime / "ranks.sock").touch()
     places.exit_record.touch()
-    os.utime(places.exit_record, (time.time() - seconds_ago,) * 2)
+    then = time.time() - seconds_ago
+    os.utime(places.exit_record, (then, then))
     return places
 
 

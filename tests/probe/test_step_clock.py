@@ -8,9 +8,10 @@ from perftui.ipc.messages import (
     FLAG_PHASES_UNKNOWN,
     FLAG_WAIT_UNKNOWN,
 )
+from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.blind_loop import HELD_FETCHES
 from perftui.trainer.probe.step_clock import HELD_MICRO_BATCHES, HELD_REPEATS, StepClock
-from perftui.trainer.probe.step_parts import GapRecord, StepRecord
+from perftui.trainer.probe.step_parts import GapRecord
 
 TRAIN, VAL, OTHER = 1, 2, 3
 ADAM, SGD = 100, 200

@@ -3,9 +3,10 @@
 import time
 from collections import deque
 
+from perftui.ipc.step_record import StepRecord
 from perftui.ipc.view import Mark, RankHistory
 from perftui.trainer.hub.fold import RunFold
-from perftui.trainer.hub.step_log import StepLog, StepRow
+from perftui.trainer.hub.step_log import StepLog
 
 _NUMBERS_KEPT = 3000
 _SNAPSHOT_STEPS = 1024
@@ -83,7 +84,7 @@ def _snapshot(rank: int, log: StepLog) -> list[RankHistory]:
     return parts + _runs(rank, raw)
 
 
-def _runs(rank: int, rows: list[StepRow]) -> list[RankHistory]:
+def _runs(rank: int, rows: list[StepRecord]) -> list[RankHistory]:
     """Return the rows as columns, one part for each stretch without a gap."""
     parts: list[RankHistory] = []
     begin = 0

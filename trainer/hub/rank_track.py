@@ -19,8 +19,9 @@ from perftui.ipc.messages import (
     WindowReport,
 )
 from perftui.ipc.settings import SettingValue
+from perftui.ipc.step_record import StepRecord
 from perftui.ipc.view import Mark, RankState
-from perftui.trainer.hub.step_log import StepLog, StepRow
+from perftui.trainer.hub.step_log import StepLog
 
 _MARKS_KEPT = 256
 
@@ -97,7 +98,7 @@ class RankTrack:
             batch.flags,
             strict=False,
         )
-        rows = list(map(StepRow._make, columns))
+        rows = list(map(StepRecord._make, columns))
         for row in rows:
             if row.flags & FLAG_EPOCH_START:
                 self.epoch_first_step = row.step

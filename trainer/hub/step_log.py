@@ -9,6 +9,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from perftui.ipc.messages import FLAG_EPOCH_START, FLAG_PHASES_UNKNOWN, FLAG_WAIT_UNKNOWN, UNUSUAL_FLAGS
+from perftui.ipc.step_record import StepRecord
 from perftui.ipc.view import Shares, StepStats
 
 RAW_STEPS = 4096
@@ -18,24 +19,6 @@ _THINNED_POINTS = 1024
 _QUANTILE_POINTS = 8192
 _KNUTH_MULTIPLIER = 2654435761
 _MASK = 0xFFFFFFFF
-
-
-class StepRow(NamedTuple):
-    """One finished step; times in nanoseconds."""
-
-    step: int
-    """Counts from 0 over the life of the process."""
-    end_ns: int
-    wall_ns: int
-    wait_ns: int
-    forward_ns: int
-    backward_ns: int
-    optimizer_ns: int
-    cpu_ns: int
-    samples: int
-    micro_batches: int
-    epoch: int
-    flags: int
 
 
 class WindowFigures(NamedTuple):
@@ -92,7 +75,7 @@ class Totals:
         self.backward_ns = 0
         self.optimizer_ns = 0
 
-    def add(self, row: StepRow) -> None:
+    def add(self, row: StepRecord) -> None:
         """Count one step in."""
         self.steps += 1
         self.wall_ns += row.wall_ns
@@ -112,7 +95,7 @@ class Totals:
             self.backward_ns += row.backward_ns
             self.phases_wall_ns += row.wall_ns
 
-    def add_plain(self, rows: Sequence[StepRow]) -> None:
+    def add_plain(self, rows: Sequence[StepRecord]) -> None:
         """Count steps in that have no flag, column by column: the same sums, several times faster."""
         columns = list(zip(*rows, strict=True))
         _, _, wall, wait, forward, backward, optimizer, cpu, samples, *_ = columns
@@ -167,7 +150,7 @@ class Totals:
         )
 
 
-def figures_of(rows: Iterable[StepRow]) -> WindowFigures | None:
+def figures_of(rows: Iterable[StepRecord]) -> WindowFigures | None:
     """Return the statistics of some steps; None when there are none."""
     totals = Totals()
     walls: list[float] = []
@@ -186,9 +169,9 @@ class Thinned:
         self.wall_ms: list[float] = []
         self.wait_ms: list[float] = []
         self.flags: list[int] = []
-        self._pending: list[StepRow] = []
+        self._pending: list[StepRecord] = []
 
-    def extend(self, rows: Sequence[StepRow]) -> None:
+    def extend(self, rows: Sequence[StepRecord]) -> None:
         """Append steps."""
         at = 0
         while at < len(rows):
@@ -222,9 +205,9 @@ class StepLog:
     """The steps of one rank."""
 
     def __init__(self) -> None:
-        self.raw: deque[StepRow] = deque(maxlen=RAW_STEPS)
+        self.raw: deque[StepRecord] = deque(maxlen=RAW_STEPS)
         self.thinned = Thinned()
-        self._warm: list[StepRow] = []
+        self._warm: list[StepRecord] = []
         self._totals = Totals()
         self._walls: list[tuple[int, float]] = []
         self._walls_below = _MASK
@@ -232,11 +215,11 @@ class StepLog:
     def __len__(self) -> int:
         return self.raw[-1].step + 1 if self.raw else 0
 
-    def add(self, row: StepRow) -> None:
+    def add(self, row: StepRecord) -> None:
         """Append one step."""
         self.extend([row])
 
-    def extend(self, rows: Sequence[StepRow]) -> None:
+    def extend(self, rows: Sequence[StepRecord]) -> None:
         """Append steps, oldest first."""
         self.raw.extend(rows)
         self.thinned.extend(rows)
@@ -262,7 +245,7 @@ class StepLog:
         """When the warm-up ended, on the rank's clock; None before, or where its steps were lost."""
         return self._warm[-1].end_ns if self._warm and self._warm[-1].step == WARM_STEPS - 1 else None
 
-    def _sample_walls(self, rows: Sequence[StepRow]) -> None:
+    def _sample_walls(self, rows: Sequence[StepRecord]) -> None:
         # picked by a hash of the step: a fixed stride would alias with stalls that come every n-th step
         below = self._walls_below
         self._walls += [
@@ -274,7 +257,7 @@ class StepLog:
             self._walls_below //= 2
             self._walls = [point for point in self._walls if point[0] <= self._walls_below]
 
-    def since(self, index: int) -> list[StepRow]:
+    def since(self, index: int) -> list[StepRecord]:
         """Return the raw steps from `index` on, as far back as they are kept, oldest first."""
         rows = list(takewhile(lambda row: row.step >= index, reversed(self.raw)))
         rows.reverse()
@@ -283,7 +266,7 @@ class StepLog:
     def window(self, steps: int) -> WindowFigures | None:
         """Return the statistics of the last `steps` usual steps, warm-up left out."""
         warm = min(WARM_STEPS, len(self) // 3)
-        usual: list[StepRow] = []
+        usual: list[StepRecord] = []
         for row in reversed(self.raw):
             if row.step < warm or len(usual) == steps:
                 break

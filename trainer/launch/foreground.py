@@ -12,7 +12,7 @@ import msgspec
 from perftui.ipc.dashboard_link import DashboardLink, new_command_id
 from perftui.ipc.dashboard_messages import SummaryQuery
 from perftui.ipc.errors import ConnectionLost, LaunchFailed, Refused
-from perftui.ipc.hub_lock import is_locked
+from perftui.ipc.hub_lock import hub_lock_is_held
 from perftui.ipc.places import RunPlaces, run_places
 from perftui.ipc.run_files import ExitRecord, RunDescription, read_record, write_bytes
 from perftui.ipc.summary import Overhead, Summary
@@ -117,7 +117,7 @@ def _wait_for_summary(places: RunPlaces, timeout_s: float) -> bytes:
         summary = ended_summary(places)
         if summary is not None:
             return summary
-        if is_locked(places.hub_lock):
+        if hub_lock_is_held(places.hub_lock):
             hub_seen = now
             if now > deadline - timeout_s + _FILE_WAIT_S and (summary := _told_by_hub(places)) is not None:
                 return summary

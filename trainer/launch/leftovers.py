@@ -3,7 +3,7 @@
 import shutil
 import time
 
-from perftui.ipc.hub_lock import is_locked
+from perftui.ipc.hub_lock import hub_lock_is_held
 from perftui.ipc.places import RUN_ID, run_places, runtime_root
 
 _SETTLED_S = 120.0
@@ -21,5 +21,5 @@ def clear_leftovers() -> None:
             ended = places.exit_record.stat().st_mtime
         except OSError:
             continue
-        if now - ended > _SETTLED_S and not is_locked(places.hub_lock):
+        if now - ended > _SETTLED_S and not hub_lock_is_held(places.hub_lock):
             shutil.rmtree(folder, ignore_errors=True)

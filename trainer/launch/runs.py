@@ -3,7 +3,7 @@
 import msgspec
 
 from perftui.ipc.errors import NoSuchRun, UsageError
-from perftui.ipc.hub_lock import is_locked
+from perftui.ipc.hub_lock import hub_lock_is_held
 from perftui.ipc.places import RUN_ID, RunPlaces, run_places, state_root
 from perftui.ipc.run_files import ExitRecord, RunDescription, read_record
 from perftui.ipc.run_lines import RunLine
@@ -61,7 +61,7 @@ def _ending(places: RunPlaces, description: RunDescription) -> tuple[str, int | 
         return known.get(record.outcome, "failed"), record.exit_code, record.stopped_by
     if description.owned:
         return ("running" if keeper_is_alive(description) else "lost"), None, None
-    if is_locked(places.hub_lock):
+    if hub_lock_is_held(places.hub_lock):
         return "running", None, None
     ended = read_record(places.summary, _State) or _State()
     return ended.state, ended.exit_code, None

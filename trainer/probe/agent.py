@@ -31,11 +31,11 @@ from perftui.ipc.messages import (
 )
 from perftui.ipc.rank_link import RankLink, rank_identity
 from perftui.ipc.settings import SettingValue
+from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.effective import InForce, read_in_force
 from perftui.trainer.probe.identity import Identity, command, read_identity, start_ticks
 from perftui.trainer.probe.outbox import Outbox
 from perftui.trainer.probe.recorder import Recorder, Window
-from perftui.trainer.probe.step_parts import StepRecord
 from perftui.trainer.probe.telegrams import (
     BLANK,
     checkpoint_event,

@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 import torch
 
 from perftui.ipc.messages import FLAG_COMPILING, FLAG_PROFILED
+from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.border import Border
 from perftui.trainer.probe.compiling import CompileWatch
 from perftui.trainer.probe.loader_reading import AnyLoader
@@ -22,7 +23,7 @@ from perftui.trainer.probe.loader_settings import LOADERS_KEPT, LoaderBook
 from perftui.trainer.probe.loss import LossSampler
 from perftui.trainer.probe.samples import SampleCounter
 from perftui.trainer.probe.step_clock import StepClock
-from perftui.trainer.probe.step_parts import GapRecord, StepRecord
+from perftui.trainer.probe.step_parts import GapRecord
 
 STEPS_KEPT = 16384
 """More than the agent can miss in one wake, at 10,000 steps a second and more."""

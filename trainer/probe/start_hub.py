@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from perftui.ipc.hub_lock import is_locked
+from perftui.ipc.hub_lock import hub_lock_is_held
 from perftui.ipc.places import RunPlaces, make_run_places, run_places, runtime_root
 from perftui.ipc.run_files import RunDescription, read_record, write_record
 from perftui.trainer.probe.identity import command
@@ -85,7 +85,7 @@ def _forget_ended(root: Path) -> None:
 def _alive(job: ArmedJob) -> bool:
     if time.time() - job.started_unix < _YOUNG_S:
         return run_places(job.run_id).runtime.is_dir()
-    return is_locked(run_places(job.run_id).hub_lock)
+    return hub_lock_is_held(run_places(job.run_id).hub_lock)
 
 
 def _new_run(key: str) -> RunPlaces:

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator
 from typing import TypedDict
 
 from perftui.ipc.messages import FLAG_COMPILING, FLAG_EPOCH_START, RankEvent, StepBatch
+from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.recorder import Save
-from perftui.trainer.probe.step_parts import GapRecord, StepRecord
+from perftui.trainer.probe.step_parts import GapRecord
 
 STEPS_PER_FRAME = 2000
 
