@@ -160,6 +160,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     overhead_us: float | None = None
     """Time of the training thread in perftui's hooks, per step."""
     overhead_share: float | None = None
+    epoch_step: int | None = None
+    """Steps that the lead rank has done of this epoch."""
 
 
 class OperatorRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -236,6 +238,8 @@ class RelaunchView(msgspec.Struct, frozen=True, kw_only=True):
     message: str | None = None
     """One line: what is being done, or how it ended."""
     successor: str | None = None
+    most_launches: int = 4
+    """More are not made, whatever comes out."""
 
 
 class RankHistory(msgspec.Struct, frozen=True, kw_only=True):
@@ -270,3 +274,5 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     findings: list[Finding] = []
     profiles: list[ProfileView] = []
     relaunch: RelaunchView | None = None
+    trials_s: tuple[float, float] | None = None
+    """How long the trials of the leading remedy will take, in seconds: about, and at most."""

@@ -23,13 +23,13 @@ from perftui.tui.glyphs import Glyphs
 from perftui.tui.keys import EVERYWHERE
 from perftui.tui.link import HubLink
 from perftui.tui.messages import CommandAnswered, CommandDone, LinkFailed, SeekAsked, StateChanged
-from perftui.tui.renderables.proposal_lines import proposal
+from perftui.tui.renderables.remedy_words import proposal
 from perftui.tui.screens.ask import CANCEL_WORDS, STOP_WORDS, Choice, ConfirmScreen, ProposeScreen
 from perftui.tui.screens.help import HelpScreen
 from perftui.tui.screens.overview import OverviewScreen
 from perftui.tui.screens.profile import ProfileScreen
 from perftui.tui.screens.run_screen import RunScreen
-from perftui.tui.state import DashboardState
+from perftui.tui.state import DashboardState, closed, going_on
 from perftui.tui.terminal import require_terminal
 from perftui.tui.terminal_app import TerminalApp
 
@@ -44,6 +44,7 @@ class DashboardApp(TerminalApp[None]):
         self.live = DashboardState(run_id=run_id)
         self._held: DashboardState | None = None
         self._replay_paused = False
+        self._closed_relaunch: str | None = None
         self._asked: dict[str, str] = {}
         self._overview = OverviewScreen(self.glyphs, run_id)
         self._link = HubLink(run_id, self.post_message)
@@ -60,10 +61,12 @@ class DashboardApp(TerminalApp[None]):
 
     def on_state_changed(self, message: StateChanged) -> None:
         """Take over the newest state."""
-        before, self.live = self.live, message.state
+        before, self.live = self.live, closed(message.state, self._closed_relaunch)
         if before.run_id != self.live.run_id:
             self._held = None
             self.notify(f"following the run on: {clean(self.live.run_id)}", markup=False)
+        elif _restarts(self.live) > _restarts(before) and before.header is not None:
+            self.notify("reconnected: the run's hub was restarted, the training goes on")
         self._show()
         if (before.relaunch is None) != (self.live.relaunch is None) or before.header is None:
             self.refresh_bindings()
@@ -115,6 +118,8 @@ class DashboardApp(TerminalApp[None]):
     def _can_change(self) -> bool:
         """Tell a person why nothing can be done to this run, where that is so."""
         why = "this is a recording: nothing can be changed" if self.live.replayed else ""
+        if not why and going_on(self.live.relaunch):
+            why = "a relaunch is being measured"
         why = "the run has ended" if not why and self.live.ended else why
         if why:
             self.notify(why, markup=False)
@@ -139,7 +144,7 @@ class DashboardApp(TerminalApp[None]):
         if not self._can_change():
             return
         if found is None:
-            self.notify("no finding so far has a change of settings as its remedy", markup=False)
+            self.notify("no finding so far proposes a change of settings", markup=False)
             return
         finding, remedy = found
 
@@ -165,8 +170,12 @@ class DashboardApp(TerminalApp[None]):
     def action_close_relaunch(self) -> None:
         """Close the verdict; while trials run, ask whether to give them up."""
         relaunch = self.live.relaunch
-        if relaunch is not None and relaunch.state in ("done", "failed"):
-            self._overview.hide_relaunch()
+        if relaunch is not None and not going_on(relaunch):
+            self._closed_relaunch = relaunch.relaunch_id
+            self.live = closed(self.live, relaunch.relaunch_id)
+            self._held = closed(self._held, relaunch.relaunch_id) if self._held else None
+            self._show()
+            self.refresh_bindings()
         else:
             command = CancelCommand(command_id=new_command_id())
             self._confirm("give up the relaunch?", CANCEL_WORDS, command, "give up")
@@ -189,7 +198,7 @@ class DashboardApp(TerminalApp[None]):
 
     def action_help(self) -> None:
         """Show all keys."""
-        self.push_screen(HelpScreen(self.glyphs))
+        self.push_screen(HelpScreen(self.glyphs, of_profile=isinstance(self.screen, ProfileScreen)))
 
     def action_detach(self) -> None:
         """Leave; the training goes on."""
@@ -208,6 +217,10 @@ class DashboardApp(TerminalApp[None]):
                 run = partial(self.run_action, binding.action, active.node)
                 yield SystemCommand(binding.description, binding.tooltip, run)
         yield SystemCommand("theme", "Choose another set of colours", self.action_change_theme)
+
+
+def _restarts(state: DashboardState) -> int:
+    return state.header.hub_restarts if state.header else 0
 
 
 def run_dashboard(run_id: str) -> int:

@@ -6,6 +6,7 @@ that `--help` and `run` start fast and Textual is loaded only when a dashboard o
 
 import argparse
 import contextlib
+import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -54,7 +55,7 @@ def _dispatch(words: list[str]) -> int:
 
 
 def _attach(word: str | None, rest: list[str]) -> int:
-    from perftui.trainer.launch.runs import find_run, list_runs, only_run, running
+    from perftui.trainer.launch.runs import find_run, list_runs, only_run, watchable
 
     if rest:
         raise UsageError(f"{word}: no such verb, and a dashboard takes one run; see perftui --help")
@@ -63,9 +64,9 @@ def _attach(word: str | None, rest: list[str]) -> int:
         return _print_runs_and_hint(lines, word)
     if word is not None:
         return _open(find_run(word, lines))
-    live = running(lines)
+    live = watchable(lines)
     if len(live) < 2:
-        return _open(only_run(lines))
+        return _open(live[0] if live else only_run(lines))
     from perftui.tui.picker import pick_run
 
     _check_size()
@@ -76,15 +77,27 @@ def _attach(word: str | None, rest: list[str]) -> int:
 def _open(line: "RunLine") -> int:
     """Open a dashboard on a live run, or on the recording of one that has ended."""
     _check_size()
-    from perftui.tui.app import run_dashboard
+    from perftui.trainer.launch.runs import has_hub
 
-    if line.running:
+    run_dashboard = _dashboard()
+
+    if line.running or has_hub(line.run_id):
         return run_dashboard(line.run_id)
     from perftui.ipc.places import run_places
     from perftui.trainer.launch.replay import replayed
 
     with replayed(run_places(line.run_id).state, at_end=True) as run_id:
         return run_dashboard(run_id)
+
+
+def _dashboard() -> "Callable[[str], int]":
+    """Load the dashboard."""
+    gc.disable()  # hundreds of modules are loaded, and none of them is garbage
+    from perftui.tui.app import run_dashboard
+
+    gc.freeze()
+    gc.enable()
+    return run_dashboard
 
 
 def _print_runs_and_hint(lines: "list[RunLine]", word: str | None) -> int:
@@ -127,8 +140,7 @@ def _run_with_dashboard(spec: "LaunchSpec", json_target: str | None) -> int:
 
     _check_size()
     places = start_for_dashboard(spec)
-    from perftui.tui.app import run_dashboard
-
+    run_dashboard = _dashboard()
     code = run_dashboard(places.run_id)
     return code or after_dashboard(places, json_target)
 
@@ -289,8 +301,7 @@ def _replay(parsed: argparse.Namespace) -> int:
         _print("\n".join(status_text(summary_of_recording(parsed.file))))
         return 0
     _check_size()
-    from perftui.tui.app import run_dashboard
-
+    run_dashboard = _dashboard()
     with replayed(parsed.file, at_end=parsed.at_end, speed=parsed.speed) as run_id:
         return run_dashboard(run_id)
 

@@ -92,6 +92,13 @@ def age(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.0f} h"
 
 
+def rough(seconds: float) -> str:
+    """Return a time that is only estimated: 50 s, 1.5 min, 24 min."""
+    if seconds < 90:
+        return f"{max(1.0, seconds):.0f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 570 else f"{seconds / 60:.0f} min"
+
+
 def mebibytes(mib: float | None) -> str:
     """Return an amount of memory given in MiB."""
     if mib is None:
@@ -118,4 +125,4 @@ def evidence_value(value: float, unit: str) -> str:
         return milliseconds(value)
     if unit in ("us", "µs"):
         return microseconds(value)
-    return f"{value:.4g} {clean(unit)}".rstrip()
+    return f"{number(value) if value % 1 else f'{value:.0f}'} {clean(unit)}".rstrip()

@@ -34,11 +34,28 @@ OVERVIEW: list[BindingType] = [
     _key("relaunch", "r", "app.relaunch", "relaunch", "Propose the leading finding's remedy (asks first)"),
     _key("stop", "s", "app.stop", "stop", "Stop the training (asks first)"),
     _key(
-        "close", "x", "app.close_relaunch", "close", "Close the verdict, or give up a relaunch (asks first)"
+        "close",
+        "x",
+        "app.close_relaunch",
+        "close",
+        "Close the verdict; while it is being measured, give up (asks first)",
     ),
-    _key("windows", "w", "app.windows", "traces", "Show the profiling windows taken so far"),
-    _key("output", "o", "large_output", "output", "Give the training's output all the room, or take it back"),
-    _key("freeze", "space", "app.freeze", "hold", "Hold the picture; in a replay, pause"),
+    _key("windows", "w", "app.windows", "profiles", "Show the profiles taken so far"),
+    _key(
+        "output",
+        "o",
+        "large_output",
+        "output",
+        "Give the training's output all the room, or take it back",
+    ),
+    _key(
+        "freeze",
+        "f,space",
+        "app.freeze",
+        "freeze",
+        "Freeze the picture or let it go on; in a replay, pause",
+        display="f",
+    ),
     _quiet("next", "tab", "app.focus_next", "next panel", "Go to the next panel"),
     _quiet("previous", "shift+tab", "app.focus_previous", "previous panel", "Go to the panel before"),
     _quiet("up", "up,k", "vertical(-1)", "up", "Choose the rank above, or scroll up"),
@@ -64,7 +81,7 @@ PROFILE: list[BindingType] = [
     _quiet("rows-down", "pagedown", "move(15)", "page down", "A page down"),
     _key("older", "left_square_bracket", "window(-1)", "older", "Show the window before", display="["),
     _key("newer", "right_square_bracket", "window(1)", "newer", "Show the next window", display="]"),
-    _key("sort-share", "e", "sort('e')", "sort", "Sort by share", display="e/u/t/c/n"),
+    _key("sort-share", "e", "sort('e')", "sort by", "Sort by share", display="e/u/t/c/n"),
     _quiet("sort-name", "n", "sort('n')", "by name", "Sort by name"),
     _quiet("sort-calls", "c", "sort('c')", "by calls", "Sort by number of calls"),
     _quiet("sort-self", "u", "sort('u')", "by self CPU", "Sort by CPU time of its own"),
@@ -73,6 +90,12 @@ PROFILE: list[BindingType] = [
     _quiet("sort-before", "b", "sort('b')", "by step before", "Sort by step time before the window"),
     _quiet("sort-after", "a", "sort('a')", "by step after", "Sort by step time after the window"),
     _quiet("sort-stall", "x", "sort('x')", "by stall", "Sort by what the window cost"),
+]
+SHEET: list[BindingType] = [
+    _quiet("sheet-up", "up,k", "scroll_sheet(-1)", "up", "Scroll up"),
+    _key("sheet-down", "down,j", "scroll_sheet(1)", "scroll", "Scroll down", display="↑↓"),
+    _quiet("sheet-page-up", "pageup", "scroll_sheet(-15)", "page up", "A page up"),
+    _quiet("sheet-page-down", "pagedown", "scroll_sheet(15)", "page down", "A page down"),
 ]
 PROPOSAL: list[BindingType] = [
     _key(
@@ -93,6 +116,7 @@ PROPOSAL: list[BindingType] = [
     _key(
         "relaunch-no", "escape,n,q", "cancel", "keep this run", "Close this; nothing happens", display="esc/n"
     ),
+    *SHEET,
 ]
 CONFIRMATION: list[BindingType] = [
     _key("confirm-yes", "y", "answer(True)", "yes", "Do what stands here"),
@@ -104,15 +128,11 @@ CONFIRMATION: list[BindingType] = [
         "Close this; nothing happens",
         display="esc/n",
     ),
-]
-SHEET: list[BindingType] = [
-    _quiet("sheet-up", "up,k", "scroll_sheet(-1)", "up", "Scroll up"),
-    _quiet("sheet-down", "down,j", "scroll_sheet(1)", "down", "Scroll down"),
-    _quiet("sheet-page-up", "pageup", "scroll_sheet(-15)", "page up", "A page up"),
-    _quiet("sheet-page-down", "pagedown", "scroll_sheet(15)", "page down", "A page down"),
+    *SHEET,
 ]
 HELP: list[BindingType] = [
     _key("help-back", "escape,q,question_mark", "cancel", "back", "Close the help", display="esc"),
+    *SHEET,
 ]
 PICKER: list[BindingType] = [
     _key("pick", "enter", "choose", "attach", "Open the dashboard of this run", display="enter"),

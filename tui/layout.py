@@ -4,10 +4,14 @@ from dataclasses import dataclass
 
 CARD_WIDTH_MIN = 56
 CARDS_MAX = 8
+WIDE = 100
+"""From this width on, findings and output stand side by side."""
 _FIXED = 5
 """Header, two lines of verdict, status, keys."""
 _CHART_MIN = 7
 _BOTTOM_MIN = 6
+_OUTPUT_MIN = 4
+_FRAME = 2
 
 
 @dataclass(frozen=True)
@@ -24,32 +28,57 @@ class Plan:
     """The step-time chart or the relaunch."""
     bottom: int
     """Findings and output."""
+    findings: int
+    """Of the bottom: all of it, or its larger part where output stands below."""
     side_by_side: bool
     """Findings and output next to each other."""
 
-    @property
-    def findings(self) -> int:
-        """Height of the findings: all of the bottom, or its larger part where output stands below."""
-        return self.bottom if self.side_by_side else -(-self.bottom * 5 // 9)
-
 
 def plan(
-    width: int, height: int, ranks: int, *, gpus: bool = False, relaunch: int = 0, large_output: bool = False
+    width: int,
+    height: int,
+    ranks: int,
+    *,
+    gpus: bool = False,
+    relaunch: int = 0,
+    large_output: bool = False,
+    findings: tuple[int, int] = (0, 0),
 ) -> Plan:
-    """Share out the room. `relaunch` is the height that its panel would like; 0 when there is none."""
+    """Share out the room.
+
+    Args:
+        width: of the screen, in cells.
+        height: of the screen, in lines.
+        ranks: how many there are.
+        gpus: whether cards show a GPU.
+        relaunch: the height that its panel would like; 0 when there is none.
+        large_output: the output gets all the room.
+        findings: lines that the leading finding needs, and that all need. The leading one is never cut for
+            the chart's sake, and the chart is no higher than the least while any is cut.
+    """
     body = max(0, height - _FIXED)
-    wide = width >= 100
+    wide = width >= WIDE
     if large_output:
-        return Plan(0, 0, 0, 0, body, side_by_side=False)
+        return Plan(0, 0, 0, 0, body, body, side_by_side=False)
     columns, card, rank_lines = _rank_room(width, body, ranks, gpus=gpus)
     left = body - rank_lines
-    bottom_min = _BOTTOM_MIN if wide else _BOTTOM_MIN + 3
-    middle = 0
+    lead, every = (lines + _FRAME for lines in findings)
     if relaunch:
         middle = min(relaunch, max(0, left - _BOTTOM_MIN + 1))
-    elif left >= _CHART_MIN + bottom_min:
-        middle = min(12, max(_CHART_MIN, left // 2))
-    return Plan(columns, card, rank_lines, middle, left - middle, side_by_side=wide)
+    else:
+        below = 0 if wide else _OUTPUT_MIN
+        least = _BOTTOM_MIN if wide else _BOTTOM_MIN + 3
+        middle = _chart_room(left, max(least, lead + below), max(least, every + below))
+    bottom = left - middle
+    high = bottom if wide else max(-(-bottom * 5 // 9), min(every, bottom - _OUTPUT_MIN))
+    return Plan(columns, card, rank_lines, middle, bottom, high, side_by_side=wide)
+
+
+def _chart_room(left: int, lead: int, every: int) -> int:
+    """Return the chart's height in `left` lines; the bottom needs `lead` of them, better `every`."""
+    if left - every >= _CHART_MIN:
+        return min(12, max(_CHART_MIN, left // 2), left - every)
+    return _CHART_MIN if left - lead >= _CHART_MIN else 0
 
 
 def _rank_room(width: int, body: int, ranks: int, *, gpus: bool) -> tuple[int, int, int]:

@@ -1,4 +1,4 @@
-"""The reader thread: pulls from the hub at most five times a second, folds, and posts the newest state.
+"""The reader thread: pulls from the hub at most four times a second, folds, and posts the newest state.
 
 It owns the socket. A silent hub is noticed, kept asking for with a fresh socket (so no pulls pile up), and
 followed to the run that replaced it.
@@ -18,7 +18,10 @@ from perftui.ipc.places import run_places
 from perftui.tui.messages import CommandAnswered, CommandDone, LinkFailed, StateChanged
 from perftui.tui.state import DashboardState, apply, followed, silent
 
-_PULL_S = 0.2
+_PULL_S = 0.25
+_PULL_MANY_S = 0.35
+"""Beyond a few ranks there is more to paint; a step is still on the screen half a second after its end."""
+_FEW_RANKS = 4
 _POLL_MS = 40
 _SILENT_S = 2.0
 _RETRY_S = 2.0
@@ -78,7 +81,8 @@ class HubLink:
         """Ask again once the last pull was answered; a pull without an answer waits for the socket's end."""
         now = time.monotonic()
         answered = self._heard_s >= self._pulled_s
-        if answered and now - self._pulled_s >= _PULL_S:
+        period_s = _PULL_S if len(self._state.ranks) <= _FEW_RANKS else _PULL_MANY_S
+        if answered and now - self._pulled_s >= period_s:
             self._pulled_s = now
             link.pull()
 

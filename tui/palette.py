@@ -5,7 +5,7 @@ Pictures speak in roles (`wait`, `critical`, `dim`), never in colours. The 24-bi
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from rich.style import Style
 from textual.theme import BUILTIN_THEMES, Theme
@@ -99,9 +99,16 @@ class Palette:
 
     colours: Mapping[str, str]
     monochrome: bool = False
+    _styles: dict[tuple[str, str], Style] = field(default_factory=dict, compare=False, repr=False)
 
     def style(self, role: str, back: str = "") -> Style:
         """Return the style of a role, on the colour of the role `back` where one is given."""
+        known = self._styles.get((role, back))
+        if known is None:
+            known = self._styles[role, back] = self._made(role, back)
+        return known
+
+    def _made(self, role: str, back: str) -> Style:
         bold, reverse = role in _BOLD, role in _REVERSED
         if self.monochrome:
             return Style(bold=bold, dim=role in _DIM_WITHOUT_COLOUR, reverse=reverse or back != "")

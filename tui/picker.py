@@ -1,6 +1,7 @@
 """Which run? A short list to choose from, when several are alive."""
 
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from textual import events
 from textual.app import ComposeResult
@@ -34,7 +35,10 @@ class RunList(Picture, can_focus=True):
 
     def draw(self) -> Sequence[Line]:
         """Draw the runs in a frame."""
-        width, height = self.size
+        return self.lines(*self.size)
+
+    def lines(self, width: int, height: int) -> Sequence[Line]:
+        """Draw the runs for a size."""
         room = max(1, height - 3)
         self._top = max(self.row - room + 1, min(self._top, self.row))
         shown = self._runs[self._top : self._top + room]
@@ -45,7 +49,8 @@ class RunList(Picture, can_focus=True):
     def _row(self, run: RunLine, chosen: bool, width: int) -> Line:
         pid = fmt.NOTHING if run.pid is None else str(run.pid)
         name = plain(clip(line(fmt.clean(run.name or run.run_id)), _NAME))
-        command = fmt.clean(" ".join(run.command))
+        program, *arguments = run.command or [""]
+        command = fmt.clean(" ".join([PurePath(program).name, *arguments]))
         text = f"{name:<{_NAME}} {run.state:<{_STATE}} {pid:>{_PID}}  {command}"
         cut = plain(clip(line(text), width))
         return line(Run(f"{cut:<{width}}", "cursor" if chosen else "text"))

@@ -18,6 +18,7 @@ from perftui.ipc.view import (
     RankHistory,
     RankView,
     RelaunchView,
+    RunView,
 )
 from perftui.tui.format import clean
 
@@ -61,6 +62,10 @@ class DashboardState:
     marks: tuple[Mark, ...] = ()
     output: tuple[str, ...] = ()
     output_number: int = 0
+    partial: str = ""
+    """The unfinished last line of the output: a progress bar, say."""
+    trials_s: tuple[float, float] | None = None
+    """How long the trials of the leading remedy will take: about, and at most."""
     updates: int = 0
     """Updates folded so far: shown while the picture is frozen."""
     connected: bool = False
@@ -105,11 +110,13 @@ def apply(state: DashboardState, update: Update) -> DashboardState:
         hosts=tuple(view.hosts),
         findings=tuple(view.findings),
         profiles=_merged_profiles(state.profiles, view.profiles),
-        relaunch=view.relaunch or state.relaunch,
+        relaunch=_relaunch(state, view),
         tracks=_extended(state.tracks, update.history, len(ranks)),
         marks=(*state.marks, *(update.marks if news else ()))[-MARKS_MAX:],
         output=lines,
         output_number=output_number,
+        partial=clean(update.output_partial),
+        trials_s=view.trials_s,
         updates=state.updates + 1,
         connected=True,
         silent_s=0.0,
@@ -124,6 +131,24 @@ def silent(state: DashboardState, silent_s: float) -> DashboardState:
 def followed(state: DashboardState, run_id: str) -> DashboardState:
     """Return the empty state of the run that replaced this one; its verdict is carried over."""
     return DashboardState(run_id=run_id, relaunch=state.relaunch, updates=state.updates)
+
+
+def going_on(relaunch: RelaunchView | None) -> bool:
+    """Whether a relaunch has begun and has not come to its end."""
+    return relaunch is not None and relaunch.state not in ("done", "failed")
+
+
+def closed(state: DashboardState, relaunch_id: str | None) -> DashboardState:
+    """Return the state without the relaunch of that id: its verdict was read and closed."""
+    if state.relaunch is None or state.relaunch.relaunch_id != relaunch_id:
+        return state
+    return replace(state, relaunch=None)
+
+
+def _relaunch(state: DashboardState, view: RunView) -> RelaunchView | None:
+    """Return the newest relaunch, but in a recording none that goes on: it never came to its end."""
+    newest = view.relaunch or state.relaunch
+    return None if view.header.replay and going_on(newest) else newest
 
 
 def _merged_ranks(known: tuple[RankView, ...], changed: list[RankView]) -> tuple[RankView, ...]:

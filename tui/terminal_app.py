@@ -10,6 +10,7 @@ from textual.filter import LineFilter, Monochrome, NoColor
 from perftui.tui.glyphs import Glyphs, glyphs_of_this_terminal
 from perftui.tui.palette import ANSI_NAME, THEMES, choose_theme
 from perftui.tui.terminal import AsciiFilter, end_on_signals, forget_signals, terminal_hung_up
+from perftui.tui.terminal_guard import guarded_terminal
 
 _Result = TypeVar("_Result")
 
@@ -55,5 +56,6 @@ class TerminalApp(App[_Result]):
 
     def run_here(self) -> int:
         """Run in this terminal, and return the exit code."""
-        self.run(mouse=os.environ.get("PERFTUI_MOUSE") != "0")
+        with guarded_terminal():
+            self.run(mouse=os.environ.get("PERFTUI_MOUSE") != "0")
         return self.return_code or 0

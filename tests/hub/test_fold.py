@@ -166,6 +166,7 @@ def test_views_hold_what_was_folded() -> None:
     assert top.loss == 2.5
     assert top.step == 50
     assert top.steps_total == 200
+    assert top.epoch_step == 50
     assert top.eta_s == pytest.approx(150 * 0.010)
     assert top.state == "training"
 

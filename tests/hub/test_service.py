@@ -22,7 +22,7 @@ from perftui.ipc.dashboard_messages import (
 )
 from perftui.ipc.errors import ProtocolError, Refused
 from perftui.ipc.ledger_records import Verdict
-from perftui.ipc.messages import AskHello, Goodbye, Hello, StepBatch, Welcome
+from perftui.ipc.messages import AskHello, Effective, Goodbye, Hello, LoaderFacts, StepBatch, Welcome
 from perftui.ipc.places import RunPlaces, make_run_places
 from perftui.ipc.rank_link import RankLink, rank_identity
 from perftui.ipc.run_files import ExitRecord, RunDescription, StopRequest, read_record, write_record
@@ -73,6 +73,31 @@ class FakeRank:
                 wall_offset_ns=time.time_ns() - time.perf_counter_ns(),
             )
         )
+
+    def loader(self, workers: int) -> None:
+        facts = LoaderFacts(
+            index=0,
+            num_workers=workers,
+            batch_size=8,
+            prefetch_factor=None,
+            persistent_workers=False,
+            pin_memory=False,
+            multiprocessing_context=None,
+            in_order=True,
+            batches_per_epoch=1000,
+            iterable=False,
+            dataset="D",
+        )
+        told = Effective(
+            run_id=self._places.run_id,
+            host="h",
+            rank=self._rank,
+            seq=self._next_seq(),
+            settings={"loader.num_workers": workers},
+            failed={},
+            loader=facts,
+        )
+        assert self.link.send(told)
 
     def steps(self, count: int, wait_share: float = 0.7) -> None:
         def column(value: int) -> list[int]:
@@ -157,9 +182,13 @@ def test_steps_reach_a_dashboard_and_increments_follow(
 def test_the_cause_is_named(hub: HubProcess, rank: FakeRank, link: DashboardLink) -> None:
     hub.start()
     rank.hello()
+    rank.loader(workers=0)
     rank.steps(100)
     update = until(link, lambda u: bool(u.view.findings))
     assert update.view.findings[0].code == "input.workers"
+    update = until(link, lambda u: any(f.remedy and f.remedy.set for f in u.view.findings))
+    about_s, most_s = update.view.trials_s or (0.0, 0.0)
+    assert 0 < about_s < most_s
 
 
 def test_a_killed_hub_comes_back_with_its_history(

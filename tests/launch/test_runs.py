@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from perftui.ipc.errors import NoSuchRun, UsageError
@@ -14,7 +15,7 @@ from perftui.ipc.places import RunPlaces, make_run_places
 from perftui.ipc.run_files import ExitRecord, RunDescription, write_record
 from perftui.ipc.run_lines import RunLine
 from perftui.trainer.launch.run_names import name_of, new_run_id
-from perftui.trainer.launch.runs import find_run, list_runs, only_run, successor_of
+from perftui.trainer.launch.runs import find_run, list_runs, only_run, running, successor_of, watchable
 
 ENTRY = [sys.executable, "-c", "import sys; from perftui.tui.cli import main; sys.exit(main())"]
 
@@ -104,6 +105,23 @@ def test_a_run_of_someone_elses_launch_lives_while_its_hub_does(home: Path) -> N
     assert [each.state for each in list_runs()] == ["lost"]
     write_record(places.exit_record, ExitRecord(exit_code=0, ended_unix=2.0))
     assert [each.state for each in list_runs()] == ["finished"]
+
+
+def test_a_run_that_is_being_relaunched_can_be_watched_while_its_hub_lives(home: Path) -> None:
+    places = make_run_places("stopped-run")
+    description = RunDescription(
+        run_id="stopped-run", name="stopped", command=["x"], cwd="/", host="h", started_unix=1.0
+    )
+    write_record(places.description, description)
+    record = ExitRecord(exit_code=-15, ended_unix=2.0, outcome="stopped", stopped_by="relaunch")
+    write_record(places.exit_record, record)
+    assert watchable(list_runs()) == []
+    sockets = HubSockets(places)
+    assert [each.run_id for each in watchable(list_runs())] == ["stopped-run"]
+    assert running(list_runs()) == []
+    write_record(places.exit_record, msgspec.structs.replace(record, stopped_by="user"))
+    assert watchable(list_runs()) == []
+    sockets.close()
 
 
 @pytest.mark.parametrize(

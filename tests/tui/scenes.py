@@ -41,7 +41,8 @@ def header(**changes: object) -> Header:
         elapsed_s=252.4,
         step=412,
         epoch=1,
-        steps_total=640,
+        steps_total=384,
+        epoch_step=28,
         eta_s=133.0,
         loss=2.314,
         settings={},
@@ -225,11 +226,11 @@ RELAUNCH = RelaunchView(
         LaunchProgress(label="A", state="done", steps=214, step_ms=140.6),
         LaunchProgress(label="B", state="measuring", steps=133, step_ms=66.9),
     ],
-    message="measuring launch 2 of 2 to 4",
+    message="launch 2: B (loader.num_workers=2)",
 )
 VERDICT = Verdict(
     verdict="faster",
-    sentence="With 2 loader workers the training makes 2.1 times as many steps a second.",
+    sentence="2.10 times as fast (+110 %, 98 % interval +103 to +117 %), 4 launches, 918 steps",
     gain=1.101,
     lo=1.034,
     hi=1.172,
@@ -240,7 +241,7 @@ VERDICT = Verdict(
 
 def starved() -> RunView:
     """One rank on the CPU, starved by its loader."""
-    return RunView(header=header(), ranks=[rank(0)], hosts=[HOST], findings=[WORKERS])
+    return RunView(header=header(), ranks=[rank(0)], hosts=[HOST], findings=[WORKERS], trials_s=(92.0, 240.0))
 
 
 def fine() -> RunView:
@@ -317,7 +318,9 @@ def decided() -> RunView:
         LaunchProgress(label="B", state="done", steps=249, step_ms=67.4),
         LaunchProgress(label="A", state="done", steps=204, step_ms=141.9),
     ]
-    view = msgspec.structs.replace(RELAUNCH, state="done", verdict=VERDICT, launches=launches, message=None)
+    view = msgspec.structs.replace(
+        RELAUNCH, state="done", verdict=VERDICT, launches=launches, message=VERDICT.sentence
+    )
     return msgspec.structs.replace(
         fine(), header=header(parent="demo-0", settings={"loader.num_workers": 2}), relaunch=view
     )

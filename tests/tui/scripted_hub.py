@@ -30,6 +30,7 @@ class ScriptedHub:
         self.history = history or []
         self._older: list[RankHistory] = []
         self.output: list[str] = list(scenes.OUTPUT)
+        self.partial = ""
         self.marks: list[Mark] = []
         self.commands: list[Command] = []
         self.pulls = 0
@@ -89,6 +90,7 @@ class ScriptedHub:
                     marks=self.marks if message.since == 0 else [],
                     output=self.output[message.output_since :],
                     output_number=len(self.output),
+                    output_partial=self.partial,
                 )
             ]
 

@@ -78,9 +78,9 @@ def with_app(
 def test_overview_shows_what_matters(size: tuple[int, int]) -> None:
     async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
         for words in (
-            "resnet18-jpeg", "● training", "step 412/640", "▲ CRITICAL",
+            "resnet18-jpeg", "● training", "step 412  epoch 1: 28/384", "▲ CRITICAL",
             "r relaunches with loader.num_workers 0 → 2", "step 142 ms  p50 140  p99 188", "■ wait 75 %",
-            "225 samples/s", "cpu 1.9/2", "perftui 11.6 µs/step", "0 dropped", "loader wait 75 % · workers 0",
+            "225 samples/s", "cpu 1.9/2", "perftui costs 11.6 µs a step", "loader wait 75 % · workers 0",
             "epoch 1 step  410", "p profile", "q detach",
         ):  # fmt: skip
             await shown(pilot, words)
@@ -154,7 +154,7 @@ def test_r_proposes_and_y_relaunches() -> None:
         await pilot.press("r")
         for words in ("relaunch with this change?",
             "loader.num_workers  0  →  2", "expected 2.1×, at most 4.0×", "neutral", "stopped at step 412",
-            "fresh start", "scratch folder", "keep this run",
+            "about 1.5 min, at most 4.0 min", "scratch folder", "keep this run",
         ):  # fmt: skip
             await shown(pilot, words)
         await pilot.press("escape")
@@ -168,7 +168,9 @@ def test_r_proposes_and_y_relaunches() -> None:
         assert (command.trial, command.finding) == (True, "input.workers")
         assert (command.bound, command.expected) == (4.03, 2.1)
         hub.say(scenes.relaunching())
-        await shown(pilot, "measuring launch 2 of 2 to 4")
+        await shown(pilot, "● MEASURING loader.num_workers 0 → 2: launch 2 of up to 4")
+        await pilot.press("r")
+        await shown(pilot, "a relaunch is being measured")
         await pilot.press("x", "y")
         await until(pilot, lambda: len(hub.commands) == 2, "the cancellation")
         assert isinstance(hub.commands[1], CancelCommand)
@@ -179,9 +181,13 @@ def test_r_proposes_and_y_relaunches() -> None:
 def test_a_verdict_is_shown_and_can_be_closed() -> None:
     async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
         screen = await shown(pilot, "▲ FASTER")
-        assert "+110.1 %  [+103.4 % … +117.2 %]" in screen
+        assert screen.count("2.10 times as fast (+110 %, 98 % interval +103 to +117 %)") == 2
         await pilot.press("x")
         await until(pilot, lambda: "FASTER" not in text(app), "the panel closed")
+        assert "● FINE" in text(app)
+        hub.say(scenes.decided())
+        await until(pilot, lambda: app.live.updates > 2, "another update")
+        assert "FASTER" not in text(app)
 
     with_app(scenes.decided(), LARGE, play)
 
@@ -256,8 +262,10 @@ def test_a_lost_hub_is_shown_with_its_age_and_comes_back() -> None:
             await pilot.press("p")
             await shown(pilot, "the run's hub does not answer")
             await pilot.press("escape")
-            with ScriptedHub("demo-1", scenes.fine()):
+            again = msgspec.structs.replace(scenes.fine(), header=scenes.header(hub_restarts=1))
+            with ScriptedHub("demo-1", again):
                 await shown(pilot, "● FINE")
+                await shown(pilot, "reconnected: the run's hub was")
 
     asyncio.run(scene())
 
@@ -293,6 +301,8 @@ def test_the_next_run_is_followed_with_the_verdict() -> None:
                 first.say(done)
                 screen = await shown(pilot, "perftui second")
                 assert "▲ FASTER" in screen
+                await pilot.press("x")
+                await shown(pilot, "● FINE")
                 assert app.live.run_id == "demo-2"
 
     asyncio.run(scene())
@@ -349,6 +359,55 @@ def test_o_gives_the_output_all_the_room() -> None:
         await shown(pilot, "findings 1")
 
     with_app(scenes.starved(), SMALL, play)
+
+
+def test_an_unfinished_line_stands_below_the_output_until_it_is_finished() -> None:
+    async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
+        hub.partial = " 31%|███   | 119/384"
+        hub.say(scenes.starved())
+        await shown(pilot, " 31%|███   | 119/384")
+        hub.partial = " 32%|███   | 123/384"
+        hub.say(scenes.starved())
+        screen = await shown(pilot, " 32%|███   | 123/384")
+        assert " 31%" not in screen
+        assert "epoch 1 step  410" in screen
+        hub.partial = ""
+        hub.say(scenes.starved(), output=["epoch 1 done"])
+        screen = await shown(pilot, "epoch 1 done")
+        assert " 32%" not in screen
+
+    with_app(scenes.starved(), LARGE, play)
+
+
+@pytest.mark.parametrize("verdict", [False, True])
+def test_all_keys_of_the_footer_fit_into_80_columns(*, verdict: bool) -> None:
+    async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
+        await until(pilot, lambda: "q detach" in text(app).splitlines()[-1], "the last key")
+
+    with_app(scenes.decided() if verdict else scenes.starved(), SMALL, play)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+def test_the_remedy_of_the_leading_finding_is_seen_without_scrolling(size: tuple[int, int]) -> None:
+    async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
+        await shown(pilot, "r relaunch with loader.num_workers 0 → 2")
+
+    view = scenes.starved()
+    many = msgspec.structs.replace(view, findings=[scenes.WORKERS, scenes.STRAGGLER, scenes.FINE])
+    with_app(many, size, play)
+
+
+def test_help_explains_keys_phases_and_marks() -> None:
+    async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
+        await pilot.press("question_mark")
+        for words in ("Stop the training (asks first)", "where a step goes", "gradients are computed"):
+            await shown(pilot, words)
+        await shown(pilot, "never measured")
+        await shown(pilot, "a profiling window or another event")
+        await pilot.press("pagedown", "pagedown")
+        await shown(pilot, "Follow the newest line of the output again")
+
+    with_app(scenes.starved(), LARGE, play)
 
 
 @pytest.mark.parametrize("size", [(20, 5), (40, 12), (60, 16)])

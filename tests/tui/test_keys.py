@@ -8,7 +8,8 @@ from textual.binding import Binding
 from perftui.ipc.run_lines import RunLine
 from perftui.tui import keys
 from perftui.tui.glyphs import Glyphs
-from perftui.tui.picker import PickerApp, pick_run
+from perftui.tui.picker import PickerApp, RunList, pick_run
+from perftui.tui.renderables.lines import plain
 
 
 def test_every_key_has_an_id_a_word_and_a_sentence() -> None:
@@ -46,3 +47,12 @@ def test_the_picker_returns_the_run_under_the_cursor() -> None:
     assert asyncio.run(scene("down", "down", "up", "enter")) == "run-1"
     assert asyncio.run(scene("end", "q")) is None
     assert pick_run([]) is None
+
+
+@pytest.mark.usefixtures("places")
+def test_the_picker_shows_programs_without_their_folders() -> None:
+    run = RunLine(
+        run_id="run-1", name="job", pid=7, state="running", started=0.0, command=["/opt/bin/python", "t.py"]
+    )
+    texts = [plain(row) for row in RunList(Glyphs(), [run]).lines(80, 6)]
+    assert "  python t.py" in texts[2]

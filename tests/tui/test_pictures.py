@@ -1,5 +1,7 @@
 """Pictures to exact strings: no app, no colour."""
 
+import dataclasses
+
 import msgspec
 import pytest
 
@@ -9,11 +11,25 @@ from perftui.tui.palette import ANSI, DARK, LIGHT, palette_of
 from perftui.tui.renderables.gauge import gauge
 from perftui.tui.renderables.headline import header_line, verdict_lines
 from perftui.tui.renderables.history_chart import ChartMark, Points, history_chart
-from perftui.tui.renderables.lines import Line, Run, clip, fit, frame, line, plain, spread, width_of, wrap
+from perftui.tui.renderables.lines import (
+    Line,
+    Run,
+    clause,
+    clip,
+    fit,
+    frame,
+    line,
+    plain,
+    spread,
+    width_of,
+    wrap,
+)
 from perftui.tui.renderables.phase_bar import legend, phase_bar
+from perftui.tui.renderables.profile_lines import window_lines
 from perftui.tui.renderables.rank_card import RankPicture, gpu_line, rank_card
 from perftui.tui.renderables.rank_rows import rank_heading, rank_row
 from perftui.tui.renderables.sparkline import sparkline
+from perftui.tui.renderables.status_line import status_line
 from perftui.tui.state import DashboardState, Track
 from tests.tui import scenes
 
@@ -110,6 +126,7 @@ def test_lines_are_clipped_padded_and_wrapped_by_cells() -> None:
     assert plain(fit(line("ab"), 4)) == "ab  "
     assert plain(spread(line("left side"), line("right"), 14)) == "left si… right"
     assert texts(wrap("one two three", 7)) == ["one two", "three"]
+    assert texts(wrap("it waits 19 % more", 11)) == ["it waits", "19 % more"]
 
 
 def test_frame_has_its_title_in_the_upper_edge() -> None:
@@ -168,8 +185,11 @@ def state_of(**changes: object) -> DashboardState:
 
 
 def test_header_drops_the_least_needed_first() -> None:
+    assert plain(header_line(state_of(), 120)).split("  ")[:6] == [
+        " perftui resnet18-jpeg", "● training", "step 412", "epoch 1: 28/384", "epoch left 2:13", "loss 2.31",
+    ]  # fmt: skip
     assert plain(header_line(state_of(), 80)) == (
-        " perftui resnet18-jpeg  ● training  step 412/640  left 2:13  loss 2.31     4:12 "
+        " perftui resnet18-jpeg  ● training  step 412  epoch 1: 28/384  loss 2.31   4:12 "
     )
     assert plain(header_line(state_of(), 44)) == " perftui resnet18-jpeg  ● training     4:12 "
 
@@ -180,11 +200,48 @@ def test_verdict_says_what_is_wrong_and_what_r_would_do() -> None:
     assert second.rstrip() == "   r relaunches with loader.num_workers 0 → 2: expected 2.1×, at most 4.0×"
 
 
+def test_a_long_sentence_ends_with_a_clause_and_not_within_a_word() -> None:
+    sentence = "The training waits 83 % of each step for its loader, which has no workers: it reads alone."
+    assert clause(sentence, 200) == sentence
+    assert clause(sentence, 80) == "The training waits 83 % of each step for its loader, which has no workers"
+    assert clause(sentence, 60) == "The training waits 83 % of each step for its loader"
+    assert clause(sentence, 30) == "The training waits 83 % of ea…"
+
+
+def test_before_the_first_step_the_last_output_is_told_and_no_finding() -> None:
+    waiting = dataclasses.replace(state_of(state="waiting", step=None), output=("making 768 files", ""))
+    first, second = texts(verdict_lines(waiting, 90))
+    assert first.rstrip() == " ○ WAITING for the first training step"
+    assert second.rstrip() == "   last output: making 768 files"
+
+
+def test_a_replay_tells_its_keys_while_there_is_nothing_to_see() -> None:
+    replayed = state_of(state="waiting", replay=True, message="replay, speed 1")
+    assert (
+        texts(verdict_lines(replayed, 90))[1].strip() == "replay, speed 1 · ←→ go 10 s back or on, f pauses"
+    )
+
+
 def test_verdict_of_an_ended_run_says_how_it_ended() -> None:
     ended = state_of(state="stopped", exit_code=-15, stopped_by="user", message="ended by SIGTERM")
     first, second = texts(verdict_lines(ended, 80))
-    assert first.rstrip() == " ■ RUN ENDED stopped, exit code -15, stopped by user after 4:12"
+    assert first.rstrip() == " ■ RUN ENDED stopped by the user after 4:12"
     assert second.rstrip() == "   ended by SIGTERM"
+
+
+def test_what_perftui_costs_is_told_only_when_it_was_measured() -> None:
+    assert plain(status_line(state_of(), 80)).strip() == "perftui costs 11.6 µs a step (0.008 %)"
+    assert plain(status_line(state_of(overhead_us=None), 80)).strip() == "perftui dropped nothing"
+    dropping = dataclasses.replace(state_of(overhead_us=None), ranks=(scenes.rank(0, dropped=1200),))
+    assert plain(status_line(dropping, 80)).strip() == "1,200 steps dropped"
+
+
+def test_a_window_that_starts_as_soon_as_it_can_names_no_step() -> None:
+    armed = msgspec.structs.replace(scenes.PROFILE, state="armed", start_step=-1)
+    first, second = texts(window_lines(armed, 90))
+    assert first == " ○ waiting for the next step"
+    assert second == "   window w1 · the next 3 steps · 1 rank"
+    assert "steps 421 to 423" in texts(window_lines(scenes.PROFILE, 90))[-1]
 
 
 @pytest.mark.parametrize("theme", [DARK, LIGHT, ANSI])

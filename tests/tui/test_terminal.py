@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -100,12 +101,28 @@ def test_a_signal_ends_it_and_the_terminal_is_as_before(terminal: Terminal, numb
     assert b"Traceback" not in terminal.raw
 
 
+def test_a_killed_dashboard_gives_the_terminal_back(terminal: Terminal) -> None:
+    terminal.wait_for("input.workers")
+    terminal.process.kill()
+    terminal.process.wait()
+    deadline = time.monotonic() + 20
+    while b"Back to it: perftui" not in terminal.raw:
+        assert time.monotonic() < deadline, terminal.raw[-500:]
+        terminal.read(0.1)
+    end = terminal.raw[terminal.raw.rindex(b"\x1b[?1049h") :]
+    on = set(re.findall(rb"\x1b\[\?(\d+)h", terminal.raw)) - {b"1049", b"7", b"25"}
+    for mode in on | {b"1049"}:
+        assert end.rindex(b"\x1b[?" + mode + b"l") > 0
+    assert end.rindex(b"\x1b[?25h") > end.rindex(b"\x1b[?25l")
+
+
 def test_q_detaches_with_code_0_and_prints_no_error(terminal: Terminal) -> None:
     terminal.wait_for("input.workers")
     os.write(terminal.master, b"q")
     assert terminal.wait_for_exit() == 0
     assert terminal.raw.rindex(b"\x1b[?1049l") > terminal.raw.rindex(b"\x1b[?1049h")
     assert b"Traceback" not in terminal.raw
+    assert b"killed" not in terminal.raw
 
 
 def test_a_closed_terminal_ends_the_process(terminal: Terminal) -> None:

@@ -10,6 +10,7 @@ from perftui.ipc.view import ProfileView, RankView, RunView
 from perftui.trainer.hub.increments import Increments
 from perftui.trainer.hub.served import Reply, ServedRun
 from perftui.trainer.hub.views import header, rank_view
+from perftui.trainer.tuning.price import price_of_leading
 
 _PICTURE_S = 0.1
 """A picture this young is given again; pulls do not multiply the work."""
@@ -71,14 +72,16 @@ class DashboardServer:
             ranks = [view for view in self._ranks.values() if view.changed > since]
             profiles = [view for changed, view in self._profiles.values() if changed > since]
         lines, last = self._run.output.since(pull.output_since if known else 0)
+        top, findings = header(self._run.fold, self._run.facts(), self._run.now()), self._run.findings()
         view = RunView(
-            header=header(self._run.fold, self._run.facts(), self._run.now()),
+            header=top,
             ranks=ranks,
             gpus=self._run.fold.gpus,
             hosts=self._run.fold.hosts,
-            findings=self._run.findings(),
+            findings=findings,
             profiles=profiles,
             relaunch=self._run.relaunch(),
+            trials_s=price_of_leading(top, list(self._ranks.values()), findings),
         )
         return Update(
             number=number,

@@ -113,6 +113,7 @@ def header(fold: RunFold, facts: RunFacts, now: float) -> Header:
         world_size=fold.world_size() if fold.ranks else 1,
         step=fold.steps_done() if fold.ranks else None,
         epoch=lead.log.raw[-1].epoch if lead and lead.log.raw else None,
+        epoch_step=len(lead.log) - lead.epoch_first_step if lead and lead.log.raw else None,
         steps_total=epoch_steps,
         eta_s=_eta_s(lead, epoch_steps) if facts.ended is None else None,
         loss=lead.loss if lead else None,

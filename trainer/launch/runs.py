@@ -34,6 +34,21 @@ def running(lines: list[RunLine]) -> list[RunLine]:
     return [line for line in lines if line.running and not line.trial]
 
 
+def watchable(lines: list[RunLine]) -> list[RunLine]:
+    """Return the runs to attach to: those that run, and those whose relaunch is being measured."""
+    measured = [
+        line
+        for line in lines
+        if line.stopped_by == "relaunch" and not line.trial and successor_of(line.run_id, lines) is None
+    ]
+    return running(lines) + [line for line in measured if has_hub(line.run_id)]
+
+
+def has_hub(run_id: str) -> bool:
+    """Whether the hub of a run is alive; it may outlive the training."""
+    return is_locked(run_places(run_id).hub_lock)
+
+
 def run_line(places: RunPlaces) -> RunLine | None:
     """Return the line of one run; None when its description is missing."""
     description = read_record(places.description, RunDescription)

@@ -19,10 +19,18 @@ _EVERY_S = 0.5
 class Reporter:
     """Holds the view; steps of a launch are told twice a second, everything else at once."""
 
-    def __init__(self, relaunch_id: str, change: Settings, report: Callable[[RelaunchView], None]) -> None:
+    def __init__(
+        self,
+        relaunch_id: str,
+        change: Settings,
+        report: Callable[[RelaunchView], None],
+        most_launches: int = 4,
+    ) -> None:
         self._report = report
         self._told_at = 0.0
-        self.view = RelaunchView(relaunch_id=relaunch_id, state="stopping", set=change, before={})
+        self.view = RelaunchView(
+            relaunch_id=relaunch_id, state="stopping", set=change, before={}, most_launches=most_launches
+        )
 
     def before(self, settings: Settings) -> None:
         """Note the values that the change replaces."""

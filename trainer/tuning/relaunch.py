@@ -61,7 +61,7 @@ class _Relaunch:
         self._plan = plan
         self._cancelled = cancelled
         self._id = plan.relaunch_id or secrets.token_hex(6)
-        self._tell = Reporter(self._id, plan.set, report)
+        self._tell = Reporter(self._id, plan.set, report, plan.most_launches)
         self._gpu_rest = GpuRest(socket.gethostname())
         self._stopped = False
         self._successor: str | None = None
@@ -132,10 +132,11 @@ class _Relaunch:
 
     def _given_up(self) -> Verdict:
         launches = self._trials.launches
+        when = f"during launch {len(launches)}" if launches else "before the first launch"
         again = ": the original settings stay" if self._stopped else ""
         return Verdict(
             verdict="unchanged",
-            sentence=f"given up after {len(launches)} launch(es){again}",
+            sentence=f"given up {when}{again}",
             launches=len(launches),
             steps=sum(each.steps for each in launches),
         )

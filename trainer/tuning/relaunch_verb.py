@@ -22,12 +22,11 @@ from perftui.ipc.view import RelaunchView
 from perftui.trainer.telemetry.host import effective_cpus
 from perftui.trainer.tuning.follow_relaunch import FollowRelaunch, ProgressLines
 from perftui.trainer.tuning.plan import Caps, RelaunchPlan
-from perftui.trainer.tuning.predictor import estimate_trials, startup_of
+from perftui.trainer.tuning.price import price_of_trials
 from perftui.trainer.tuning.relaunch import relaunch
 from perftui.trainer.tuning.subject import Subject, check_change, find_subject
 
 RELAUNCH_SCHEMA = 1
-_USUAL_STARTUP_S = 10.0
 
 
 class RelaunchDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,21 +108,10 @@ def _time_lines(subject: Subject, plan: RelaunchPlan) -> list[str]:
         return ["  without trials: it is switched at once, and the verdict stays provisional"]
     if subject.live is None:
         return ["  two to four trials; nothing is started afterwards"]
-    header, ranks = subject.live.view.header, subject.live.view.ranks
-    slowest = max((rank.step_ms.mean for rank in ranks if rank.step_ms), default=None)
-    if slowest is None:
+    view = subject.live.view
+    price = price_of_trials(view.header, view.ranks, plan.set, plan.expected, plan.caps)
+    if price is None:
         return ["  two to four trials; no step has been measured yet, so their time is not known"]
-    steps = max(rank.steps for rank in ranks)
-    startup_s = startup_of(header.elapsed_s, steps, slowest) if steps < 1000 else _USUAL_STARTUP_S
-    workers = plan.set.get("loader.num_workers")
-    price = estimate_trials(
-        startup_s,
-        slowest,
-        plan.expected,
-        workers if isinstance(workers, int) else 0,
-        steps_cap=plan.caps.steps,
-        seconds_cap=plan.caps.seconds,
-    )
     return [
         f"  two to four trials: about {price.shortest_s / 60:.1f} min, {price.longest_s / 60:.1f} min at most"
     ]

@@ -2,8 +2,9 @@
 
 from perftui.ipc.findings import Evidence, Finding
 from perftui.tui import format as fmt
-from perftui.tui.renderables.headline import change_words, severity_mark
+from perftui.tui.renderables.headline import severity_mark
 from perftui.tui.renderables.lines import BLANK, Line, Run, line, spread, wrap
+from perftui.tui.renderables.remedy_words import change_words, offered
 from perftui.tui.state import DashboardState
 
 
@@ -18,40 +19,59 @@ def finding_lines(state: DashboardState, width: int) -> list[Line]:
     return drawn
 
 
+def finding_heights(state: DashboardState, width: int) -> tuple[int, int]:
+    """Return how many lines the leading finding takes, and how many all take."""
+    lead = len(_finding(state.findings[0], state, width)) if state.findings else 1
+    return lead, len(finding_lines(state, width))
+
+
 def _finding(finding: Finding, state: DashboardState, width: int) -> list[Line]:
+    """Draw one: what it is, what can be done about it, what it is known from, and what speaks against it."""
     mark, word, role = severity_mark(finding)
     where = f" rank {finding.rank}" if finding.rank is not None else ""
+    share = line(Run(fmt.percent(finding.share), "value"), Run(" of the step", "dim"))
     head = spread(
         line(Run(f"{mark} {finding.code}", role), Run(where, "value"), Run(f"  {word.lower()}", "dim")),
-        line(Run(fmt.percent(finding.share), "value"), Run(" of the step", "dim")),
+        share if finding.share > 0 else BLANK,
         width,
     )
     body = [(Run("  "), *part) for part in wrap(fmt.clean(finding.sentence), width - 2)]
-    return [head, *body, *_evidence(finding, width), *_remedy(finding, state, width)]
+    doubts = _doubts(finding, width)
+    return [head, *body, *_remedy(finding, state, width), *_evidence(finding, width), *doubts]
 
 
 def _evidence(finding: Finding, width: int) -> list[Line]:
-    words = " · ".join(_one(evidence) for evidence in finding.evidence)
+    by_name: dict[str, list[str]] = {}
+    for evidence in finding.evidence:
+        by_name.setdefault(fmt.clean(evidence.name), []).append(_value(evidence))
+    words = " · ".join(f"{name} {', '.join(values)}" for name, values in by_name.items())
     steps = max((evidence.window_steps for evidence in finding.evidence), default=0)
     over = f" (last {steps:,} steps)" if steps else ""
     partly = f"; measured on {fmt.percent(finding.coverage)} of them" if finding.coverage < 0.995 else ""
     return [(Run("  "), *part) for part in wrap(f"{words}{over}{partly}", width - 2, "dim")] if words else []
 
 
-def _one(evidence: Evidence) -> str:
-    return f"{fmt.clean(evidence.name)} {fmt.evidence_value(evidence.value, evidence.unit)}"
+def _value(evidence: Evidence) -> str:
+    unit = "" if evidence.unit in evidence.name.split() else evidence.unit  # "usable cores 2", not "2 cores"
+    return fmt.evidence_value(evidence.value, unit)
 
 
 def _remedy(finding: Finding, state: DashboardState, width: int) -> list[Line]:
     remedy = finding.remedy
+    if remedy is None:
+        return []
+    if remedy.set:
+        if offered(finding, state):
+            return _hanging(f"relaunch with {change_words(remedy, state)}", width, "r", "key")
+        return _hanging(change_words(remedy, state), width, "→", "fine")
+    place = f" ({fmt.clean(remedy.at)})" if remedy.at else ""
+    return _hanging(f"{fmt.clean(remedy.advice)}{place}", width, "→", "fine") if remedy.advice else []
+
+
+def _doubts(finding: Finding, width: int) -> list[Line]:
     drawn: list[Line] = []
-    if remedy is not None and remedy.set:
-        drawn += _hanging(change_words(remedy, state), width, "→", "fine")
-    elif remedy is not None and remedy.advice:
-        place = f" ({fmt.clean(remedy.at)})" if remedy.at else ""
-        drawn += _hanging(f"{fmt.clean(remedy.advice)}{place}", width, "→", "fine")
-    if remedy is not None and remedy.caution:
-        drawn += _hanging(fmt.clean(remedy.caution), width, "!", "warning")
+    if finding.remedy is not None and finding.remedy.caution:
+        drawn += _hanging(fmt.clean(finding.remedy.caution), width, "!", "warning")
     if finding.unsure:
         drawn += _hanging(f"to settle it: {fmt.clean(finding.unsure)}", width, "○", "note")
     return drawn

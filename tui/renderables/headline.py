@@ -1,11 +1,12 @@
 """The top of the screen: what runs, and the answer to "is it fine?"."""
 
-from perftui.ipc.findings import Finding, Remedy
-from perftui.ipc.settings import SettingValue, format_value
+from perftui.ipc.findings import Finding
 from perftui.ipc.view import Header
 from perftui.tui import format as fmt
-from perftui.tui.renderables.lines import BLANK, Line, Run, fit, join_fitting, line, spread, width_of
-from perftui.tui.state import DashboardState
+from perftui.tui.renderables.lines import BLANK, Line, Run, clause, fit, join_fitting, line, spread, width_of
+from perftui.tui.renderables.relaunch_headline import relaunch_headline
+from perftui.tui.renderables.remedy_words import remedy_line
+from perftui.tui.state import DashboardState, going_on
 
 SEVERITY = {"critical": ("▲", "CRITICAL", "critical"), "warning": ("!", "WARNING", "warning")}
 _STATES = {
@@ -35,11 +36,14 @@ def header_line(state: DashboardState, width: int, note: str = "") -> Line:
     if header is None:
         return fit(line(Run(" perftui ", "title"), Run(fmt.clean(state.run_id), "value")), width)
     mark, role = _STATES[header.state]
+    status_word: str = header.state
+    if going_on(state.relaunch) and state.ended:
+        mark, role, status_word = "●", "accent", "measuring a change"
     replay = Run("  REPLAY", "key") if header.replay else Run("")
     trial = Run("  TRIAL", "key") if header.trial else Run("")
     name = line(Run(" perftui ", "dim"), Run(fmt.clean(header.name) or fmt.clean(header.run_id), "title"))
     frozen = Run(f"  ⏸ {note}" if note else "", "key")
-    status = line(Run(f"{mark} {header.state}", role), replay, trial, frozen)
+    status = line(Run(f"{mark} {status_word}", role), replay, trial, frozen)
     right = line(
         Run(f"{fmt.clean(header.host)}  " if width >= 100 else "", "dim"),
         Run(f"{fmt.duration(header.elapsed_s)} ", "value"),
@@ -49,103 +53,108 @@ def header_line(state: DashboardState, width: int, note: str = "") -> Line:
 
 
 def _progress(header: Header) -> list[Line]:
-    total = f"/{header.steps_total:,}" if header.steps_total is not None else ""
-    step = line(Run("step ", "dim"), Run(fmt.count(header.step), "value"), Run(total, "dim"))
+    """Return the parts of the progress, the most needed first."""
+    step = line(Run("step ", "dim"), Run(fmt.count(header.step), "value"))
     loss = line(Run("loss ", "dim"), fmt.number(header.loss)) if header.loss is not None else BLANK
-    eta = BLANK
-    if header.eta_s is not None and header.exit_code is None:
-        eta = line(Run("left ", "dim"), fmt.duration(header.eta_s))
-    epoch = line(Run("epoch ", "dim"), str(header.epoch)) if header.epoch is not None else BLANK
     ranks = line(str(header.world_size), Run(" ranks", "dim")) if header.world_size > 1 else BLANK
-    return [step, eta, loss, epoch, ranks]
+    return [step, _epoch(header), _epoch_left(header), loss, ranks]
+
+
+def _epoch(header: Header) -> Line:
+    """Say which epoch it is and how far, counted in steps."""
+    if header.epoch is None:
+        return BLANK
+    if header.steps_total is None or header.epoch_step is None:
+        return line(Run("epoch ", "dim"), str(header.epoch))
+    total = Run(f"/{header.steps_total:,}", "dim")
+    return line(Run(f"epoch {header.epoch}: ", "dim"), f"{header.epoch_step:,}", total)
+
+
+def _epoch_left(header: Header) -> Line:
+    if header.eta_s is None or header.exit_code is not None:
+        return BLANK
+    return line(Run("epoch left ", "dim"), fmt.duration(header.eta_s))
 
 
 def verdict_lines(state: DashboardState, width: int) -> list[Line]:
     """Draw two lines: is it fine, and what can be done."""
-    first, second = _verdict(state)
-    return [fit((Run(" "), *first), width), fit((Run(" "), *second), width)]
+    first, second = _verdict(state, width - 1)
+    return [fit((Run(" "), *first), width), fit((Run("   "), *second), width)]
 
 
-def _verdict(state: DashboardState) -> tuple[Line, Line]:
+def _verdict(state: DashboardState, width: int) -> tuple[Line, Line]:
     header = state.header
     if header is None:
         waited = f" for {fmt.age(state.silent_s)}" if state.silent_s else ""
         return line(Run(f"○ waiting{waited} for the hub of this run", "note")), BLANK
+    if not state.connected and (going_on(state.relaunch) or not state.ended):
+        return _silence(state)
+    if state.relaunch is not None:
+        return relaunch_headline(state.relaunch, state, width)
     if state.ended:
         return _ending(header)
-    if not state.connected:
-        lost = f"! NO ANSWER from the run's hub for {fmt.age(state.silent_s)}"
-        return (
-            line(Run(lost, "warning"), Run("; what stands below is the last picture", "dim")),
-            line(Run("  the training goes on without it; reconnecting", "dim")),
-        )
     news = fmt.clean(header.message) if header.message else ""
-    if not state.findings:
-        return _without_finding(header, news)
+    if not state.findings or header.state in _WORDS_FOR_STATES:
+        return _without_finding(state, header, news)
     lead = state.findings[0]
     mark, word, role = severity_mark(lead)
-    first = line(Run(f"{mark} {word} ", role), Run(fmt.clean(lead.sentence), "value"))
-    second = remedy_line(lead, state) or line(Run(news, "dim"))
-    return first, (Run("  "), *second)
+    head = line(Run(f"{mark} {word} ", role))
+    sentence = clause(fmt.clean(lead.sentence), width - width_of(head))
+    return (*head, Run(sentence, "value")), remedy_line(lead, state) or line(Run(news, "dim"))
 
 
-def _without_finding(header: Header, news: str) -> tuple[Line, Line]:
-    words = {
-        "starting": "○ starting",
-        "waiting": "○ waiting for the first training step",
-        "stalled": "! STALLED: no rank has finished a step for long",
-        "stopping": "■ stopping the training",
-    }
-    role = "warning" if header.state == "stalled" else "note"
-    said = words.get(header.state, "○ measuring: no finding yet")
-    return line(Run(said, role)), line(Run(f"  {news}" if news else "", "dim"))
+def _silence(state: DashboardState) -> tuple[Line, Line]:
+    lost = f"! NO ANSWER from the run's hub for {fmt.age(state.silent_s)}"
+    return (
+        line(Run(lost, "warning"), Run("; what stands below is the last picture", "dim")),
+        line(Run("the training goes on without it; reconnecting", "dim")),
+    )
+
+
+_WORDS_FOR_STATES = {
+    "starting": "○ STARTING the training",
+    "waiting": "○ WAITING for the first training step",
+    "stalled": "! STALLED: no rank has finished a step for long",
+    "stopping": "■ STOPPING the training",
+}
+
+
+def _without_finding(state: DashboardState, header: Header, news: str) -> tuple[Line, Line]:
+    """Say where the run stands; before its first step, with the last that it has printed."""
+    role = "critical" if header.state == "stalled" else "note"
+    said = _WORDS_FOR_STATES.get(header.state, "○ MEASURING: no finding yet")
+    printed = state.partial or next((text for text in reversed(state.output) if text.strip()), "")
+    if not news and printed and header.state in ("starting", "waiting", "stalled"):
+        news = f"last output: {printed}"
+    if header.replay:
+        news = f"{news} · ←→ go 10 s back or on, f pauses".lstrip(" ·")
+    return line(Run(said, role)), line(Run(news, "dim"))
 
 
 def _ending(header: Header) -> tuple[Line, Line]:
     mark, role = _STATES[header.state]
-    code = "" if header.exit_code is None else f", exit code {header.exit_code}"
-    by = f", stopped by {fmt.clean(header.stopped_by)}" if header.stopped_by else ""
     first = line(
         Run(f"{mark} RUN ENDED ", role),
-        Run(f"{header.state}{code}{by}", "value"),
+        Run(_how(header), "value"),
         Run(f" after {fmt.duration(header.elapsed_s)}", "dim"),
     )
     news = fmt.clean(header.message) if header.message else "this is its last picture; q leaves"
-    return first, line(Run(f"  {news}", "dim"))
+    return first, line(Run(news, "dim"))
 
 
-def change(before: SettingValue, after: SettingValue, *, known: bool) -> str:
-    """Write a change of one setting."""
-    return f"{format_value(before) if known else fmt.NOTHING} → {format_value(after)}"
+_STOPPED = {
+    "user": "stopped by the user",
+    "steps": "stopped at its limit of steps",
+    "seconds": "stopped at its limit of time",
+    "relaunch": "stopped for a relaunch",
+}
 
 
-def settings_in_force(state: DashboardState) -> dict[str, SettingValue]:
-    """Return the settings as read back from the lead rank, else as asked for at the launch."""
-    asked = dict(state.header.settings) if state.header else {}
-    return {**asked, **(state.ranks[0].settings if state.ranks else {})}
-
-
-def remedy_line(finding: Finding, state: DashboardState) -> Line:
-    """Draw what the remedy would do, in one line; blank when there is none."""
-    remedy = finding.remedy
-    if remedy is None:
-        return line(Run(f"to settle it: {fmt.clean(finding.unsure)}", "dim")) if finding.unsure else BLANK
-    if not remedy.set:
-        return line(Run(fmt.clean(remedy.advice or ""), "text"), Run(_place(remedy), "dim"))
-    key = () if state.replayed else (Run("r ", "key"), Run("relaunches with ", "dim"))
-    return line(*key, Run(change_words(remedy, state), "value"))
-
-
-def change_words(remedy: Remedy, state: DashboardState) -> str:
-    """Say which settings the remedy changes, and what it may gain."""
-    now = settings_in_force(state)
-    changes = ", ".join(
-        f"{name} {change(now.get(name), value, known=name in now)}" for name, value in remedy.set.items()
-    )
-    hopes = [f"expected {fmt.factor(remedy.expected)}"] if remedy.expected is not None else []
-    hopes += [f"at most {fmt.factor(remedy.bound)}"] if remedy.bound is not None else []
-    return f"{changes}: {', '.join(hopes)}" if hopes else changes
-
-
-def _place(remedy: Remedy) -> str:
-    return f"  {fmt.clean(remedy.at)}" if remedy.at else ""
+def _how(header: Header) -> str:
+    """Say how a run ended; how a stopped one left is no news."""
+    if header.stopped_by is not None:
+        return _STOPPED.get(header.stopped_by, f"stopped by {fmt.clean(header.stopped_by)}")
+    if header.exit_code is None:
+        return header.state
+    how = f"signal {-header.exit_code}" if header.exit_code < 0 else f"exit code {header.exit_code}"
+    return f"{header.state}, {how}"

@@ -12,6 +12,11 @@ from perftui.tui.renderables.lines import Line, Run, fit, line
 
 _DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
 """Bits of a braille cell's left and right column, from the bottom up."""
+_BRAILLE = [
+    [chr(0x2800 + sum(_DOTS[0][:left]) + sum(_DOTS[1][:right])) for right in range(5)] for left in range(5)
+]
+"""The braille cell by how high its left and its right column are filled."""
+_BRAILLE[0][0] = " "
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 WAIT_PATTERN = "▒"
 _LABEL = 8
@@ -115,15 +120,18 @@ def _braille_rows(columns: Sequence[_Column | None], rows: int, top: float) -> l
     drawn: list[Line] = []
     for row in range(rows):
         base = (rows - 1 - row) * 4
-        cells: list[tuple[str, str]] = []
-        for index in range(0, len(columns), 2):
-            bits = 0
-            for side in (0, 1):
-                filled = max(0, min(4, walls[index + side] - base))
-                bits |= sum(_DOTS[side][:filled])
-            waiting = (waits[index] + waits[index + 1]) / 2 >= base + 2
-            cells.append((chr(0x2800 + bits) if bits else " ", "loader_wait" if waiting else "accent"))
-        drawn.append(_merged(cells))
+        filled = [0 if wall <= base else min(4, wall - base) for wall in walls]
+        drawn.append(
+            _merged(
+                [
+                    (
+                        _BRAILLE[filled[index]][filled[index + 1]],
+                        "loader_wait" if waits[index] + waits[index + 1] >= 2 * base + 4 else "accent",
+                    )
+                    for index in range(0, len(columns), 2)
+                ]
+            )
+        )
     return drawn
 
 
@@ -144,13 +152,15 @@ def _block_rows(columns: Sequence[_Column | None], rows: int, top: float, patter
 
 
 def _merged(cells: Sequence[tuple[str, str]]) -> Line:
+    """Join cells of one role; a blank has the role of what stands before it."""
     runs: list[Run] = []
+    glyphs, last = "", cells[0][1] if cells else ""
     for glyph, role in cells:
-        if runs and (glyph == " " or runs[-1].role == role):
-            runs[-1] = runs[-1]._replace(text=runs[-1].text + glyph)
-        else:
-            runs.append(Run(glyph, role))
-    return tuple(runs)
+        if role != last and glyph != " ":
+            runs.append(Run(glyphs, last))
+            glyphs, last = "", role
+        glyphs += glyph
+    return (*runs, Run(glyphs, last))
 
 
 def _capped(row_line: Line, columns: Sequence[_Column | None], per_cell: int, top: float, row: int) -> Line:

@@ -1,5 +1,6 @@
 """The vocabulary of all pictures: a line is runs of text, each with a role that stands for a colour."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -22,8 +23,13 @@ BLANK: Line = ()
 
 def line(*runs: Run | str) -> Line:
     """Return a line; plain strings get the role `text`, empty ones vanish."""
-    made = (Run(run) if isinstance(run, str) else run for run in runs)
-    return tuple(run for run in made if run.text)
+    return tuple(
+        [
+            Run(run) if isinstance(run, str) else run
+            for run in runs
+            if (run if isinstance(run, str) else run[0])
+        ]
+    )
 
 
 def plain(line_: Line) -> str:
@@ -33,7 +39,7 @@ def plain(line_: Line) -> str:
 
 def width_of(line_: Line) -> int:
     """Return a line's width in cells."""
-    return sum([len(run.text) if run.text.isascii() else cell_len(run.text) for run in line_])
+    return sum([len(run[0]) if run[0].isascii() else cell_len(run[0]) for run in line_])
 
 
 def clip(line_: Line, width: int) -> Line:
@@ -54,11 +60,25 @@ def clip(line_: Line, width: int) -> Line:
     return line(*kept)
 
 
+_CLAUSE_ENDS = (". ", ": ", "; ", ", ")
+
+
+def clause(text: str, width: int) -> str:
+    """Return a sentence that fits into `width` cells: whole, or up to a clause's end, or else cut."""
+    if cell_len(text) <= width:
+        return text
+    ends = [at for mark in _CLAUSE_ENDS if (at := text.rfind(mark, 0, max(0, width))) > 0]
+    best = max(ends, default=0)
+    return text[:best] if best >= width // 2 else plain(clip(line(text), width))
+
+
 def fit(line_: Line, width: int) -> Line:
     """Cut or pad a line to exactly `width` cells."""
-    cut = clip(line_, width)
-    missing = width - width_of(cut)
-    return (*cut, Run(" " * missing)) if missing > 0 else cut
+    missing = width - width_of(line_)
+    if missing < 0:
+        line_ = clip(line_, width)
+        missing = width - width_of(line_)
+    return (*line_, Run(" " * missing)) if missing > 0 else line_
 
 
 def spread(left: Line, right: Line, width: int) -> Line:
@@ -87,11 +107,18 @@ def join_fitting(parts: Sequence[Line], separator: Line, width: int) -> Line:
     return join(chosen, separator)
 
 
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[mµ]?s|min|[GM]iB)(?:\W|$))")
+_TIE = "\ue000"
+
+
 def wrap(text: str, width: int, role: str = "text") -> list[Line]:
-    """Break a text at blanks into lines of at most `width` cells; over-long words are cut."""
+    """Break a text at blanks, but not before a unit, into lines of at most `width` cells.
+
+    Over-long words are cut.
+    """
     lines: list[str] = []
     current = ""
-    for word in text.split():
+    for word in _BEFORE_UNIT.sub(_TIE, text).split():
         candidate = f"{current} {word}" if current else word
         if cell_len(candidate) <= width:
             current = candidate
@@ -99,7 +126,7 @@ def wrap(text: str, width: int, role: str = "text") -> list[Line]:
         if current:
             lines.append(current)
         current = plain(clip(line(word), width))
-    return [line(Run(part, role)) for part in (*lines, current) if part]
+    return [line(Run(part.replace(_TIE, " "), role)) for part in (*lines, current) if part]
 
 
 def frame(

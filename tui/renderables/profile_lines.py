@@ -166,13 +166,17 @@ def window_lines(view: ProfileView | None, width: int) -> list[Line]:
             line(Run("   p opens one: 3 steps of the live run, on all ranks", "dim")),
         ]
     steps = f"steps {view.start_step:,} to {view.start_step + view.steps - 1:,}"
+    if view.start_step < 0:  # as soon as the ranks can: not known before they have begun
+        steps = f"the next {view.steps} steps"
     ranks = "1 rank" if len(view.ranks) == 1 else f"{len(view.ranks)} ranks"
     about = line(Run(f"   window {fmt.clean(view.window_id)} · {steps} · {ranks}", "dim"))
     if view.state == "failed":
         return [line(Run(f" ✖ {fmt.clean(view.sentence or 'the window failed')}", "critical")), about]
     if view.state != "done":
         words = {
-            "armed": f" ○ waiting for step {view.start_step:,}",
+            "armed": f" ○ waiting for step {view.start_step:,}"
+            if view.start_step >= 0
+            else " ○ waiting for the next step",
             "recording": " ● recording",
             "analysing": " ● reading the traces",
         }
@@ -192,16 +196,17 @@ def cost_line(view: ProfileView, rank: int | None, *, wide: bool) -> Line:
         return BLANK
     if not wide:
         return line(Run(f"rank {mine.rank}", "title"))
-    return line(
-        Run(f"rank {mine.rank}", "title"),
-        Run("  stall ", "dim"),
-        fmt.milliseconds(mine.stall_ms),
-        Run("  step before ", "dim"),
-        fmt.milliseconds(mine.step_ms_before),
-        Run("  after ", "dim"),
-        fmt.milliseconds(mine.step_ms_after),
-        Run("  loader ", "dim"),
-        fmt.percent(mine.loader_share),
-        Run("  GPU busy ", "dim"),
-        fmt.percent(mine.device_busy_share),
+    figures = (
+        ("stall", mine.stall_ms, fmt.milliseconds),
+        ("step before", mine.step_ms_before, fmt.milliseconds),
+        ("after", mine.step_ms_after, fmt.milliseconds),
+        ("loader", mine.loader_share, fmt.percent),
+        ("GPU busy", mine.device_busy_share, fmt.percent),
     )
+    runs = [
+        run
+        for name, value, write in figures
+        if value is not None
+        for run in (Run(f"  {name} ", "dim"), Run(write(value)))
+    ]
+    return line(Run(f"rank {mine.rank}", "title"), *runs)

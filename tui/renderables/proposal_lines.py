@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from perftui.ipc.findings import Finding, Remedy
 from perftui.ipc.settings import SettingValue, format_value
 from perftui.tui import format as fmt
-from perftui.tui.renderables.headline import settings_in_force, severity_mark
+from perftui.tui.renderables.headline import severity_mark
 from perftui.tui.renderables.lines import BLANK, Line, Run, line, wrap
+from perftui.tui.renderables.remedy_words import settings_in_force
 from perftui.tui.state import DashboardState
 
 _SEMANTICS = {
@@ -14,14 +15,6 @@ _SEMANTICS = {
     "numeric": "numeric: the same training, other rounding; losses are compared",
     "changes-training": "changes the training: results will differ",
 }
-
-
-def proposal(state: DashboardState) -> tuple[Finding, Remedy] | None:
-    """Return the first finding whose remedy is a change of settings."""
-    for finding in state.findings:
-        if finding.remedy is not None and finding.remedy.set:
-            return finding, finding.remedy
-    return None
 
 
 def proposal_lines(state: DashboardState, finding: Finding, remedy: Remedy, width: int) -> list[Line]:
@@ -38,16 +31,13 @@ def proposal_lines(state: DashboardState, finding: Finding, remedy: Remedy, widt
         *(_item("beware", fmt.clean(remedy.caution), width, "warning") if remedy.caution else ()),
         BLANK,
         *_item("now", _stopped(state), width, "warning"),
-        *_item("then", _TRIALS, width),
+        *_item("then", _trials(state.trials_s), width),
         *_item("files", _FILES, width),
         *_item("after", _LAST, width),
     ]
 
 
-_TRIALS = (
-    "2 to 4 short trial launches, as it is (A) and changed (B) in turn; each takes a fresh start, "
-    "its warm-up, and as many steps as the measurement needs"
-)
+_TRIALS = "2 to 4 short fresh launches, as it is (A) and changed (B) in turn"
 _FILES = "checkpoints and logs that a trial writes go to a scratch folder; yours stay as they are"
 _LAST = "the changed run is started for good if it is faster, else the one you have now"
 
@@ -59,11 +49,18 @@ def _gain(remedy: Remedy) -> str:
     return f"{expected}, at most {fmt.factor(remedy.bound)}" if remedy.bound is not None else expected
 
 
+def _trials(trials_s: tuple[float, float] | None) -> str:
+    if trials_s is None:
+        return f"{_TRIALS}; how long they take is not known yet"
+    about, most = trials_s
+    return f"{_TRIALS}: about {fmt.rough(about)}, at most {fmt.rough(most)}"
+
+
 def _stopped(state: DashboardState) -> str:
     header = state.header
     if header is None:
         return "this run is stopped"
-    epoch = f" of epoch {header.epoch}" if header.epoch is not None else ""
+    epoch = f" (epoch {header.epoch})" if header.epoch is not None else ""
     return (
         f"this run is stopped at step {fmt.count(header.step)}{epoch}, "
         f"after {fmt.duration(header.elapsed_s)}; what it has not saved is lost"

@@ -46,13 +46,14 @@ def _own(state: DashboardState) -> Line:
     errors = sum(rank.probe_errors for rank in state.ranks)
     troubles = [
         line(Run(f"{number:,} {word}", "warning"))
-        for number, word in ((dropped, "dropped"), (lost, "frames lost"), (errors, "probe errors"))
+        for number, word in ((dropped, "steps dropped"), (lost, "frames lost"), (errors, "probe errors"))
         if number
     ]
-    cost = line(
-        Run("perftui ", "dim"),
-        fmt.microseconds(header.overhead_us if header else None),
-        Run("/step ", "dim"),
-        Run(f"({fmt.percent(header.overhead_share)})" if header and header.overhead_share else "", "dim"),
-    )
-    return join_fitting([cost, *(troubles or [line(Run("0 dropped", "dim"))])], _GAP, 60)
+    parts = troubles or [line(Run("perftui dropped nothing", "dim"))]
+    if header is not None and header.overhead_us is not None:
+        share = f" ({fmt.percent(header.overhead_share)})" if header.overhead_share else ""
+        cost = line(
+            Run("perftui costs ", "dim"), fmt.microseconds(header.overhead_us), Run(f" a step{share}", "dim")
+        )
+        parts = [cost, *parts]
+    return join_fitting(parts, _GAP, 60)

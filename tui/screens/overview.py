@@ -7,13 +7,16 @@ from textual.app import ComposeResult
 from textual.containers import Container, Grid
 from textual.widgets import Footer
 
+from perftui.ipc.findings import Finding
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.keys import OVERVIEW
-from perftui.tui.layout import Plan, plan
+from perftui.tui.layout import WIDE, Plan, plan
 from perftui.tui.messages import RankChosen, SeekAsked
+from perftui.tui.renderables.finding_lines import finding_heights
 from perftui.tui.renderables.rank_card import RankPicture
+from perftui.tui.renderables.relaunch_lines import relaunch_lines
 from perftui.tui.screens.run_screen import RunScreen
-from perftui.tui.state import DashboardState
+from perftui.tui.state import DashboardState, going_on
 from perftui.tui.widgets.findings import FindingsPanel
 from perftui.tui.widgets.output_tail import OutputTail
 from perftui.tui.widgets.picture import ScrolledPicture
@@ -38,8 +41,8 @@ class OverviewScreen(RunScreen):
         self._state = DashboardState(run_id=run_id)
         self._rank = 0
         self._large_output = False
-        self.relaunch_hidden: str | None = None
-        """Id of the relaunch whose panel was closed."""
+        self._needed_for: tuple[tuple[Finding, ...], int] = ((), 0)
+        self._needed: tuple[tuple[object, ...], tuple[int, int]] = ((), (0, 0))
         self._plan: Plan | None = None
         self._header = RunHeader(glyphs, id="header")
         self._verdict = VerdictLines(glyphs, id="verdict")
@@ -73,7 +76,8 @@ class OverviewScreen(RunScreen):
     def show(self, state: DashboardState, live: DashboardState, note: str) -> None:
         """Show a state; header and verdict stay live when frozen."""
         self._state = state
-        self.set_class(live.header is not None and not live.connected and not live.ended, "-lost")
+        gone = live.header is not None and not live.connected and not live.ended
+        self.set_class(gone or (live.ended and going_on(live.relaunch)), "-lost")
         self._header.show(live, note)
         self._verdict.show(live)
         self._status.show(live)
@@ -85,8 +89,9 @@ class OverviewScreen(RunScreen):
     def _arrange(self) -> None:
         """Apply the plan when it differs from the one in force."""
         relaunch = 0
-        if self._state.relaunch is not None and self._state.relaunch.relaunch_id != self.relaunch_hidden:
-            relaunch = 5 + max(3, len(self._state.relaunch.launches))
+        if self._state.relaunch is not None:
+            lines = relaunch_lines(self._state.relaunch, self.size.width - 4) if self.size.width > 20 else []
+            relaunch = 2 + max(4, len(lines))
         wanted = plan(
             self.size.width,
             self.size.height,
@@ -94,11 +99,26 @@ class OverviewScreen(RunScreen):
             gpus=bool(self._state.gpus),
             relaunch=relaunch,
             large_output=self._large_output,
+            findings=self._lines_needed(),
         )
         self.set_class(relaunch > 0, "-relaunch")
         if wanted != self._plan:
             self._plan = wanted
             self._apply(wanted, relaunching=relaunch > 0)
+
+    def _lines_needed(self) -> tuple[int, int]:
+        """Return the room that the findings need: the most so far, so that nothing jumps about."""
+        state, width = self._state, self.size.width
+        if (state.findings, width) == self._needed_for:
+            return self._needed[1]
+        self._needed_for = state.findings, width
+        what = (width, *((finding.code, finding.rank) for finding in state.findings))
+        inner = (width // 2 if width >= WIDE else width) - 4
+        lead, every = finding_heights(state, inner) if inner > 0 else (0, 0)
+        if what == self._needed[0]:
+            lead, every = max(lead, self._needed[1][0]), max(every, self._needed[1][1])
+        self._needed = what, (lead, every)
+        return lead, every
 
     def _apply(self, wanted: Plan, *, relaunching: bool) -> None:
         cards, table, chart, panel = self._cards, self._table, self._chart, self._relaunch
@@ -131,7 +151,7 @@ class OverviewScreen(RunScreen):
         self._chart.show(self._rank, state.track(self._rank), state.marks)
         self._relaunch.show(state.relaunch)
         self._findings.show(state)
-        self._output.show(state.output)
+        self._output.show(state.output, state.partial)
 
     def _fill_cards(self, pictures: Sequence[RankPicture]) -> None:
         """Show every rank in its card; cards come and go only when ranks do."""
@@ -203,10 +223,3 @@ class OverviewScreen(RunScreen):
         self._fill()
         if self._large_output:
             self._output.focus()
-
-    def hide_relaunch(self) -> None:
-        """Close the panel of the relaunch that is shown."""
-        if self._state.relaunch is not None:
-            self.relaunch_hidden = self._state.relaunch.relaunch_id
-        self._arrange()
-        self._fill()

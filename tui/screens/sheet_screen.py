@@ -2,16 +2,14 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.screen import ModalScreen
 from textual.widgets import Footer
 
 from perftui.tui.glyphs import Glyphs
-from perftui.tui.keys import SHEET
 from perftui.tui.renderables.lines import Line
 from perftui.tui.widgets.sheet import Sheet
 
@@ -19,9 +17,7 @@ _Answer = TypeVar("_Answer")
 
 
 class SheetScreen(ModalScreen[_Answer]):
-    """Closing it without an answer changes nothing."""
-
-    BINDINGS: ClassVar[list[BindingType]] = SHEET
+    """Closing it without an answer changes nothing. Tables of keys for it end with `SHEET`, which scrolls."""
 
     def __init__(self, glyphs: Glyphs, title: str) -> None:
         super().__init__()

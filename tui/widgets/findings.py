@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from perftui.tui.renderables.finding_lines import finding_lines
 from perftui.tui.renderables.lines import Line, Run, line
+from perftui.tui.renderables.remedy_words import settings_in_force
 from perftui.tui.state import DashboardState
 from perftui.tui.widgets.picture import ScrolledPicture
 
@@ -31,4 +32,4 @@ class FindingsPanel(ScrolledPicture):
 
 def _shown(state: DashboardState) -> tuple[object, ...]:
     """Return what the picture depends on."""
-    return state.findings, state.ranks, state.connected
+    return state.findings, settings_in_force(state), state.connected, state.ended

@@ -10,12 +10,13 @@ class OutputTail(ScrolledPicture):
     """The last lines."""
 
     output: Sequence[str] = ()
+    partial = ""
     follows = True
 
-    def show(self, output: Sequence[str]) -> None:
-        """Show the output."""
-        if output is not self.output:
-            self.output = output
+    def show(self, output: Sequence[str], partial: str) -> None:
+        """Show the output, with the unfinished line below the finished ones."""
+        if output is not self.output or partial != self.partial:
+            self.output, self.partial = output, partial
             self.redraw()
 
     def title(self) -> Line:
@@ -24,11 +25,15 @@ class OutputTail(ScrolledPicture):
 
     def body(self, width: int) -> Sequence[Line]:
         """Return all lines; the longest are cut, not wrapped."""
-        if not self.output:
+        texts = self._texts()
+        if not texts:
             return [line(Run("nothing printed so far", "dim"))]
         if self.follows:
-            self.offset_lines = len(self.output)
-        return [clip(line(text), width) for text in self.output]
+            self.offset_lines = len(texts)
+        return [clip(line(text), width) for text in texts]
+
+    def _texts(self) -> Sequence[str]:
+        return (*self.output, self.partial) if self.partial else self.output
 
     def out_of_view(self, above: int, below: int) -> Line:
         """Say nothing while following."""
@@ -39,7 +44,7 @@ class OutputTail(ScrolledPicture):
         self.follows = False
         super().scroll_lines(lines)
         room = max(1, self.size.height - 2)
-        if self.offset_lines >= len(self.output) - room:
+        if self.offset_lines >= len(self._texts()) - room:
             self.follow()
 
     def follow(self) -> None:

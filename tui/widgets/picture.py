@@ -26,6 +26,7 @@ class Picture(Widget):
     def __init__(self, glyphs: Glyphs, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.glyphs = glyphs
+        self._drawn: list[Line] = []
         self._lines: list[Line] = []
         self._strips: dict[int, Strip] = {}
         self._palette: Palette | None = None
@@ -48,16 +49,21 @@ class Picture(Widget):
         width, height = self.size
         if width == 0 or height == 0:
             return
-        drawn = [fit(part, width) for part in self.draw()[:height]]
-        drawn += [fit(BLANK, width)] * (height - len(drawn))
-        before, self._lines = self._lines, drawn
-        if len(before) != len(drawn):
+        drawn = list(self.draw()[:height])
+        drawn += [BLANK] * (height - len(drawn))
+        known, self._drawn = self._drawn, drawn
+        if len(self._lines) != height:
+            self._lines = [fit(part, width) for part in drawn]
             self._strips.clear()
             self.refresh()
             return
-        changed = [_changed(y, before[y], drawn[y]) for y in range(height) if before[y] != drawn[y]]
-        for region in changed:
-            self._strips.pop(region.y, None)
+        changed: list[Region] = []
+        for y in range(height):
+            if known[y] != drawn[y]:
+                fitted = fit(drawn[y], width)
+                changed.append(_changed(y, self._lines[y], fitted))
+                self._lines[y] = fitted
+                self._strips.pop(y, None)
         if changed:
             self.refresh(*changed)
 

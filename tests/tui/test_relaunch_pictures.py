@@ -1,0 +1,131 @@
+"""A relaunch in words, from the proposal to the verdict: at the top of the screen and in its panel."""
+
+import dataclasses
+from typing import Literal
+
+import msgspec
+import pytest
+
+from perftui.ipc.ledger_records import Launch, Verdict
+from perftui.ipc.view import LaunchProgress, RelaunchView
+from perftui.tui.renderables.headline import header_line, verdict_lines
+from perftui.tui.renderables.lines import Line, plain
+from perftui.tui.renderables.proposal_lines import proposal_lines
+from perftui.tui.renderables.relaunch_lines import relaunch_lines
+from perftui.tui.renderables.remedy_words import proposal
+from perftui.tui.state import DashboardState
+from tests.tui import scenes
+
+NOISY = Verdict(
+    verdict="too_noisy",
+    sentence="too noisy to judge: step times are known to 8.5 % only, 2 % is the limit, 90 steps",
+    launches=2,
+    steps=90,
+)
+
+
+def texts(lines: list[Line]) -> list[str]:
+    return [plain(part).rstrip() for part in lines]
+
+
+def stopped(relaunch: RelaunchView | None) -> DashboardState:
+    """The run that was stopped for a relaunch."""
+    header = scenes.header(state="stopped", exit_code=-15, stopped_by="relaunch")
+    ranks = (scenes.rank(0, state="ended"),)
+    return DashboardState("demo-1", header=header, ranks=ranks, relaunch=relaunch, connected=True)
+
+
+def told(**changes: object) -> RelaunchView:
+    return msgspec.structs.replace(scenes.RELAUNCH, **changes)
+
+
+def test_while_it_is_measured_the_top_says_so_and_not_that_the_run_has_ended() -> None:
+    first, second = texts(verdict_lines(stopped(scenes.RELAUNCH), 120))
+    assert first == " ● MEASURING loader.num_workers 0 → 2: launch 2 of up to 4"
+    assert second.startswith("   x gives up · changed: measuring, 133 steps, 66.9 ms a step · below: the run")
+    assert "● measuring a change" in plain(header_line(stopped(scenes.RELAUNCH), 120))
+
+
+def test_before_and_after_the_trials_the_top_says_what_is_done() -> None:
+    stopping = told(state="stopping", launches=[], message="stopping demo-1")
+    assert texts(verdict_lines(stopped(stopping), 100)) == [
+        " ■ STOPPING the training, to measure loader.num_workers 0 → 2",
+        "   stopping demo-1",
+    ]
+    starting = told(state="starting", verdict=NOISY, message="starting the training again (as it was)")
+    first, second = texts(verdict_lines(stopped(starting), 140))
+    assert first.startswith(
+        " ○ TOO NOISY TO JUDGE loader.num_workers 0 → 2: step times are known to 8.5 % only"
+    )
+    assert second == "   starting the training again (as it was)"
+
+
+def test_a_switch_without_trials_says_what_is_measured() -> None:
+    launch = LaunchProgress(label="B", state="warming", steps=48, step_ms=359.0)
+    switched = told(state="starting", launches=[launch], message="starting with the change")
+    first, second = texts(verdict_lines(stopped(switched), 120))
+    assert first == " ● SWITCHED loader.num_workers 0 → 2: how it goes is measured"
+    assert second.startswith("   x gives up · changed: warming, 48 steps, 359 ms a step")
+
+
+def test_a_launch_that_was_given_up_is_stopped_and_not_failed() -> None:
+    def drawn(outcome: Literal["stopped", "failed"]) -> str:
+        launch = Launch(run_id="t", label="A", settings={}, outcome=outcome)
+        progress = LaunchProgress(label="A", state="failed", steps=26, launch=launch)
+        return texts(relaunch_lines(told(launches=[progress]), 100))[0]
+
+    assert drawn("stopped").startswith("■ 1 A as it is stopped")
+    assert drawn("failed").startswith("✖ 1 A as it is failed")
+
+
+@pytest.mark.parametrize(
+    ("successor", "words"),
+    [
+        ("demo-1", "below: the run that goes on"),
+        ("demo-2", "the run that goes on: demo-2"),
+        (None, "no training"),
+    ],
+)
+def test_the_verdict_says_what_goes_on_and_how_to_close_it(successor: str | None, words: str) -> None:
+    done = told(state="done", verdict=scenes.VERDICT, successor=successor)
+    first, second = texts(verdict_lines(stopped(done), 120))
+    assert first.startswith(" ▲ FASTER loader.num_workers 0 → 2: 2.10 times as fast (+110 %")
+    assert words in second
+    assert second.startswith("   x closes this · ")
+
+
+def test_a_refusal_is_told_once() -> None:
+    done = told(state="done", verdict=NOISY, message=NOISY.sentence, launches=[])
+    assert texts(relaunch_lines(done, 120)) == [
+        "○ TOO NOISY TO JUDGE  step times are known to 8.5 % only, 2 % is the limit, 90 steps"
+    ]
+
+
+def test_what_went_wrong_beside_the_verdict_is_told_too() -> None:
+    trouble = "the training could not be started again"
+    done = told(state="done", verdict=NOISY, message=f"{NOISY.sentence}; {trouble}", launches=[])
+    drawn = texts(relaunch_lines(done, 120))
+    assert drawn[1:] == [trouble]
+
+
+def test_an_unfinished_launch_shows_its_steps_and_no_verdict() -> None:
+    drawn = texts(relaunch_lines(scenes.RELAUNCH, 100))
+    assert [row.split()[:4] for row in drawn] == [["✔", "1", "A", "as"], ["●", "2", "B", "changed"]]
+
+
+def test_a_proposal_says_how_long_its_trials_take_where_that_is_known() -> None:
+    view = scenes.starved()
+    state = DashboardState(
+        "demo-1",
+        header=view.header,
+        ranks=tuple(view.ranks),
+        findings=tuple(view.findings),
+        trials_s=view.trials_s,
+    )
+    found = proposal(state)
+    assert found is not None
+    with_time = " ".join(texts(proposal_lines(state, *found, 90)))
+    assert "changed (B) in turn: about 1.5 min, at most 4.0 min" in " ".join(with_time.split())
+    without = " ".join(texts(proposal_lines(dataclasses.replace(state, trials_s=None), *found, 90)))
+    assert "how long they take is not known yet" in " ".join(without.split())
+    assert " min" not in without

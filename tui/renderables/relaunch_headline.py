@@ -1,0 +1,63 @@
+"""The top of the screen during a relaunch, and its verdict until it is closed."""
+
+from perftui.ipc.view import LaunchProgress, RelaunchView
+from perftui.tui import format as fmt
+from perftui.tui.renderables.lines import Line, Run, clause, line, width_of
+from perftui.tui.renderables.remedy_words import changes
+from perftui.tui.renderables.verdict_words import verdict_words
+from perftui.tui.state import DashboardState, going_on
+
+_MEANING = {"A": "as it is", "B": "changed"}
+
+
+def relaunch_headline(view: RelaunchView, state: DashboardState, width: int) -> tuple[Line, Line]:
+    """Say what is going on, or how it came out, and which key ends it."""
+    change = changes(view.before, view.set)
+    if view.verdict is not None:
+        words = verdict_words(view.verdict)
+        head = line(Run(f"{words.mark} {words.word} ", words.role), Run(f"{change}: ", "dim"))
+        return (*head, Run(clause(words.rest, width - width_of(head)), "value")), _next(view, state)
+    message = fmt.clean(view.message or "")
+    if view.state == "failed":
+        return line(Run("✖ RELAUNCH FAILED ", "critical"), Run(message, "value")), _next(view, state)
+    if view.state == "starting" and view.launches:  # it goes on already, and is measured as it goes
+        return line(
+            Run("● SWITCHED ", "accent"), Run(f"{change}: how it goes is measured", "value")
+        ), _launch(view.launches[-1])
+    if view.state != "measuring":
+        word = view.state.upper()
+        why = "the training, to measure" if view.state == "stopping" else "the training with"
+        return line(Run(f"■ {word} ", "note"), Run(f"{why} {change}", "value")), line(Run(message, "dim"))
+    number = max(1, len(view.launches))
+    first = line(
+        Run("● MEASURING ", "accent"),
+        Run(change, "value"),
+        Run(f": launch {number} of up to {view.most_launches}", "value"),
+    )
+    return first, _launch(view.launches[-1] if view.launches else None)
+
+
+def _launch(launch: LaunchProgress | None) -> Line:
+    """Say how the newest launch stands; the training itself stands still meanwhile."""
+    told = ""
+    if launch is not None:
+        told = f" · {_MEANING[launch.label]}: {launch.state}"
+        told += f", {launch.steps:,} steps" if launch.steps else ""
+        told += f", {fmt.milliseconds(launch.step_ms)} a step" if launch.step_ms is not None else ""
+    picture = " · below: the run as it was when it was stopped"
+    return line(Run("x ", "key"), Run(f"gives up{told}{picture}", "dim"))
+
+
+def _next(view: RelaunchView, state: DashboardState) -> Line:
+    """Say what goes on now."""
+    if going_on(view):
+        return line(Run(fmt.clean(view.message or "the training is started again"), "dim"))
+    now = "this run goes on as it was"
+    if view.successor == state.run_id:
+        now = "below: the run that goes on"
+    elif view.successor is not None:
+        now = f"the run that goes on: {fmt.clean(view.successor)}"
+    elif state.ended:
+        now = "no training goes on"
+    kept = " · `perftui ledger` has it" if view.verdict is not None else ""
+    return line(Run("x ", "key"), Run(f"closes this · {now}{kept}", "dim"))

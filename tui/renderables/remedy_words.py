@@ -1,0 +1,57 @@
+"""What a remedy would change and bring, in words: the same in the headline, the findings and the proposal."""
+
+from collections.abc import Mapping
+
+from perftui.ipc.findings import Finding, Remedy
+from perftui.ipc.settings import SettingValue, format_value
+from perftui.tui import format as fmt
+from perftui.tui.renderables.lines import BLANK, Line, Run, line
+from perftui.tui.state import DashboardState
+
+
+def proposal(state: DashboardState) -> tuple[Finding, Remedy] | None:
+    """Return the first finding whose remedy is a change of settings."""
+    for finding in state.findings:
+        if finding.remedy is not None and finding.remedy.set:
+            return finding, finding.remedy
+    return None
+
+
+def offered(finding: Finding, state: DashboardState) -> bool:
+    """Whether the key for the remedy would act on this finding, now."""
+    first = proposal(state)
+    return first is not None and first[0] is finding and not (state.replayed or state.ended)
+
+
+def settings_in_force(state: DashboardState) -> dict[str, SettingValue]:
+    """Return the settings as read back from the lead rank, else as asked for at the launch."""
+    asked = dict(state.header.settings) if state.header else {}
+    return {**asked, **(state.ranks[0].settings if state.ranks else {})}
+
+
+def changes(before: Mapping[str, SettingValue], after: Mapping[str, SettingValue]) -> str:
+    """Write a change of settings: `loader.num_workers 0 → 2`."""
+    return ", ".join(
+        f"{name} {format_value(before[name]) if name in before else fmt.NOTHING} → {format_value(value)}"
+        for name, value in after.items()
+    )
+
+
+def change_words(remedy: Remedy, state: DashboardState) -> str:
+    """Say which settings the remedy changes, and what it may gain."""
+    told = changes(settings_in_force(state), remedy.set)
+    hopes = [f"expected {fmt.factor(remedy.expected)}"] if remedy.expected is not None else []
+    hopes += [f"at most {fmt.factor(remedy.bound)}"] if remedy.bound is not None else []
+    return f"{told}: {', '.join(hopes)}" if hopes else told
+
+
+def remedy_line(finding: Finding, state: DashboardState) -> Line:
+    """Draw what the remedy would do, in one line; blank when there is none."""
+    remedy = finding.remedy
+    if remedy is None:
+        return line(Run(f"to settle it: {fmt.clean(finding.unsure)}", "dim")) if finding.unsure else BLANK
+    if not remedy.set:
+        place = Run(f"  {fmt.clean(remedy.at)}" if remedy.at else "", "dim")
+        return line(Run(fmt.clean(remedy.advice or ""), "text"), place)
+    key = (Run("r ", "key"), Run("relaunches with ", "dim")) if offered(finding, state) else ()
+    return line(*key, Run(change_words(remedy, state), "value"))
