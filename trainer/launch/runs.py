@@ -46,7 +46,7 @@ def watchable(lines: list[RunLine]) -> list[RunLine]:
 
 def has_hub(run_id: str) -> bool:
     """Whether the hub of a run is alive; it may outlive the training."""
-    return is_locked(run_places(run_id).hub_lock)
+    return hub_lock_is_held(run_places(run_id).hub_lock)
 
 
 def run_line(places: RunPlaces) -> RunLine | None:
