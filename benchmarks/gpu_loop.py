@@ -61,7 +61,7 @@ def wait_for_remedy(program: Program, run_id: str) -> dict[str, Any]:
     deadline = time.time() + WATCH_S
     while time.time() < deadline:
         status: dict[str, Any] = program("status", run_id, "--json")
-        lead = status["findings"][0] if status["findings"] else {}
+        lead: dict[str, Any] = status["findings"][0] if status["findings"] else {}
         if status["ranks"] and status["ranks"][0]["steps"] > 60 and (lead.get("remedy") or {}).get("set"):
             return status
         time.sleep(3)

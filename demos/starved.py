@@ -28,7 +28,8 @@ def arguments() -> argparse.Namespace:
 def loader(folder: Path, batch_size: int) -> "DataLoader[tuple[torch.Tensor, torch.Tensor]]":
     augment = transforms.Compose(
         [
-            transforms.ColorJitter(brightness=0.2, contrast=0.2, saturation=0.2, hue=0.05),
+            transforms.ColorJitter(brightness=0.2, contrast=0.2, saturation=0.2),
+            transforms.RandomRotation(10, transforms.InterpolationMode.BILINEAR),
             transforms.RandomHorizontalFlip(),
             transforms.RandomResizedCrop(PIXELS),
             transforms.ToTensor(),

@@ -3,7 +3,6 @@
 Binding a Unix socket steals a live one (libzmq issue 2059), so the run's lock is taken first.
 """
 
-import fcntl
 import os
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -13,6 +12,7 @@ import zmq
 from perftui.ipc.codec import MAX_FRAME_BYTES, encode
 from perftui.ipc.dashboard_messages import ToDashboard
 from perftui.ipc.errors import Refused
+from perftui.ipc.hub_lock import take_hub_lock
 from perftui.ipc.messages import ToRank
 from perftui.ipc.places import RunPlaces
 
@@ -38,12 +38,10 @@ class HubSockets:
     """
 
     def __init__(self, places: RunPlaces) -> None:
-        self._lock = os.open(places.hub_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._lock)
-            raise Refused(f"another hub of {places.run_id} is alive") from None
+        lock = take_hub_lock(places.hub_lock)
+        if lock is None:
+            raise Refused(f"another hub of {places.run_id} is alive")
+        self._lock = lock
         self._context = zmq.Context(io_threads=1)
         before = os.umask(0o077)
         try:

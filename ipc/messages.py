@@ -90,6 +90,10 @@ class StepBatch(RankMessage, frozen=True, kw_only=True, tag="steps"):
     """Steps dropped so far by this rank because its queue was full."""
     probe_ns: int = 0
     """Time spent in the probe's background thread so far (CPU of that thread)."""
+    hook_ns: int = 0
+    """Time of the training thread in the probe's hooks, in the steps that were measured so far."""
+    hook_steps: int = 0
+    """How many steps those are: every 64th."""
 
 
 class LossSample(RankMessage, frozen=True, kw_only=True, tag="loss"):

@@ -16,24 +16,36 @@ from perftui.ipc.errors import NoSuchRun, Refused, UsageError
 
 RUN_ID = re.compile(r"[a-z0-9][a-z0-9._-]{2,60}")
 _SOCKET_PATH_MAX = 107
+_RANKS = "ranks.sock"
 
 
 def runtime_root() -> Path:
     """Return the per-user directory for sockets, made 0700 and checked to be ours.
 
     Raises:
-        Refused: the directory cannot be made, or belongs to someone else.
+        Refused: the directory cannot be made, belongs to someone else, or others may write there.
     """
-    override = os.environ.get("PERFTUI_RUNTIME_DIR")
+    override = _absolute("PERFTUI_RUNTIME_DIR")
     root = Path(override) if override else Path(tempfile.gettempdir()) / f"perftui-{os.getuid()}"
     with contextlib.suppress(FileExistsError):  # something else of that name: told below
         _make(root, "set PERFTUI_RUNTIME_DIR to another one")
     found = root.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
         raise Refused(f"{root} is not a directory of this user; set PERFTUI_RUNTIME_DIR to one that is")
-    if found.st_mode & 0o077:
+    if override:  # the mode of a directory that somebody chose is not ours to alter
+        if found.st_mode & 0o022:
+            raise Refused(f"{root} can be written by others; set PERFTUI_RUNTIME_DIR to a private directory")
+    elif found.st_mode & 0o077:
         root.chmod(0o700)
     return root
+
+
+def _absolute(name: str) -> str | None:
+    """Return a folder's path from the environment: processes of a run stand in different folders."""
+    value = os.environ.get(name)
+    if value and not Path(value).is_absolute():
+        raise Refused(f"{name}={value} is not an absolute path; set it to one")
+    return value
 
 
 def state_root() -> Path:
@@ -42,7 +54,7 @@ def state_root() -> Path:
     Raises:
         Refused: it cannot be made.
     """
-    base = os.environ.get("XDG_STATE_HOME")
+    base = _absolute("XDG_STATE_HOME")
     root = (Path(base) if base else Path.home() / ".local" / "state") / "perftui"
     try:
         _make(root, "set XDG_STATE_HOME to a folder that can be written")
@@ -76,7 +88,7 @@ class RunPlaces:
     @property
     def rank_socket(self) -> str:
         """Where ranks connect."""
-        return _ipc(self.runtime / "ranks.sock")
+        return _ipc(self.runtime / _RANKS)
 
     @property
     def dashboard_socket(self) -> str:
@@ -174,8 +186,10 @@ def make_run_places(run_id: str) -> RunPlaces:
 
     Raises:
         Refused: they cannot be made.
+        UsageError: the path of a socket is too long.
     """
     places = run_places(run_id)
+    _ipc(places.runtime / _RANKS)  # the longer of both: better now than a training that nobody sees
     for folder in (places.runtime, places.state, places.recording, places.profiles):
         _make(folder, "free space there, or name other folders by PERFTUI_RUNTIME_DIR and XDG_STATE_HOME")
     return places

@@ -12,6 +12,11 @@ _HEARTBEAT_TIMEOUT_MS = 2000
 _READS_PER_DRAIN = 64
 
 
+def rank_identity(rank: int, pid: int) -> str:
+    """Return the name under which a rank's process is known to the hub's socket."""
+    return f"r{rank}.{pid}"
+
+
 class RankLink:
     """A bounded DEALER to the hub.
 

@@ -40,10 +40,14 @@ class RankSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Overhead(msgspec.Struct, frozen=True, kw_only=True):
-    """What perftui's hooks cost the training thread."""
+    """What perftui costs the training, mean over all ranks; None where nothing was measured yet."""
 
     us_per_step: float | None = None
+    """Time of the training thread in perftui's hooks: of every 64th step, without the calls into them."""
     share: float | None = None
+    """The same over the step's wall time."""
+    background_us_per_step: float | None = None
+    """CPU time of the probe's own thread, which runs beside the training thread."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):

@@ -158,6 +158,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     hub_pid: int = 0
     hub_restarts: int = 0
     overhead_us: float | None = None
+    """Time of the training thread in perftui's hooks, per step."""
     overhead_share: float | None = None
     epoch_step: int | None = None
     """Steps that the lead rank has done of this epoch."""

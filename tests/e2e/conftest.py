@@ -2,13 +2,10 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,17 +13,13 @@ from typing import Any
 import pytest
 
 from perftui.ipc.places import run_places
-from perftui.trainer.telemetry.processes import all_pids, start_ticks, tagged_pids
+from perftui.trainer.telemetry.processes import tagged_pids
+from tests.conftest import RuntimeDirs
+from tests.processes import processes_below
+from tests.waiting import wait_until
 
 DEADLINE_S = 120.0
 PERFTUI = [sys.executable, "-m", "perftui.tui"]
-
-
-def eventually(condition: Callable[[], bool], what: str, seconds: float = DEADLINE_S) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
-        time.sleep(0.1)
 
 
 @dataclass
@@ -73,7 +66,7 @@ class Desk:
 
     def live_run(self) -> str:
         """Wait for the one run that goes on."""
-        eventually(lambda: self._live() is not None, "a run appears")
+        wait_until(lambda: self._live() is not None, "a run appears")
         run_id = self._live()
         assert run_id is not None
         return run_id
@@ -96,21 +89,13 @@ class Desk:
                 process.terminate()
             process.communicate(timeout=DEADLINE_S)
         run_ids = [folder.name for folder in (self.state / "perftui" / "runs").glob("*")]
-        eventually(lambda: not any(tagged_pids(run_id) for run_id in run_ids), "all trainings end", 60)
+        wait_until(lambda: not any(tagged_pids(run_id) for run_id in run_ids), "all trainings end", 60)
         for pid in self._ours():
             os.kill(pid, signal.SIGTERM)
-        eventually(lambda: not self._ours(), "keepers and hubs end", 60)
+        wait_until(lambda: not self._ours(), "keepers and hubs end", 60)
 
     def _ours(self) -> list[int]:
-        found: list[int] = []
-        for pid in all_pids():
-            try:
-                folder = Path(f"/proc/{pid}/cwd").readlink()
-            except OSError:
-                continue
-            if self.state in folder.parents and start_ticks(pid) is not None:
-                found.append(pid)
-        return found
+        return list(processes_below(self.state))
 
     def hub_pid(self, run_id: str) -> int:
         """Return the pid of a run's hub: it works in the run's folder."""
@@ -123,14 +108,9 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
-    runtime = Path(tempfile.mkdtemp(prefix="pt-"))
-    state = tmp_path / "state"
-    monkeypatch.setenv("PERFTUI_RUNTIME_DIR", str(runtime))
-    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+def desk(tmp_path: Path, runtime_dirs: RuntimeDirs) -> Iterator[Desk]:
     folder = tmp_path / "work"
     folder.mkdir()
-    made = Desk(folder, state)
+    made = Desk(folder, runtime_dirs.state)
     yield made
     made.leave()
-    shutil.rmtree(runtime)

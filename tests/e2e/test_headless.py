@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from .conftest import Desk, eventually
+from tests.waiting import wait_until
+
+from .conftest import Desk
 from .scripts import STARVED, TWO_RANKS
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
@@ -82,7 +84,7 @@ def test_a_killed_training_is_told_as_a_shell_would(desk: Desk) -> None:
         "run", "--no-tui", "--json", "out.json", "--", sys.executable, str(script), "100000", "0", "0.004"
     )
     run_id = desk.live_run()
-    eventually(lambda: desk.steps(run_id) > 10, "it trains")
+    wait_until(lambda: desk.steps(run_id) > 10, "it trains")
     description = json.loads((desk.state / "perftui" / "runs" / run_id / "run.json").read_text())
     os.kill(description["training_pid"], signal.SIGKILL)
     process.communicate(timeout=60)

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Desk, eventually
+from tests.waiting import wait_until
+
+from .conftest import Desk
 from .scripts import SAVING, STARVED
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
@@ -31,8 +33,8 @@ def test_the_change_is_measured_and_the_files_stay(desk: Desk) -> None:
     before = digests(desk.folder)
     desk.start("run", "--no-tui", "--", sys.executable, str(script))
     run_id = desk.live_run()
-    eventually(lambda: desk.steps(run_id) > 60, "it trains")
-    eventually(lambda: bool(desk.status(run_id).get("findings")), "a cause is named")
+    wait_until(lambda: desk.steps(run_id) > 60, "it trains")
+    wait_until(lambda: bool(desk.status(run_id).get("findings")), "a cause is named")
     done = desk.perftui("relaunch", run_id, "--set", "loader.num_workers=2", "--yes", "--json", timeout=600)
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)["relaunch"]
@@ -40,7 +42,7 @@ def test_the_change_is_measured_and_the_files_stay(desk: Desk) -> None:
     verdict = document["verdict"]
     assert verdict["verdict"] in HONEST
     successor = document["successor"]
-    eventually(lambda: desk.steps(successor) > 20, "the winner trains")
+    wait_until(lambda: desk.steps(successor) > 20, "the winner trains")
     workers = 2 if verdict["verdict"] == "faster" else 0
     status = desk.status(successor)
     assert status["ranks"][0]["settings"]["loader.num_workers"] == workers
@@ -59,19 +61,19 @@ def test_without_a_yes_nothing_is_changed(desk: Desk) -> None:
     script = desk.script(STARVED)
     desk.start("run", "--no-tui", "--", sys.executable, str(script), "100000", "0", "0.004")
     run_id = desk.live_run()
-    eventually(lambda: desk.steps(run_id) > 10, "it trains")
+    wait_until(lambda: desk.steps(run_id) > 10, "it trains")
     refused = desk.perftui("relaunch", run_id, "--set", "loader.num_workers=2")
     assert refused.returncode == 4
     assert "--yes" in refused.stderr
     seen = desk.steps(run_id)
-    eventually(lambda: desk.steps(run_id) > seen + 10, "it goes on")
+    wait_until(lambda: desk.steps(run_id) > seen + 10, "it goes on")
 
 
 def test_a_window_on_the_live_run_names_operators(desk: Desk) -> None:
     script = desk.script(STARVED)
     desk.start("run", "--no-tui", "--", sys.executable, str(script), "100000", "0", "0.004")
     run_id = desk.live_run()
-    eventually(lambda: desk.steps(run_id) > 20, "it trains")
+    wait_until(lambda: desk.steps(run_id) > 20, "it trains")
     done = desk.perftui("profile", run_id, "--json")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)

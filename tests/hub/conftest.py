@@ -1,11 +1,9 @@
 """A real hub process for the tests of this folder."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +15,7 @@ from perftui.ipc.dashboard_messages import Update
 from perftui.ipc.errors import ConnectionLost
 from perftui.ipc.places import RunPlaces, make_run_places
 from perftui.ipc.run_files import RunDescription, write_record
+from perftui.trainer.telemetry.processes import start_ticks
 
 DEADLINE_S = 20.0
 
@@ -50,11 +49,8 @@ class HubProcess:
 
 
 @pytest.fixture
-def places(monkeypatch: pytest.MonkeyPatch) -> Iterator[RunPlaces]:
-    """Folders of a run in a short temporary place, with a description of a run that goes on."""
-    root = Path(tempfile.mkdtemp(prefix="pt-"))
-    monkeypatch.setenv("PERFTUI_RUNTIME_DIR", str(root / "r"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(root / "s"))
+def places(runtime_dirs: object, tmp_path: Path) -> RunPlaces:
+    """Folders of a run, with a description of a run that goes on."""
     made = make_run_places("test-run")
     write_record(
         made.description,
@@ -62,14 +58,13 @@ def places(monkeypatch: pytest.MonkeyPatch) -> Iterator[RunPlaces]:
             run_id="test-run",
             name="test",
             command=["python", "t.py"],
-            cwd=str(root),
+            cwd=str(tmp_path),
             host="h",
             started_unix=time.time(),
             settings={},
         ),
     )
-    yield made
-    shutil.rmtree(root)
+    return made
 
 
 @pytest.fixture
@@ -104,6 +99,7 @@ def until(link: DashboardLink, true_of: Callable[[Update], bool]) -> Update:
 
 
 def own_start_ticks() -> int:
-    """Field 22 of this process's stat, so that the hub takes it for a living rank."""
-    text = Path(f"/proc/{os.getpid()}/stat").read_text()
-    return int(text.rpartition(")")[2].split()[19])
+    """When this process started, so that the hub takes it for a living rank."""
+    ticks = start_ticks(os.getpid())
+    assert ticks is not None
+    return ticks

@@ -32,6 +32,23 @@ def test_a_line_of_ten_megabytes_is_cut() -> None:
     assert len(plain("x" * 10_000_000)) == 2000
 
 
+@pytest.mark.parametrize("piece", ["\x1b]", "\x1b]0;", "\x1bP1", "\x1b[0;", "\x9b"])
+def test_a_line_of_unfinished_escapes_costs_no_more_than_its_length(piece: str) -> None:
+    assert len(plain(piece * 200_000)) <= 2000
+
+
+def test_a_character_that_is_written_in_two_parts_is_shown_whole(tmp_path: Path) -> None:
+    path = tmp_path / "console.log"
+    tail = OutputTail(path)
+    bar = "█▌ 50 %\n".encode()
+    path.write_bytes(bar[:1])
+    tail.read()
+    with path.open("ab") as stream:
+        stream.write(bar[1:])
+    tail.read()
+    assert tail.since(0)[0] == ["█▌ 50 %"]
+
+
 def test_tail_numbers_lines_and_shows_the_unfinished_one_apart(tmp_path: Path) -> None:
     path = tmp_path / "console.log"
     tail = OutputTail(path)

@@ -1,13 +1,19 @@
 """The fold: the same messages give the same state, live or from a recording."""
 
+import time
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from perftui.ipc.codec import encode
+from perftui.ipc.dashboard_messages import Pull, Update
+from perftui.ipc.findings import Finding
 from perftui.ipc.messages import (
     FLAG_EPOCH_START,
     FLAG_EXPLICIT_BOUNDARY,
     FLAG_LOADER_BOUNDARY,
+    PROTOCOL_VERSION,
     FromRank,
     Goodbye,
     Hello,
@@ -19,9 +25,13 @@ from perftui.ipc.messages import (
 from perftui.ipc.messages import Effective as EffectiveSettings
 from perftui.ipc.recording import Entry, RecordingWriter, read_recording
 from perftui.ipc.run_files import ExitRecord, RunDescription
+from perftui.ipc.view import ProfileView
+from perftui.trainer.hub.console import OutputTail
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.increments import Increments
 from perftui.trainer.hub.limits import Limits
+from perftui.trainer.hub.served import ServedRun
+from perftui.trainer.hub.server import DashboardServer
 from perftui.trainer.hub.views import RunFacts, header, rank_view
 
 WALL_NS = 10_000_000
@@ -191,6 +201,12 @@ def test_why_it_failed_is_said_with_its_last_line() -> None:
     assert message == "ended before its first step (exit code 1): ValueError: no"
 
 
+def test_a_rank_whose_steps_came_late_has_not_died_at_its_start() -> None:
+    ended = ExitRecord(exit_code=5, ended_unix=1.0, outcome="died_at_start", last_lines=["bye"])
+    message = header(folded(hello(), batch(0, 5, 1)), facts(ended), 2.0).message
+    assert message == "ended (exit code 5): bye"
+
+
 def test_an_ended_rank_is_ended_and_silence_is_silence() -> None:
     fold = folded(hello(), batch(0, 5, 1))
     assert rank_view(fold.ranks[0], START_UNIX + 10, [], 1).state == "silent"
@@ -254,6 +270,52 @@ def test_limits_count_from_the_end_of_the_warm_up() -> None:
     warm_unix = START_UNIX + 10 * WALL_NS / 1e9
     assert by_seconds.reached(fold, warm_unix + 4.9) is None
     assert by_seconds.reached(fold, warm_unix + 5.0) == "seconds"
+
+
+def test_limits_know_the_warm_up_of_a_long_run_after_a_new_start_of_the_hub() -> None:
+    limits = Limits(description(seconds_limit=5.0))
+    fold = folded(hello(), *(batch(at * 500, 500, 1 + at) for at in range(10)))  # 50 s, the first steps gone
+    assert limits.reached(fold, START_UNIX + 5.0) is None
+    assert limits.reached(fold, START_UNIX + 5.2) == "seconds"
+
+
+def test_a_rank_that_was_started_again_begins_with_a_snapshot() -> None:
+    class Run:
+        fold = folded(hello(), batch(0, 500, 1))
+        output = OutputTail(Path("/nonexistent"))
+        now = staticmethod(lambda: START_UNIX)
+        facts = staticmethod(facts)
+
+        @staticmethod
+        def findings() -> list[Finding]:
+            return []
+
+        @staticmethod
+        def profiles() -> list[ProfileView]:
+            return []
+
+        @staticmethod
+        def marks(_rank: int) -> list[str]:
+            return []
+
+        @staticmethod
+        def relaunch() -> None:
+            return None
+
+    def pull(since: int) -> Update:
+        (reply,) = server.take(b"d", encode(Pull(protocol=PROTOCOL_VERSION, since=since)))
+        assert isinstance(reply.message, Update)
+        return reply.message
+
+    server = DashboardServer(cast("ServedRun", Run))
+    first = pull(0)
+    for message in (hello(pid=200), batch(0, 20, 1)):
+        Run.fold.apply(Entry(unix=START_UNIX, message=message))
+    deadline = time.monotonic() + 5
+    while (update := pull(first.number)).view.ranks == []:
+        assert time.monotonic() < deadline
+    assert update.snapshot
+    assert sum(len(part.wall_ms) for part in update.history) == 20
 
 
 def test_a_warm_up_that_never_ends_counts_for_sixty_seconds() -> None:

@@ -2,8 +2,9 @@
 
 import json
 import os
+import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 import pytest
@@ -20,11 +21,14 @@ from perftui.ipc.dashboard_messages import (
     Update,
 )
 from perftui.ipc.errors import ProtocolError, Refused
-from perftui.ipc.messages import AskHello, Effective, Hello, LoaderFacts, StepBatch, Welcome
-from perftui.ipc.places import RunPlaces
-from perftui.ipc.rank_link import RankLink
+from perftui.ipc.ledger_records import Verdict
+from perftui.ipc.messages import AskHello, Effective, Goodbye, Hello, LoaderFacts, StepBatch, Welcome
+from perftui.ipc.places import RunPlaces, make_run_places
+from perftui.ipc.rank_link import RankLink, rank_identity
 from perftui.ipc.run_files import ExitRecord, RunDescription, StopRequest, read_record, write_record
 from perftui.ipc.summary import Summary
+from perftui.ipc.view import RelaunchView
+from perftui.trainer.telemetry.processes import start_ticks
 
 from .conftest import DEADLINE_S, HubProcess, own_start_ticks, until
 
@@ -34,13 +38,17 @@ WALL_NS = 20_000_000
 class FakeRank:
     """Speaks the rank's side over the real link; the process it names is this one."""
 
-    def __init__(self, places: RunPlaces, rank: int = 0, world_size: int = 1) -> None:
+    def __init__(
+        self, places: RunPlaces, rank: int = 0, world_size: int = 1, process: tuple[int, int] | None = None
+    ) -> None:
+        process = process or (os.getpid(), own_start_ticks())
         self._places = places
         self._rank = rank
         self._world_size = world_size
         self._seq = 0
         self._steps = 0
-        self.link = RankLink(places.rank_socket, f"r{rank}.0")
+        self._process = process
+        self.link = RankLink(places.rank_socket, rank_identity(rank, process[0]))
 
     def _next_seq(self) -> int:
         self._seq += 1
@@ -54,8 +62,8 @@ class FakeRank:
                 rank=self._rank,
                 seq=self._next_seq(),
                 protocol=1,
-                pid=os.getpid(),
-                start_ticks=own_start_ticks(),
+                pid=self._process[0],
+                start_ticks=self._process[1],
                 local_rank=self._rank,
                 world_size=self._world_size,
                 python="3",
@@ -117,6 +125,28 @@ class FakeRank:
         )
         self._steps += count
 
+    def goodbye(self) -> None:
+        assert self.link.send(
+            Goodbye(
+                run_id=self._places.run_id,
+                host="h",
+                rank=self._rank,
+                seq=self._next_seq(),
+                reason="exit",
+                dropped=0,
+                errors=0,
+            )
+        )
+
+    def hear(self, kind: type[object], speak: Callable[[], None] | None = None) -> None:
+        """Wait until the hub says this, speaking meanwhile."""
+        deadline = time.monotonic() + DEADLINE_S
+        while not any(isinstance(message, kind) for message in self.link.receive()):
+            assert time.monotonic() < deadline, f"no {kind.__name__}"
+            if speak is not None:
+                speak()
+            self.link.wait(200)
+
 
 @pytest.fixture
 def rank(places: RunPlaces) -> Iterator[FakeRank]:
@@ -168,8 +198,7 @@ def test_a_killed_hub_comes_back_with_its_history(
     rank.hello()
     rank.steps(100)
     until(link, lambda u: bool(u.view.ranks) and u.view.ranks[0].steps == 100 and u.view.header.hub_pid > 0)
-    time.sleep(1.2)  # the recording is flushed each second
-    hub.kill()
+    hub.kill()  # what was seen has been recorded
     rank.steps(10)
     hub.start()
     update = until(link, lambda u: bool(u.view.ranks) and u.view.ranks[0].steps == 110)
@@ -181,17 +210,41 @@ def test_a_killed_hub_comes_back_with_its_history(
 def test_a_rank_unknown_to_the_hub_is_asked_for_its_hello(hub: HubProcess, rank: FakeRank) -> None:
     hub.start()
     rank.steps(5)
-    deadline = time.monotonic() + DEADLINE_S
-    heard: list[object] = []
-    while not any(isinstance(message, AskHello) for message in heard):
-        assert time.monotonic() < deadline
-        rank.link.wait(200)
-        heard += rank.link.receive()
+    rank.hear(AskHello)
     rank.hello()
-    while not any(isinstance(message, Welcome) for message in heard):
-        assert time.monotonic() < deadline
-        rank.link.wait(200)
-        heard += rank.link.receive()
+    rank.hear(Welcome)
+
+
+def test_two_processes_of_one_rank_are_not_mixed(
+    hub: HubProcess, rank: FakeRank, link: DashboardLink, places: RunPlaces
+) -> None:
+    hub.start()
+    rank.hello()
+    rank.steps(30)
+    until(link, lambda update: [r.steps for r in update.view.ranks] == [30])
+    other = subprocess.Popen(["sleep", "60"])
+    ticks = start_ticks(other.pid)
+    assert ticks is not None
+    rival = FakeRank(places, process=(other.pid, ticks))
+    try:
+        rival.hello()
+        rival.steps(500)
+        rank.steps(10)
+        found = until(link, lambda update: update.view.header.message is not None)
+        assert found.view.header.message is not None
+        assert found.view.header.message.startswith("1 more process trains")
+        found = until(link, lambda update: update.view.ranks[0].steps >= 40)
+        assert (found.view.ranks[0].steps, found.view.ranks[0].pid) == (40, os.getpid())
+        rank.goodbye()
+        until(link, lambda update: update.view.ranks[0].state == "ended")
+        rival.hear(AskHello, lambda: rival.steps(10))  # in the end the seat is given to who still speaks
+        rival.hello()
+        rival.steps(10)
+        until(link, lambda update: update.view.ranks[0].pid == other.pid)
+    finally:
+        rival.link.close()
+        other.kill()
+        other.wait()
 
 
 def test_three_dashboards_see_the_same(hub: HubProcess, rank: FakeRank, places: RunPlaces) -> None:
@@ -264,6 +317,30 @@ def test_the_end_is_summarised_and_the_hub_leaves(
     assert summary.findings[0].code == "input.workers"
 
 
+def test_at_the_end_the_sockets_go_and_the_files_stay(
+    hub: HubProcess, rank: FakeRank, link: DashboardLink, places: RunPlaces
+) -> None:
+    hub.start()
+    rank.hello()
+    until(link, lambda u: bool(u.view.ranks))
+    hub.end()
+    assert places.runtime.is_dir()  # the run goes on: another hub will bind here
+    hub.start()
+    write_record(places.exit_record, ExitRecord(exit_code=0, ended_unix=time.time()))
+    assert hub.wait() == 0
+    assert not places.runtime.exists()
+    assert places.summary.exists()
+
+
+def test_a_hub_whose_rank_never_came_ends(hub: HubProcess, places: RunPlaces) -> None:
+    description = read_record(places.description, RunDescription)
+    assert description is not None
+    long_ago = msgspec.structs.replace(description, owned=False, started_unix=time.time() - 61)
+    write_record(places.description, long_ago)
+    hub.start()
+    assert hub.wait() == 0
+
+
 def test_commands_that_cannot_be_are_refused_with_a_reason(hub: HubProcess, link: DashboardLink) -> None:
     hub.start()
     until(link, lambda u: True)
@@ -273,6 +350,39 @@ def test_commands_that_cannot_be_are_refused_with_a_reason(hub: HubProcess, link
         link.ask(RelaunchCommand(command_id=new_command_id(), set={"no.such": 1}), 5.0)
     with pytest.raises(Refused, match="only a replay"):
         link.ask(SeekCommand(command_id=new_command_id(), elapsed_s=1.0), 5.0)
+
+
+def test_a_run_that_is_not_ours_is_told_the_command_to_use(
+    hub: HubProcess, link: DashboardLink, places: RunPlaces
+) -> None:
+    description = read_record(places.description, RunDescription)
+    assert description is not None
+    write_record(places.description, msgspec.structs.replace(description, owned=False))
+    hub.start()
+    until(link, lambda u: True)
+    told = r"perftui run --set loader\.num_workers=2 -- python t\.py"
+    with pytest.raises(Refused, match=told):
+        link.ask(RelaunchCommand(command_id=new_command_id(), set={"loader.num_workers": 2}), 5.0)
+
+
+def test_the_summary_of_a_successor_has_the_verdict_that_led_to_it(
+    hub: HubProcess, link: DashboardLink, places: RunPlaces
+) -> None:
+    verdict = Verdict(verdict="faster", sentence="twice as fast", gain=1.0, lo=0.9, hi=1.1)
+    before = make_run_places("before")
+    for successor, told in ((places.run_id, "faster"), ("another", None)):
+        view = RelaunchView(
+            relaunch_id="1", state="done", set={}, before={}, verdict=verdict, successor=successor
+        )
+        write_record(before.relaunch, view)
+        description = read_record(places.description, RunDescription)
+        assert description is not None
+        write_record(places.description, msgspec.structs.replace(description, parent="before"))
+        hub.start()
+        until(link, lambda u: True)
+        summary = json.loads(link.ask(SummaryQuery(command_id=new_command_id()), 5.0).result)
+        assert (summary["verdict"] or {}).get("verdict") == told
+        hub.end()
 
 
 def test_another_protocol_is_told_both_versions(hub: HubProcess, link: DashboardLink) -> None:
@@ -290,8 +400,8 @@ def test_a_replay_serves_the_recording_and_seeks(
     hub.start()
     rank.hello()
     rank.steps(40)
-    until(link, lambda u: bool(u.view.ranks) and u.view.ranks[0].steps == 40)
-    time.sleep(2.0)
+    update = until(link, lambda u: bool(u.view.ranks) and u.view.ranks[0].steps == 40)
+    then_s = update.view.header.elapsed_s
     rank.steps(60)
     until(link, lambda u: bool(u.view.ranks) and u.view.ranks[0].steps == 100)
     write_record(places.exit_record, ExitRecord(exit_code=0, ended_unix=time.time()))
@@ -302,6 +412,9 @@ def test_a_replay_serves_the_recording_and_seeks(
     assert update.view.header.state == "finished"
     with pytest.raises(Refused, match="replay"):
         link.ask(StopCommand(command_id=new_command_id()), 5.0)
+    assert link.ask(SeekCommand(command_id=new_command_id(), elapsed_s=then_s), 5.0).ok
+    update = until(link, lambda u: u.view.header.replay)
+    assert update.view.ranks[0].steps == 40
     assert link.ask(SeekCommand(command_id=new_command_id(), elapsed_s=0.0), 5.0).ok
     update = until(link, lambda u: u.view.header.replay)
     assert update.view.ranks == []

@@ -1,15 +1,20 @@
 """Window statistics against figures worked out by hand."""
 
+import random
+
 import pytest
 
-from perftui.ipc.messages import FLAG_PHASES_UNKNOWN, FLAG_PROFILED, FLAG_WAIT_UNKNOWN
-from perftui.trainer.hub.step_log import RAW_STEPS, StepLog, StepRow, figures_of, quantile, stats_of
+from perftui.ipc.messages import FLAG_EPOCH_START, FLAG_PHASES_UNKNOWN, FLAG_PROFILED, FLAG_WAIT_UNKNOWN
+from perftui.ipc.step_record import StepRecord
+from perftui.trainer.hub.step_log import RAW_STEPS, StepLog, figures_of, quantile, stats_of
 
 MS = 1_000_000
 
 
-def row(index: int, wall_ms: float = 10.0, wait_ms: float = 4.0, flags: int = 0, samples: int = 8) -> StepRow:
-    return StepRow(
+def row(
+    index: int, wall_ms: float = 10.0, wait_ms: float = 4.0, flags: int = 0, samples: int = 8
+) -> StepRecord:
+    return StepRecord(
         step=index,
         end_ns=index * 10 * MS,
         wall_ns=int(wall_ms * MS),
@@ -133,3 +138,34 @@ def test_steps_since_an_index_even_with_gaps() -> None:
     assert [r.step for r in log.since(2)] == [2, 7, 8, 9]
     assert [r.step for r in log.since(5)] == [7, 8, 9]
     assert log.since(10) == []
+
+
+def test_steps_in_batches_give_the_same_as_one_by_one() -> None:
+    source = random.Random(5)
+    one, batches = StepLog(), StepLog()
+    rows: list[StepRecord] = []
+    for number in range(30_000):
+        flags = source.choice((FLAG_EPOCH_START, FLAG_PROFILED, FLAG_WAIT_UNKNOWN))
+        rows.append(
+            row(
+                number,
+                wall_ms=source.uniform(5, 50),
+                wait_ms=source.uniform(1, 4),
+                flags=flags if number % 997 == 5 else 0,
+                samples=source.choice((-1, 8)),
+            )
+        )
+    for each in rows:
+        one.add(each)
+    while rows:
+        count = source.randrange(1, 700)
+        batches.extend(rows[:count])
+        del rows[:count]
+    assert batches.whole() == one.whole()
+    assert batches.window(200) == one.window(200)
+    assert (batches.thinned.wall_ms, batches.thinned.flags) == (one.thinned.wall_ms, one.thinned.flags)
+    assert (batches.warm_end_ns, batches.mean_wall_ns, len(batches)) == (
+        one.warm_end_ns,
+        one.mean_wall_ns,
+        len(one),
+    )

@@ -13,6 +13,7 @@ from perftui.ipc import codec
 from perftui.ipc.dashboard_messages import Done, FromDashboard, Pull, ToDashboard
 from perftui.ipc.errors import ProtocolError
 from perftui.ipc.messages import FromRank, Goodbye, StepBatch, ToRank
+from perftui.ipc.step_record import StepRecord
 
 DECODERS: dict[Any, Callable[[bytes], Any]] = {
     FromRank: codec.decode_from_rank,
@@ -108,7 +109,7 @@ def _frames() -> list[bytes]:
     columns: dict[str, Any] = {
         name: [1, -2, 3 << 40]
         for name in StepBatch.__struct_fields__
-        if name not in (*head, "first_step", "dropped", "probe_ns")
+        if name not in (*head, "first_step", "dropped", "probe_ns", "hook_ns", "hook_steps")
     }
     return [
         codec.encode(StepBatch(**head, first_step=0, **columns)),
@@ -144,3 +145,8 @@ def _is_refused(decode: Callable[[bytes], object], frame: bytes) -> bool:
     except ProtocolError:
         return True
     return False
+
+
+def test_a_row_of_steps_has_the_columns_of_a_frame_in_their_order() -> None:
+    columns = [field.name for field in msgspec.structs.fields(StepBatch) if field.type == list[int]]
+    assert StepRecord._fields == ("step", *columns)

@@ -2,6 +2,7 @@
 
 import os
 import stat
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,9 +28,45 @@ def test_folders_are_private(runtime_dirs: object) -> None:
     assert {path.name: oct(_mode(path)) for path in made} == {path.name: "0o700" for path in made}
 
 
-def test_a_runtime_directory_open_to_others_is_closed(runtime_dirs: object) -> None:
+def test_our_runtime_directory_open_to_others_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PERFTUI_RUNTIME_DIR", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     runtime_root().chmod(0o777)
     assert _mode(runtime_root()) == 0o700
+
+
+def test_a_chosen_runtime_directory_keeps_its_mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERFTUI_RUNTIME_DIR", str(tmp_path / "chosen"))
+    (tmp_path / "chosen").mkdir()
+    (tmp_path / "chosen").chmod(0o755)
+    assert _mode(runtime_root()) == 0o755
+    (tmp_path / "chosen").chmod(0o1777)
+    with pytest.raises(Refused, match=r"can be written by others; set PERFTUI_RUNTIME_DIR"):
+        runtime_root()
+    assert stat.S_IMODE((tmp_path / "chosen").stat().st_mode) == 0o1777
+
+
+@pytest.mark.parametrize("name", ["PERFTUI_RUNTIME_DIR", "XDG_STATE_HOME"])
+def test_a_relative_folder_is_one_clear_line(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PERFTUI_RUNTIME_DIR", str(tmp_path / "r"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "s"))
+    monkeypatch.setenv(name, "here")
+    with pytest.raises(Refused, match=f"{name}=here is not an absolute path"):
+        run_places("abc-1")
+    assert not (tmp_path / "here").exists()
+
+
+def test_a_run_whose_sockets_would_not_bind_is_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PERFTUI_RUNTIME_DIR", str(tmp_path / ("long" * 25)))
+    with pytest.raises(UsageError, match="PERFTUI_RUNTIME_DIR to a shorter"):
+        make_run_places("abc-1")
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a directory away")

@@ -1,6 +1,8 @@
 """Real sockets: what arrives, what is dropped and counted, who may bind, and what a restart costs."""
 
-import time
+import fcntl
+import os
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -10,11 +12,13 @@ from perftui.ipc.codec import decode_from_dashboard, decode_from_rank, encode
 from perftui.ipc.dashboard_link import DashboardLink, new_command_id
 from perftui.ipc.dashboard_messages import Answer, Done, Mismatch, Pull, StopCommand, Update
 from perftui.ipc.errors import ConnectionLost, ProtocolError, Refused
+from perftui.ipc.hub_lock import hub_lock_is_held
 from perftui.ipc.hub_sockets import Arrival, HubSockets
 from perftui.ipc.messages import AskHello, Beat, Welcome
 from perftui.ipc.places import RunPlaces, make_run_places
 from perftui.ipc.rank_link import RankLink
 from perftui.ipc.view import Header, RunView
+from tests.waiting import wait_until
 
 DEADLINE_S = 20.0
 
@@ -64,12 +68,6 @@ def _view() -> RunView:
     return RunView(header=header)
 
 
-def _until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline, "not in time"
-
-
 def _gather(hub: HubSockets, enough: Callable[[list[Arrival]], bool]) -> list[Arrival]:
     found: list[Arrival] = []
 
@@ -77,7 +75,7 @@ def _gather(hub: HubSockets, enough: Callable[[list[Arrival]], bool]) -> list[Ar
         found.extend(hub.arrivals(50))
         return enough(found)
 
-    _until(arrived)
+    wait_until(arrived, "the frames arrive", DEADLINE_S)
     return found
 
 
@@ -116,8 +114,21 @@ def test_a_second_hub_is_refused_and_the_first_goes_on(
 
 
 def test_the_lock_goes_with_the_hub(places: RunPlaces) -> None:
+    assert not hub_lock_is_held(places.hub_lock)
+    for _ in range(2):
+        hub = HubSockets(places)
+        assert hub_lock_is_held(places.hub_lock)
+        hub.close()
+        assert not hub_lock_is_held(places.hub_lock)
+
+
+def test_who_asks_whether_a_hub_lives_keeps_none_out(places: RunPlaces) -> None:
+    asked = os.open(places.hub_lock, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(asked, fcntl.LOCK_SH)
+    answered = threading.Timer(0.02, os.close, [asked])
+    answered.start()
     HubSockets(places).close()
-    HubSockets(places).close()
+    answered.join()
 
 
 def test_a_rank_finds_a_restarted_hub(places: RunPlaces, rank: RankLink) -> None:

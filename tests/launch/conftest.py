@@ -1,11 +1,8 @@
 """Real launches in folders of their own; after each test nothing of it may be left in /proc."""
 
 import os
-import shutil
 import signal
 import sys
-import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -16,7 +13,10 @@ from perftui.ipc.run_files import ExitRecord
 from perftui.trainer.launch.family import send_signal
 from perftui.trainer.launch.spec import LaunchSpec, Stdio
 from perftui.trainer.launch.start import launch, wait_for_exit
-from perftui.trainer.telemetry.processes import all_pids, start_ticks, tagged_pids
+from perftui.trainer.telemetry.processes import tagged_pids
+from tests.conftest import RuntimeDirs
+from tests.processes import processes_below
+from tests.waiting import wait_until
 
 DEADLINE_S = 60.0
 
@@ -35,54 +35,28 @@ sockets.close()
 """
 
 
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = DEADLINE_S) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not in {seconds} s: {what}"
-        time.sleep(0.02)
-
-
 @pytest.fixture
 def until() -> Callable[..., None]:
     return wait_until
 
 
-def processes_of_state(state: Path) -> dict[int, int]:
-    """Keepers and hubs: they work in the run's folder and carry no tag."""
-    found: dict[int, int] = {}
-    for pid in all_pids():
-        try:
-            folder = Path(f"/proc/{pid}/cwd").readlink()
-        except OSError:
-            continue
-        ticks = start_ticks(pid)
-        if ticks is not None and state in folder.parents:
-            found[pid] = ticks
-    return found
-
-
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    runtime = Path(tempfile.mkdtemp(prefix="pt-"))
-    state = tmp_path / "state"
-    monkeypatch.setenv("PERFTUI_RUNTIME_DIR", str(runtime))
-    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+def home(tmp_path: Path, runtime_dirs: RuntimeDirs, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     yield tmp_path
     ids = [entry.name for entry in (state_root() / "runs").glob("*")]
     tagged = {run_id: tagged_pids(run_id) for run_id in ids}
     if all((state_root() / "runs" / run_id / "exit.json").exists() for run_id in ids):
         # a hub stays a few seconds for latecomers; a keeper has nothing left to forward to
-        for pid, ticks in processes_of_state(state).items():
+        for pid, ticks in processes_below(runtime_dirs.state).items():
             send_signal(pid, ticks, signal.SIGTERM)
     try:
-        wait_until(lambda: not processes_of_state(state), "keepers and hubs end by themselves", 30)
+        wait_until(lambda: not processes_below(runtime_dirs.state), "keepers and hubs end by themselves", 30)
         assert not any(tagged.values()), f"left behind: {tagged}"
     finally:
-        for members in [*tagged.values(), processes_of_state(state)]:
+        for members in [*tagged.values(), processes_below(runtime_dirs.state)]:
             for pid, ticks in members.items():
                 send_signal(pid, ticks, signal.SIGKILL)
-        shutil.rmtree(runtime)
 
 
 @pytest.fixture

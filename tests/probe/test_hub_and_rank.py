@@ -26,6 +26,7 @@ from perftui.ipc.messages import (
     WindowReport,
 )
 from perftui.ipc.run_files import RunDescription
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from tests.probe.conftest import Hub
@@ -181,10 +182,7 @@ def test_the_first_rank_starts_a_hub_of_its_own(hub: "Hub", way: str) -> None:
     outcome = hub.run(command, environment)
     assert outcome.exit_code == 0
     assert outcome.messages == []
-    deadline = time.monotonic() + 30
-    while not answer.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(answer.exists, "the hub answers")
     run_id, steps = answer.read_text().split()
     assert int(steps) == sum(int(line) for line in outcome.stdout.split())
     description = msgspec.json.decode(

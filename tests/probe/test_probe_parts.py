@@ -1,5 +1,6 @@
 """The small pure parts of the probe."""
 
+import threading
 from collections import UserDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,12 +13,12 @@ from torch.utils.data import Dataset, IterableDataset
 
 from perftui.ipc.messages import Beat
 from perftui.ipc.rank_link import RankLink
+from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.border import FAILURES_ALLOWED, Border
 from perftui.trainer.probe.identity import Identity, from_environment
 from perftui.trainer.probe.loader_settings import merge, refusals, split_name
 from perftui.trainer.probe.outbox import BATCHES_KEPT, Outbox
 from perftui.trainer.probe.samples import SampleCounter
-from perftui.trainer.probe.step_parts import StepRecord
 from perftui.trainer.probe.telegrams import BLANK, consecutive, step_batch
 
 pytestmark = pytest.mark.torch
@@ -102,6 +103,33 @@ def test_border_counts_reports_and_switches_off() -> None:
     assert reports[0] == "fetch: ValueError: bad 0"
     assert reports[-1].endswith("; this hook is off now")
     assert border.take_reports() == []
+
+
+def test_border_measures_its_hooks_in_one_step_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0]
+    monkeypatch.setattr("perftui.trainer.probe.border.perf_counter_ns", lambda: now[0])
+    border = Border()
+
+    def take(ns: int) -> None:
+        now[0] += ns
+
+    inner = border.guard("inner", lambda: take(30))
+
+    def hook() -> None:
+        take(100)
+        inner()
+
+    outer = border.guard("outer", hook)
+    for step in range(201):
+        border.step_begins(step)
+        take(1000)
+        outer()
+        outer()
+        elsewhere = threading.Thread(target=outer)
+        elsewhere.start()
+        elsewhere.join()
+    assert border.hook_steps == 3  # steps 8, 72 and 136; 200 has not ended
+    assert border.hook_ns == 4 * 2 * 130  # what is inside counts once
 
 
 def test_border_lets_an_interrupt_through() -> None:

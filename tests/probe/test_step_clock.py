@@ -8,9 +8,10 @@ from perftui.ipc.messages import (
     FLAG_PHASES_UNKNOWN,
     FLAG_WAIT_UNKNOWN,
 )
+from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.blind_loop import HELD_FETCHES
 from perftui.trainer.probe.step_clock import HELD_MICRO_BATCHES, HELD_REPEATS, StepClock
-from perftui.trainer.probe.step_parts import GapRecord, StepRecord
+from perftui.trainer.probe.step_parts import GapRecord
 
 TRAIN, VAL, OTHER = 1, 2, 3
 ADAM, SGD = 100, 200
@@ -461,3 +462,12 @@ def test_work_after_the_optimizer_stays_in_the_step_when_a_fetch_follows() -> No
         loop.fetch().backward().optimize().backward(2, 3)
     steps = loop.finish()
     assert phases(steps[1]) == (72, 10, 22, 33, 7)
+
+
+def test_a_wait_whose_end_was_missed_does_not_hide_the_next() -> None:
+    loop = Loop()
+    loop.clock.fetch_begin(loop.now, 0, TRAIN)  # an interrupt came in between: nobody says that it is over
+    loop.idle(10).backward().optimize()
+    for _ in range(3):
+        loop.fetch().backward().optimize()
+    assert [step.wait_ns for step in loop.finish()] == [0, 10, 10, 10]

@@ -438,6 +438,31 @@ recorder.loss.sample = broken
     assert outcome.of(Goodbye)[0].errors >= 5
 
 
+def test_batches_that_do_not_let_themselves_be_read_cost_the_samples_alone(hub: "Hub") -> None:
+    odd = """
+class Odd:
+    def __init__(self, batch):
+        self.batch = batch
+    def __getattr__(self, name):
+        raise RuntimeError(f"no {name} here")
+
+def collate(rows):
+    return Odd(torch.utils.data.default_collate(rows))
+
+count = 0
+for odd in DataLoader(Data(48), batch_size=4, collate_fn=collate):
+    step(odd.batch)
+    count += 1
+print(count)
+"""
+    outcome = hub.train(PREAMBLE + odd)
+    assert outcome.exit_code == 0
+    assert outcome.stdout == "12\n"
+    assert outcome.steps() == 12
+    assert not any(flags & FLAG_WAIT_UNKNOWN for flags in outcome.column("flags"))
+    assert set(outcome.column("samples")) == {-1}
+
+
 def test_checkpoints_are_timed_and_an_exception_is_named(hub: "Hub") -> None:
     loop = (
         "\nfor batch in DataLoader(Data(8), 4):\n    step(batch)\n    torch.save(model, 'last.pt')\n{}['x']\n"

@@ -144,6 +144,19 @@ CASES = {
         assert sorted(glob.glob("ckpt-*.pt")) == ["ckpt-4.pt", "ckpt-5.pt"]
         assert Path("ckpt-5.pt").read_bytes() == b"\\x05"
     """,
+    "rotation with pathlib": """
+        for step in range(4):
+            Path(f"ckpt-{step}.pt").write_bytes(bytes([step]))
+            for old in sorted(Path().glob("ckpt-*.pt"))[:-2]:
+                old.unlink()
+        assert sorted(path.name for path in Path().glob("ckpt-*.pt")) == ["ckpt-2.pt", "ckpt-3.pt"]
+        Path("runs/old/best.pt").unlink()
+        Path("runs/new").mkdir()
+        Path("runs/new/a").touch()
+        assert sorted(path.name for path in Path("runs").rglob("*")) == ["a", "new", "notes.txt", "old"]
+        assert list(Path("runs").glob("*/a")) == [Path("runs/new/a")]
+        assert not list(Path().glob("runs/old/best.pt"))
+    """,
     "folders": """
         os.makedirs("runs/new/deep")
         Path("runs/new/deep/a").write_text("a")

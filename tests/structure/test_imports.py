@@ -18,7 +18,9 @@ print(json.dumps(sorted(sys.modules)))
 HEAVY = re.compile(r"(torch|torchvision|numpy)(\.|$)")
 SCREEN = re.compile(r"(textual|rich)(\.|$)")
 TRAINER = re.compile(r"perftui\.trainer(\.|$)")
-IN_THE_RANK = ("perftui.trainer.probe", "perftui.trainer.profiling", "perftui.trainer.launch.inject.")
+IN_THE_RANK = ("perftui.trainer.probe", "perftui.trainer.launch.inject.")
+BY_NAME = re.compile(r"""import_module\(\s*["'](torch|torchvision)\b""")
+WINDOW = {"script_profilers.py", "torch_session.py"}
 STANDARD = frozenset(sys.stdlib_module_names) | {"perftui"}
 KEEPER_MAY = re.compile(r"perftui(\.trainer(\.launch(\..+)?|\.telemetry(\.processes)?)?)?$")
 
@@ -77,6 +79,13 @@ def test_the_training_side_loads_no_screen_and_torch_only_in_the_rank() -> None:
     assert _matching(re.compile(r"torch(\.|$)"), loaded) == []
     assert _matching(SCREEN, loaded) == []
     assert _matching(re.compile(r"perftui\.tui"), loaded) == []
+
+
+def test_torch_is_loaded_by_name_only_where_profiling_windows_meet_it() -> None:
+    sources = [path for room in ("ipc", "trainer", "tui") for path in (ROOT / room).rglob("*.py")]
+    outside = [path for path in sources if path.parent != ROOT / "trainer" / "probe"]
+    by_name = {path.relative_to(ROOT) for path in outside if BY_NAME.search(path.read_text())}
+    assert by_name == {Path("trainer", "profiling", name) for name in WINDOW}
 
 
 def test_the_probe_loads_no_screen() -> None:

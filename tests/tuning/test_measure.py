@@ -4,11 +4,8 @@ The hub in here is the real pair of sockets in a thread; what it serves is writt
 `Update` a pull.
 """
 
-import shutil
-import tempfile
 import threading
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -110,12 +107,8 @@ class ScriptedHub:
 
 
 @pytest.fixture
-def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunPlaces]:
-    runtime = tempfile.mkdtemp(prefix="pt-")
-    monkeypatch.setenv("PERFTUI_RUNTIME_DIR", runtime)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    yield make_run_places("trial-1")
-    shutil.rmtree(runtime)
+def places(runtime_dirs: object) -> RunPlaces:
+    return make_run_places("trial-1")
 
 
 def follow(

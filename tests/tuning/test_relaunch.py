@@ -2,13 +2,10 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,6 +23,7 @@ from perftui.trainer.tuning.plan import Caps, RelaunchPlan, plan_path
 from perftui.trainer.tuning.relaunch import relaunch
 from perftui.trainer.tuning.relaunch_verb import relaunch_verb
 from perftui.trainer.tuning.subject import live_picture
+from tests.waiting import wait_until
 
 SCRIPT = Path(__file__).with_name("rank_script.py")
 CAPS = Caps(steps=200, fewest_seconds=0.0, start_seconds=60.0)
@@ -33,11 +31,8 @@ PATIENCE_S = 60.0
 
 
 @pytest.fixture(autouse=True)
-def _runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+def _runs(runtime_dirs: object) -> Iterator[None]:
     """Private places; afterwards no process of any run is left."""
-    runtime = tempfile.mkdtemp(prefix="pt-")
-    monkeypatch.setenv("PERFTUI_RUNTIME_DIR", runtime)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     yield
     for places in all_runs():
         if exit_of(places) is None and read_record(places.description, RunDescription).owned:  # type: ignore[union-attr]
@@ -46,8 +41,10 @@ def _runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     for places in all_runs():
         for pid in hub_pids(places):  # they would go by themselves, some seconds later
             os.kill(pid, signal.SIGTERM)
-    wait_until(lambda: not any(tagged_pids(places.run_id) or hub_pids(places) for places in all_runs()))
-    shutil.rmtree(runtime)
+    wait_until(
+        lambda: not any(tagged_pids(places.run_id) or hub_pids(places) for places in all_runs()),
+        "trainings and hubs end",
+    )
 
 
 def all_runs() -> list[RunPlaces]:
@@ -67,16 +64,9 @@ def command_line(pid: int) -> bytes:
         return b""
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.05)
-
-
 def start_live(tmp_path: Path) -> RunPlaces:
     places = launch(LaunchSpec(command=[sys.executable, str(SCRIPT)], cwd=tmp_path, name="live"))
-    wait_until(lambda: any(rank.steps > 100 for rank in live_picture(places).view.ranks))
+    wait_until(lambda: any(rank.steps > 100 for rank in live_picture(places).view.ranks), "it trains")
     return places
 
 
@@ -217,7 +207,7 @@ def test_the_tuner_process_gives_up_on_sigterm_and_its_trial_dies_with_it(tmp_pa
     write_record(plan_path(live), plan)
     tuner = subprocess.Popen([sys.executable, "-m", "perftui.trainer.tuning", live.run_id])
     try:
-        wait_until(lambda: is_measuring(live))
+        wait_until(lambda: is_measuring(live), "a trial is measured")
         tuner.terminate()
         assert tuner.wait(PATIENCE_S) == 0
     finally:
@@ -238,11 +228,11 @@ def test_a_killed_tuner_leaves_no_trial(tmp_path: Path) -> None:
     write_record(plan_path(live), plan)
     tuner = subprocess.Popen([sys.executable, "-m", "perftui.trainer.tuning", live.run_id])
     try:
-        wait_until(lambda: is_measuring(live))
+        wait_until(lambda: is_measuring(live), "a trial is measured")
     finally:
         os.kill(tuner.pid, signal.SIGKILL)
         tuner.wait()
-    wait_until(no_trial_is_left)
+    wait_until(no_trial_is_left, "trials end")
     trial = next(each for each in all_runs() if "trial" in each.run_id)
     ended = read_record(trial.exit_record, ExitRecord)
     assert ended is not None

@@ -18,6 +18,7 @@ from perftui.ipc.run_files import write_record
 from perftui.ipc.settings import setting
 from perftui.trainer.hub.served import Reply
 from perftui.trainer.tuning.plan import RelaunchPlan
+from perftui.trainer.tuning.subject import not_owned
 
 if TYPE_CHECKING:
     from perftui.trainer.hub.live_run import LiveRun
@@ -36,7 +37,7 @@ class Commands:
         """Carry out a command or begin to; a refusal changes nothing."""
         try:
             result = self._carry_out(command, peer)
-        except PerftuiError as error:
+        except (PerftuiError, OSError) as error:  # a full disk, say, must not end the hub
             return [Reply(peer, Answer(command_id=command.command_id, accepted=False, reason=str(error)))]
         replies = [Reply(peer, Answer(command_id=command.command_id, accepted=True))]
         if result is not None:
@@ -60,18 +61,16 @@ class Commands:
         return self._cancel(command)
 
     def _stop(self) -> str:
-        self._owned("stopped")
+        if not self._run.description.owned:
+            raise Refused("this run was not started by `perftui run`: it cannot be stopped from here")
         if self._run.over:
             raise Refused("the training has ended already")
         self._run.request_stop("user")
         return "stopping"
 
-    def _owned(self, what: str) -> None:
-        if not self._run.description.owned:
-            raise Refused(f"this run was not started by `perftui run`: it cannot be {what} from here")
-
     def _relaunch(self, command: RelaunchCommand, peer: bytes) -> None:
-        self._owned("relaunched")
+        if not self._run.description.owned:
+            raise Refused(not_owned(self._run.description, command.set))
         if self._run.busy:
             raise Refused("a relaunch or a profiling window is going on; wait for its end")
         for name in command.set:

@@ -3,9 +3,11 @@
 Output is data: escape sequences are removed, carriage returns rewrite their line as a terminal would.
 """
 
+import codecs
 import os
 import re
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 
 _LINES_KEPT = 1000
@@ -13,7 +15,7 @@ _LINE_MAX = 2000
 _READ_MAX = 1024 * 1024
 _FIRST_READ = 64 * 1024
 _ESCAPES = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_].*?(?:\x07|\x1b\\)|\x1b[ -/]*[0-~]|\x9b[0-?]*[ -/]*[@-~]"
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-~]|\x9b[0-?]*[ -/]*[@-~]"
 )
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -26,6 +28,11 @@ def plain(text: str) -> str:
     return _CONTROLS.sub("", text.replace("\t", "    "))[:_LINE_MAX]
 
 
+def _decoder() -> Callable[[bytes], str]:
+    """Return a decoder that waits for the rest of a character which has been written in part."""
+    return codecs.getincrementaldecoder("utf-8")("replace").decode
+
+
 class OutputTail:
     """Follows `console.log`; numbers its finished lines from 1 upwards."""
 
@@ -34,6 +41,7 @@ class OutputTail:
         self._offset: int | None = None
         self._inode = -1
         self._rest = ""
+        self._decode = _decoder()
         self._lines: deque[tuple[int, str]] = deque(maxlen=_LINES_KEPT)
         self._number = 0
 
@@ -45,6 +53,7 @@ class OutputTail:
                 if found.st_ino != self._inode or self._offset is None or found.st_size < self._offset:
                     self._offset = 0 if self._inode >= 0 else max(0, found.st_size - _FIRST_READ)
                     self._inode = found.st_ino
+                    self._decode = _decoder()
                 stream.seek(self._offset)
                 data = stream.read(_READ_MAX)
         except OSError:
@@ -52,7 +61,7 @@ class OutputTail:
         if not data:
             return False
         self._offset += len(data)
-        self._take(data.decode("utf-8", "replace"))
+        self._take(self._decode(data))
         return True
 
     def _take(self, text: str) -> None:

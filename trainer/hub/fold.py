@@ -23,6 +23,8 @@ class RunFold:
     gpus: list[GpuView] = field(default_factory=list)
     first_unix: float | None = None
     last_unix: float = 0.0
+    attempts: int = 0
+    """Ranks that were started again so far."""
     strangers: int = 0
     """Frames from ranks that never said hello."""
 
@@ -60,6 +62,7 @@ class RunFold:
             track.apply(hello, unix)
             return
         if track is not None:
+            self.attempts += 1
             self.past = [*self.past[1 - _PAST_ATTEMPTS :], track]
         fresh = RankTrack(hello=hello, first_unix=unix, last_unix=unix)
         fresh.device = hello.device

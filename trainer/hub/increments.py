@@ -3,19 +3,24 @@
 import time
 from collections import deque
 
+from perftui.ipc.step_record import StepRecord
 from perftui.ipc.view import Mark, RankHistory
 from perftui.trainer.hub.fold import RunFold
-from perftui.trainer.hub.step_log import StepLog, StepRow
+from perftui.trainer.hub.step_log import StepLog
 
 _NUMBERS_KEPT = 3000
 _SNAPSHOT_STEPS = 1024
 
 
 class Increments:
-    """Numbers the updates of this hub. Numbers start from the clock, so that a restarted hub's are higher."""
+    """Numbers the updates of this hub. Numbers start from the clock, so that a restarted hub's are higher.
 
-    def __init__(self) -> None:
-        self.first = int(time.time() * 10)
+    Args:
+        after: the last number that was used before; what it stands for is not known any more.
+    """
+
+    def __init__(self, after: int = 0) -> None:
+        self.first = max(int(time.time() * 10), after + 1)
         self.number = self.first
         self._counts: deque[tuple[int, dict[int, int], dict[int, int]]] = deque(maxlen=_NUMBERS_KEPT)
 
@@ -79,7 +84,7 @@ def _snapshot(rank: int, log: StepLog) -> list[RankHistory]:
     return parts + _runs(rank, raw)
 
 
-def _runs(rank: int, rows: list[StepRow]) -> list[RankHistory]:
+def _runs(rank: int, rows: list[StepRecord]) -> list[RankHistory]:
     """Return the rows as columns, one part for each stretch without a gap."""
     parts: list[RankHistory] = []
     begin = 0

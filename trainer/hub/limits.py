@@ -31,9 +31,7 @@ class Limits:
             return
         latest = self._description.started_unix + _WARM_UP_MAX_S
         if fold.ranks and fold.steps_done() >= WARM_STEPS:
-            ends = [t.log.raw[min(WARM_STEPS, len(t.log.raw)) - 1] for t in fold.ordered]
-            offsets = [t.hello.wall_offset_ns for t in fold.ordered]
-            warm = max((row.end_ns + offset) / 1e9 for row, offset in zip(ends, offsets, strict=True))
-            self._warm_unix = min(warm, latest)
+            ends = [(t.log.warm_end_ns or t.log.raw[0].end_ns) + t.hello.wall_offset_ns for t in fold.ordered]
+            self._warm_unix = min(max(ends) / 1e9, latest)
         elif now >= latest:
             self._warm_unix = latest

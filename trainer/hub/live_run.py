@@ -11,8 +11,9 @@ import msgspec
 from perftui.ipc.dashboard_messages import Command
 from perftui.ipc.errors import RecordingError
 from perftui.ipc.findings import Finding
+from perftui.ipc.ledger_records import Verdict
 from perftui.ipc.messages import ToRank
-from perftui.ipc.places import RunPlaces
+from perftui.ipc.places import RunPlaces, run_places
 from perftui.ipc.recording import Entry, RecordingWriter, read_recording
 from perftui.ipc.run_files import ExitRecord, RunDescription, StopRequest, read_record, write_record
 from perftui.ipc.view import ProfileView, RelaunchView
@@ -22,6 +23,7 @@ from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.judge import Judge
 from perftui.trainer.hub.limits import Limits
 from perftui.trainer.hub.profile_windows import ProfileWindows
+from perftui.trainer.hub.rank_track import RankTrack
 from perftui.trainer.hub.sensors import Sensors
 from perftui.trainer.hub.served import Reply
 from perftui.trainer.hub.summaries import summarise
@@ -31,6 +33,8 @@ from perftui.trainer.telemetry.processes import start_ticks
 RECORDING_BUDGET_BYTES = 64 * 1024 * 1024
 _SECOND = 1.0
 _UNOWNED_END_S = 10.0
+_UNHEARD_END_S = 60.0
+_FOREIGN_SILENCE_S = 10.0
 
 
 class LiveRun:
@@ -44,6 +48,9 @@ class LiveRun:
         self.windows = ProfileWindows(self.fold, places.profiles)
         self.ended: ExitRecord | None = None
         self.recording_note: str | None = None
+        self.seats_note: str | None = None
+        """Which processes are not shown; the service knows."""
+        self._stop_note: str | None = None
         self.outbox: list[tuple[int, ToRank]] = []
         """Messages for ranks, by rank; the service sends them."""
         self._hub_restarts = hub_restarts
@@ -89,9 +96,9 @@ class LiveRun:
         )
 
     def _message(self) -> str | None:
-        if self._recorder.failure:
+        if self._recorder.failure and not self._stop_note:
             return f"recording: {self._recorder.failure} ({self._recorder.failed_entries} entries lost)"
-        return self.recording_note
+        return self._stop_note or self.recording_note or self.seats_note
 
     def findings(self) -> list[Finding]:
         """Return the findings in force."""
@@ -115,11 +122,19 @@ class LiveRun:
 
     # what the service drives
 
+    def lives(self, track: RankTrack) -> bool:
+        """Tell whether a rank's process still runs; one on another host is taken to, while it speaks."""
+        hello = track.hello
+        if hello.host == self.description.host:
+            return start_ticks(hello.pid) == hello.start_ticks
+        return time.time() - track.last_unix < _FOREIGN_SILENCE_S
+
     def hear(self, entry: Entry) -> bool:
         """Take a rank's message in; False when the rank must say hello first."""
         known = self.fold.apply(entry)
         if known:
             self._recorder.append(entry)
+            self._note_first_step()
         return known
 
     def tick(self) -> list[Reply]:
@@ -139,17 +154,22 @@ class LiveRun:
         reading = Entry(unix=now, hosts=hosts, gpus=gpus)
         self._recorder.append(reading)
         self.fold.apply(reading)
-        self._note_first_step()
         self._read_files(now)
         if self.ended is None:
             self._judge.look(self.fold, now)
             reached = self._limits.reached(self.fold, now)
             if reached and not self.places.stop_request.exists():
-                self.request_stop(reached)
+                self._stop_at_limit(reached)
+
+    def _stop_at_limit(self, reached: str) -> None:
+        try:
+            self.request_stop(reached)
+        except OSError as error:  # asked again in a second
+            self._stop_note = f"the limit of {reached} is reached, and {error.filename}: {error.strerror}"
 
     def _note_first_step(self) -> None:
         """Leave word for the keeper, which tells "died before its first step" from other ends."""
-        if not self._stepped and self.fold.steps_done() > 0:
+        if not self._stepped and any(track.log.raw for track in self.fold.ranks.values()):
             self._stepped = True
             with contextlib.suppress(OSError):
                 self.places.stepped.touch()
@@ -167,8 +187,10 @@ class LiveRun:
         keeper = self.description.keeper_pid
         if self.description.owned and keeper is not None:
             return start_ticks(keeper) != self.description.keeper_start_ticks
-        if self.description.owned or not self.fold.ranks:
+        if self.description.owned:
             return False
+        if not self.fold.ranks:  # whoever started this hub has ended before it could speak
+            return now - self.description.started_unix > _UNHEARD_END_S
         gone = all(track.ended or track.gone for track in self.fold.ordered)
         self._all_gone_since = (self._all_gone_since or now) if gone else None
         return self._all_gone_since is not None and now - self._all_gone_since > _UNOWNED_END_S
@@ -212,11 +234,18 @@ class LiveRun:
 
     def summary_bytes(self) -> bytes:
         """Return the summary JSON as of now."""
-        verdict = self._relaunch.verdict if self._relaunch else None
+        verdict = self._relaunch.verdict if self._relaunch else self._verdict_before()
         summary = summarise(
             self.fold, self.facts(), self.now(), self.profiles(), verdict, self._recorder.failed_entries
         )
         return msgspec.json.format(msgspec.json.encode(summary), indent=1) + b"\n"
+
+    def _verdict_before(self) -> Verdict | None:
+        """Return the verdict that led to this run, where it took the place of another."""
+        if self.description.parent is None or self.description.trial:
+            return None
+        view = read_record(run_places(self.description.parent).relaunch, RelaunchView)
+        return view.verdict if view is not None and view.successor == self.description.run_id else None
 
     def close(self) -> None:
         """Close files and end children, but for a tuner: it ends by itself."""

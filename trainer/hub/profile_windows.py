@@ -1,6 +1,7 @@
 """Profiling windows over all ranks: arms them, follows their reports, has the traces analysed.
 
-The ranks agree on an absolute start step without a collective; a single rank starts as soon as it can.
+Windows that somebody else opened (PERFTUI_PROFILE, a hub before this one) are taken on by their reports. The
+ranks agree on an absolute start step without a collective; a single rank starts as soon as it can.
 """
 
 import math
@@ -10,6 +11,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 
@@ -34,6 +36,9 @@ _SETTLING_STEPS = 2
 """Steps right after a window still pay for it."""
 
 
+_Neighbours: TypeAlias = tuple[float | None, float | None]
+
+
 @dataclass
 class _Window:
     window_id: str
@@ -49,21 +54,35 @@ class _Window:
     ended: float | None = None
     peer: bytes = b""
     answered: bool = False
-    ranks: list[ProfileRank] = field(default_factory=list)
+    adopted: bool = False
+    neighbours: dict[int, _Neighbours] = field(default_factory=dict)
+    """Median step time before and after, by rank, as soon as both are known for good."""
+    view: ProfileView | None = None
+    """Of a window that will not change any more."""
 
 
 class ProfileWindows:
-    """The windows of one run; one open at a time."""
+    """The windows of one run; one open at a time.
 
-    def __init__(self, fold: RunFold, folder: Path) -> None:
+    Args:
+        fold: of the run.
+        folder: where traces and their analyses lie.
+        replay: nothing is analysed any more, what was is shown.
+    """
+
+    def __init__(self, fold: RunFold, folder: Path, *, replay: bool = False) -> None:
         self._fold = fold
         self._folder = folder
+        self._replay = replay
         self._windows: list[_Window] = []
 
     @property
     def open(self) -> bool:
-        """Whether a window is going on."""
-        return bool(self._windows) and self._windows[-1].ended is None
+        """Whether a window is going on; one that only waits for a far step is not."""
+        return any(window.ended is None and not self._waits(window) for window in self._windows)
+
+    def _waits(self, window: _Window) -> bool:
+        return window.adopted and _state(window, self._reports(window)) == "armed"
 
     def begin(self, command: ProfileCommand, peer: bytes) -> dict[int, ArmWindow]:
         """Open a window; return what to send to which rank.
@@ -109,33 +128,69 @@ class ProfileWindows:
 
     def tick(self) -> list[tuple[bytes, str, ProfileView]]:
         """Move on; return windows that have just ended as (peer, command id, view)."""
-        if not self._windows:
-            return []
-        window = self._windows[-1]
-        if window.ended is None:
-            self._advance(window)
-        if window.ended is not None and not window.answered:
-            window.answered = True
-            return [(window.peer, window.command.command_id, self._view(window))]
-        return []
+        self._adopt()
+        ended: list[tuple[bytes, str, ProfileView]] = []
+        for window in self._windows:
+            if window.ended is None:
+                self._advance(window)
+            if window.ended is not None and not window.answered:
+                window.answered = True
+                ended.append((window.peer, window.command.command_id, self._view(window)))
+        return ended
+
+    def _adopt(self) -> None:
+        """Take on windows that ranks report and that this hub has not opened."""
+        known = {window.window_id: window for window in self._windows}
+        for track in self._fold.ordered:
+            for ident, report in track.windows.items():
+                window = known.get(ident)
+                if window is None:
+                    window = known[ident] = _Window(
+                        window_id=ident,
+                        command=ProfileCommand(command_id="", steps=report.steps),
+                        start_step=report.start_step,
+                        steps=report.steps,
+                        armed_ranks=[],
+                        began=time.monotonic(),
+                        requested_unix=track.windows_unix[ident],
+                        answered=True,
+                        adopted=True,
+                    )
+                    self._windows.append(window)
+                if track.hello.rank not in window.armed_ranks:
+                    window.armed_ranks = sorted([*window.armed_ranks, track.hello.rank])
 
     def _advance(self, window: _Window) -> None:
         if window.analysis is not None:
             self._follow_analysis(window)
             return
         reports = self._reports(window)
+        if self._waits(window):
+            window.began = time.monotonic()
         pending = [rank for rank in window.armed_ranks if self._is_pending(rank, reports.get(rank))]
         late = time.monotonic() - window.began > _PATIENCE_S
         if pending and not late:
             return
         kept = {rank: r.path for rank, r in reports.items() if r.state == "done" and r.path is not None}
         if kept:
-            window.analysis = self._start_analysis(window, kept)
-            window.began = time.monotonic()
+            self._begin_analysis(window, kept)
             return
         reasons = sorted({f"{r.state}: {r.reason}" for r in reports.values() if r.reason})
         window.failure = "; ".join(reasons) or "no rank answered in time"
         window.ended = time.monotonic()
+
+    def _begin_analysis(self, window: _Window, kept: dict[int, str]) -> None:
+        if window.adopted and (self._replay or self._out(window).exists()):
+            self._take_result(window, "its analysis was not kept")
+            return
+        if any(other.analysis is not None and other.ended is None for other in self._windows):
+            return
+        window.began = time.monotonic()
+        try:
+            window.analysis = self._start_analysis(window, kept)
+        except OSError as error:
+            window.failure = f"the analysis of the trace could not be started: {error}"
+            window.ended = window.began
 
     def _is_pending(self, rank: int, report: WindowReport | None) -> bool:
         track = self._fold.ranks[rank]
@@ -169,17 +224,26 @@ class ProfileWindows:
                 return
             worker.kill()
         _, errors = worker.communicate()
+        told = errors.decode("utf-8", "replace").strip().splitlines()
+        self._take_result(window, f"the trace could not be analysed: {told[-1] if told else 'no word why'}")
+
+    def _take_result(self, window: _Window, otherwise: str) -> None:
         window.result = read_record(self._out(window), Analysis)
         if window.result is None:
-            told = errors.decode("utf-8", "replace").strip().splitlines()
-            window.failure = f"the trace could not be analysed: {told[-1] if told else 'no word why'}"
+            window.failure = otherwise
         window.ended = time.monotonic()
 
     def views(self) -> list[ProfileView]:
         """Return all windows, newest last."""
-        return [self._view(window) for window in self._windows]
+        return [window.view or self._view(window) for window in self._windows]
 
     def _view(self, window: _Window) -> ProfileView:
+        view = self._draw(window)
+        if window.ended is not None and set(window.neighbours) == set(window.armed_ranks):
+            window.view = view
+        return view
+
+    def _draw(self, window: _Window) -> ProfileView:
         reports = self._reports(window)
         started = [r.start_step for r in reports.values() if r.start_step >= 0]
         return ProfileView(
@@ -197,7 +261,7 @@ class ProfileWindows:
         base = found or ProfileRank(rank=rank, state="armed")
         if report is None:
             return msgspec.structs.replace(base, state="silent", reason="no answer from this rank")
-        before, after = _neighbours_ms(self._fold.ranks[rank], report)
+        before, after = self._neighbours(window, self._fold.ranks[rank], report)
         return msgspec.structs.replace(
             base,
             state=report.state,
@@ -207,6 +271,18 @@ class ProfileWindows:
             step_ms_after=after,
             stall_ms=report.cost_ms.get("stall"),
         )
+
+    def _neighbours(self, window: _Window, track: RankTrack, report: WindowReport) -> _Neighbours:
+        """Return them, and keep them before the steps that they are taken from are forgotten."""
+        rank = track.hello.rank
+        if rank in window.neighbours:
+            return window.neighbours[rank]
+        found = _neighbours_ms(track, report)
+        if report.state in _FINAL and (
+            found[1] is not None or track.ended or track.gone or len(track.log) > _last_neighbour(report)
+        ):
+            window.neighbours[rank] = found
+        return found
 
     def close(self) -> None:
         """End an analysis that is going on."""
@@ -233,7 +309,12 @@ def _agreed_start(live: list[RankTrack], warm: int) -> int:
     return furthest + max(3, math.ceil(2 * _COMMAND_DELAY_S / max(step_s, 1e-4))) + warm
 
 
-def _neighbours_ms(track: RankTrack, report: WindowReport) -> tuple[float | None, float | None]:
+def _last_neighbour(report: WindowReport) -> int:
+    """Return a step by which the neighbours have been seen, unusual ones among them left out."""
+    return max(0, report.start_step) + max(0, report.steps) + _SETTLING_STEPS + 10 * _NEIGHBOUR_STEPS
+
+
+def _neighbours_ms(track: RankTrack, report: WindowReport) -> _Neighbours:
     """Return the median step time before and after a window."""
     if report.start_step < 0 or report.steps <= 0:
         return None, None

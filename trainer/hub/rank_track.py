@@ -19,8 +19,9 @@ from perftui.ipc.messages import (
     WindowReport,
 )
 from perftui.ipc.settings import SettingValue
+from perftui.ipc.step_record import StepRecord
 from perftui.ipc.view import Mark, RankState
-from perftui.trainer.hub.step_log import StepLog, StepRow
+from perftui.trainer.hub.step_log import StepLog
 
 _MARKS_KEPT = 256
 
@@ -38,6 +39,8 @@ class RankTrack:
     dropped: int = 0
     probe_errors: int = 0
     probe_ns: int = 0
+    hook_ns: int = 0
+    hook_steps: int = 0
     settings: dict[str, SettingValue] = field(default_factory=dict)
     settings_failed: dict[str, str] = field(default_factory=dict)
     loader: LoaderFacts | None = None
@@ -48,6 +51,8 @@ class RankTrack:
     marks: deque[Mark] = field(default_factory=lambda: deque(maxlen=_MARKS_KEPT))
     marks_seen: int = 0
     windows: dict[str, WindowReport] = field(default_factory=dict)
+    windows_unix: dict[str, float] = field(default_factory=dict)
+    """When each was first reported."""
     epoch_first_step: int = 0
     ended: bool = False
     gone: bool = False
@@ -71,6 +76,7 @@ class RankTrack:
             self._add_event(message)
         elif isinstance(message, WindowReport):
             self.windows[message.window_id] = message
+            self.windows_unix.setdefault(message.window_id, unix)
         elif isinstance(message, Goodbye):
             self.ended = True
             self.dropped = message.dropped
@@ -78,6 +84,7 @@ class RankTrack:
 
     def _add_steps(self, batch: StepBatch) -> None:
         columns = zip(
+            range(batch.first_step, batch.first_step + len(batch.end_ns)),
             batch.end_ns,
             batch.wall_ns,
             batch.wait_ns,
@@ -91,13 +98,15 @@ class RankTrack:
             batch.flags,
             strict=False,
         )
-        for offset, column in enumerate(columns):
-            row = StepRow(batch.first_step + offset, *column)
+        rows = list(map(StepRecord._make, columns))
+        for row in rows:
             if row.flags & FLAG_EPOCH_START:
                 self.epoch_first_step = row.step
-            self.log.add(row)
+        self.log.extend(rows)
         self.dropped = batch.dropped
         self.probe_ns = batch.probe_ns
+        self.hook_ns = batch.hook_ns
+        self.hook_steps = batch.hook_steps
 
     def _take_effective(self, message: Effective) -> None:
         self.settings = message.settings

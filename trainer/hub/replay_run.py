@@ -16,6 +16,7 @@ from perftui.ipc.view import ProfileView, RelaunchView
 from perftui.trainer.hub.console import OutputTail
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.judge import Judge
+from perftui.trainer.hub.profile_windows import ProfileWindows
 from perftui.trainer.hub.served import Reply
 from perftui.trainer.hub.server import DashboardServer
 from perftui.trainer.hub.service import Stopped
@@ -47,10 +48,9 @@ class ReplayRun:
         self._paused = at_end
         self._at = self._last if at_end else self._first
         self._clock = time.monotonic()
-        self.fold = RunFold()
-        self._judge = Judge()
-        self._next = 0
-        self._judged = 0.0
+        self._profiles = state / "profiles"
+        self.fold, self._judge, self._next, self._judged_unix = RunFold(), Judge(), 0, 0.0
+        self._windows = ProfileWindows(self.fold, self._profiles, replay=True)
         self.jumped = False
         """Set by a seek: dashboards need a snapshot."""
         self._play()
@@ -69,16 +69,15 @@ class ReplayRun:
             entry = self._entries[self._next]
             self._next += 1
             self.fold.apply(entry)
-            if entry.unix - self._judged >= 1.0:
-                self._judged = entry.unix
+            if entry.unix - self._judged_unix >= 1.0:
+                self._judged_unix = entry.unix
                 self._judge.look(self.fold, entry.unix)
+        self._windows.tick()
 
     def _seek(self, elapsed_s: float) -> None:
         self._at = min(self._last, max(self._first, self._first + elapsed_s))
-        self.fold = RunFold()
-        self._judge = Judge()
-        self._next = 0
-        self._judged = 0.0
+        self.fold, self._judge, self._next, self._judged_unix = RunFold(), Judge(), 0, 0.0
+        self._windows = ProfileWindows(self.fold, self._profiles, replay=True)
         self.jumped = True
         self._play()
 
@@ -108,8 +107,8 @@ class ReplayRun:
         return self._judge.marks(rank)
 
     def profiles(self) -> list[ProfileView]:
-        """Return no windows: a replay shows the stream."""
-        return []
+        """Return the windows that were opened by that time, with what was found in them."""
+        return self._windows.views()
 
     def relaunch(self) -> RelaunchView | None:
         """Return the relaunch that followed, at the end of the recording."""

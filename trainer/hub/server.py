@@ -26,6 +26,7 @@ class DashboardServer:
         self._ranks: dict[int, RankView] = {}
         self._profiles: dict[str, tuple[int, ProfileView]] = {}
         self._picture_at = 0.0
+        self._attempts = run.fold.attempts
         self._last_pulls: dict[bytes, float] = {}
         self.unreadable = 0
         """Frames that could not be read."""
@@ -38,7 +39,7 @@ class DashboardServer:
 
     def restart(self) -> None:
         """Forget what dashboards have: the next pull of each gets a snapshot (after a seek)."""
-        self._increments = Increments()
+        self._increments = Increments(after=self._increments.number)
         self._ranks.clear()
         self._profiles.clear()
         self._picture_at = 0.0
@@ -98,6 +99,9 @@ class DashboardServer:
         now = time.monotonic()
         if now - self._picture_at < _PICTURE_S:
             return
+        if self._attempts != self._run.fold.attempts:  # a rank counts its steps from 0 again
+            self._attempts = self._run.fold.attempts
+            self.restart()
         self._picture_at = now
         number = self._increments.advance(self._run.fold)
         for track in self._run.fold.ordered:

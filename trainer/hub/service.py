@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -9,11 +10,12 @@ from collections.abc import Iterator
 from perftui.ipc.codec import decode_from_rank
 from perftui.ipc.errors import ProtocolError
 from perftui.ipc.hub_sockets import Arrival, HubSockets
-from perftui.ipc.messages import PROTOCOL_VERSION, AskHello, Goodbye, Hello, Welcome
+from perftui.ipc.messages import PROTOCOL_VERSION, AskHello, Hello, Welcome
 from perftui.ipc.places import RunPlaces
 from perftui.ipc.recording import Entry
 from perftui.ipc.run_files import write_bytes
 from perftui.trainer.hub.live_run import LiveRun
+from perftui.trainer.hub.seats import Seats
 from perftui.trainer.hub.server import DashboardServer
 
 _LOOP_MS = 50
@@ -43,7 +45,7 @@ class HubService:
         self._places = places
         self._run = run
         self._server = DashboardServer(run)
-        self._peers: dict[int, bytes] = {}
+        self._seats = Seats(run.lives)
         self._asked: dict[bytes, float] = {}
         self.unreadable = 0
 
@@ -56,6 +58,7 @@ class HubService:
             while not stopped.flag:
                 for arrival in sockets.arrivals(_LOOP_MS):
                     self._take(sockets, arrival)
+                self._run.seats_note = self._seats.message
                 for reply in self._run.tick():
                     sockets.to_dashboard(reply.peer, reply.message)
                 self._send_outbox(sockets)
@@ -79,6 +82,8 @@ class HubService:
                 self._write_summary()
             self._run.close()
             sockets.close()
+            if self._run.over:  # nobody will ask here again
+                shutil.rmtree(self._places.runtime, ignore_errors=True)
 
     def _write_summary(self) -> None:
         # a full disk must not end the hub: the summary can still be asked for over the socket
@@ -100,10 +105,12 @@ class HubService:
             return
         if isinstance(message, Hello):
             sockets.to_rank(arrival.peer, Welcome(protocol=PROTOCOL_VERSION, hub_pid=os.getpid()))
-        if not self._run.hear(Entry(unix=time.time(), message=message)):
+        track = self._run.fold.ranks.get(message.rank)
+        counts = self._seats.may_speak(arrival.peer, message, track)
+        if counts and self._run.hear(Entry(unix=time.time(), message=message)):
+            self._seats.note(arrival.peer, message, self._run.fold.ranks.get(message.rank))
+        elif counts is not False:
             self._ask_hello(sockets, arrival.peer)
-        elif not isinstance(message, Goodbye):
-            self._peers[message.rank] = arrival.peer
 
     def _ask_hello(self, sockets: HubSockets, peer: bytes) -> None:
         now = time.monotonic()
@@ -114,6 +121,6 @@ class HubService:
     def _send_outbox(self, sockets: HubSockets) -> None:
         outbox, self._run.outbox = self._run.outbox, []
         for rank, message in outbox:
-            peer = self._peers.get(rank)
+            peer = self._seats.peer(rank)
             if peer is not None:
                 sockets.to_rank(peer, message)

@@ -4,11 +4,12 @@ Apart from the rank's state because it is pure arithmetic on columns: no clock, 
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
 from perftui.ipc.messages import FLAG_EPOCH_START, FLAG_PHASES_UNKNOWN, FLAG_WAIT_UNKNOWN, UNUSUAL_FLAGS
+from perftui.ipc.step_record import StepRecord
 from perftui.ipc.view import Shares, StepStats
 
 RAW_STEPS = 4096
@@ -18,24 +19,6 @@ _THINNED_POINTS = 1024
 _QUANTILE_POINTS = 8192
 _KNUTH_MULTIPLIER = 2654435761
 _MASK = 0xFFFFFFFF
-
-
-class StepRow(NamedTuple):
-    """One finished step; times in nanoseconds."""
-
-    step: int
-    """Counts from 0 over the life of the process."""
-    end_ns: int
-    wall_ns: int
-    wait_ns: int
-    forward_ns: int
-    backward_ns: int
-    optimizer_ns: int
-    cpu_ns: int
-    samples: int
-    micro_batches: int
-    epoch: int
-    flags: int
 
 
 class WindowFigures(NamedTuple):
@@ -92,7 +75,7 @@ class Totals:
         self.backward_ns = 0
         self.optimizer_ns = 0
 
-    def add(self, row: StepRow) -> None:
+    def add(self, row: StepRecord) -> None:
         """Count one step in."""
         self.steps += 1
         self.wall_ns += row.wall_ns
@@ -111,6 +94,28 @@ class Totals:
             self.forward_ns += row.forward_ns
             self.backward_ns += row.backward_ns
             self.phases_wall_ns += row.wall_ns
+
+    def add_plain(self, rows: Sequence[StepRecord]) -> None:
+        """Count steps in that have no flag, column by column: the same sums, several times faster."""
+        columns = list(zip(*rows, strict=True))
+        _, _, wall, wait, forward, backward, optimizer, cpu, samples, *_ = columns
+        wall_ns = sum(wall)
+        self.steps += len(rows)
+        self.wall_ns += wall_ns
+        self.cpu_ns += sum(cpu)
+        self.optimizer_ns += sum(optimizer)
+        if min(samples) >= 0:
+            self.samples += sum(samples)
+            self.sampled_wall_ns += wall_ns
+        else:
+            self.samples += sum(count for count in samples if count >= 0)
+            self.sampled_wall_ns += sum(ns for ns, count in zip(wall, samples, strict=True) if count >= 0)
+        self.wait_ns += sum(wait)
+        self.wait_wall_ns += wall_ns
+        self.wait_steps += len(rows)
+        self.forward_ns += sum(forward)
+        self.backward_ns += sum(backward)
+        self.phases_wall_ns += wall_ns
 
     def shares(self) -> Shares:
         """Return the parts of the host's wall time; what was not measured is None, the rest sums to 1."""
@@ -145,7 +150,7 @@ class Totals:
         )
 
 
-def figures_of(rows: Iterable[StepRow]) -> WindowFigures | None:
+def figures_of(rows: Iterable[StepRecord]) -> WindowFigures | None:
     """Return the statistics of some steps; None when there are none."""
     totals = Totals()
     walls: list[float] = []
@@ -164,11 +169,18 @@ class Thinned:
         self.wall_ms: list[float] = []
         self.wait_ms: list[float] = []
         self.flags: list[int] = []
-        self._pending: list[StepRow] = []
+        self._pending: list[StepRecord] = []
 
-    def add(self, row: StepRow) -> None:
-        """Append one step."""
-        self._pending.append(row)
+    def extend(self, rows: Sequence[StepRecord]) -> None:
+        """Append steps."""
+        at = 0
+        while at < len(rows):
+            room = self.stride - len(self._pending)
+            self._pending += rows[at : at + room]
+            at += room
+            self._close_point()
+
+    def _close_point(self) -> None:
         if len(self._pending) < self.stride:
             return
         count = len(self._pending)
@@ -193,9 +205,9 @@ class StepLog:
     """The steps of one rank."""
 
     def __init__(self) -> None:
-        self.raw: deque[StepRow] = deque(maxlen=RAW_STEPS)
+        self.raw: deque[StepRecord] = deque(maxlen=RAW_STEPS)
         self.thinned = Thinned()
-        self._warm: list[StepRow] = []
+        self._warm: list[StepRecord] = []
         self._totals = Totals()
         self._walls: list[tuple[int, float]] = []
         self._walls_below = _MASK
@@ -203,27 +215,49 @@ class StepLog:
     def __len__(self) -> int:
         return self.raw[-1].step + 1 if self.raw else 0
 
-    def add(self, row: StepRow) -> None:
+    def add(self, row: StepRecord) -> None:
         """Append one step."""
-        self.raw.append(row)
-        self.thinned.add(row)
-        if row.step < WARM_STEPS:
-            self._warm.append(row)
-        elif not row.flags & UNUSUAL_FLAGS:
-            self._totals.add(row)
-            self._sample_wall(row.step, row.wall_ns / 1e6)
+        self.extend([row])
 
-    def _sample_wall(self, step: int, wall_ms: float) -> None:
-        # picked by a hash of the step: a fixed stride would alias with stalls that come every n-th step
-        mixed = (step * _KNUTH_MULTIPLIER) & _MASK
-        if mixed > self._walls_below:
+    def extend(self, rows: Sequence[StepRecord]) -> None:
+        """Append steps, oldest first."""
+        self.raw.extend(rows)
+        self.thinned.extend(rows)
+        if rows and rows[0].step < WARM_STEPS:
+            self._warm += [row for row in rows if row.step < WARM_STEPS]
+            rows = [row for row in rows if row.step >= WARM_STEPS]
+        if rows and not any(row.flags for row in rows):
+            self._totals.add_plain(rows)
+            self._sample_walls(rows)
             return
-        self._walls.append((mixed, wall_ms))
-        if len(self._walls) > _QUANTILE_POINTS:
+        for row in rows:
+            if not row.flags & UNUSUAL_FLAGS:
+                self._totals.add(row)
+                self._sample_walls([row])
+
+    @property
+    def mean_wall_ns(self) -> float | None:
+        """Mean wall time of a usual step over the whole run; None in the warm-up."""
+        return self._totals.wall_ns / self._totals.steps if self._totals.steps else None
+
+    @property
+    def warm_end_ns(self) -> int | None:
+        """When the warm-up ended, on the rank's clock; None before, or where its steps were lost."""
+        return self._warm[-1].end_ns if self._warm and self._warm[-1].step == WARM_STEPS - 1 else None
+
+    def _sample_walls(self, rows: Sequence[StepRecord]) -> None:
+        # picked by a hash of the step: a fixed stride would alias with stalls that come every n-th step
+        below = self._walls_below
+        self._walls += [
+            (mixed, row.wall_ns / 1e6)
+            for row in rows
+            if (mixed := (row.step * _KNUTH_MULTIPLIER) & _MASK) <= below
+        ]
+        while len(self._walls) > _QUANTILE_POINTS:
             self._walls_below //= 2
             self._walls = [point for point in self._walls if point[0] <= self._walls_below]
 
-    def since(self, index: int) -> list[StepRow]:
+    def since(self, index: int) -> list[StepRecord]:
         """Return the raw steps from `index` on, as far back as they are kept, oldest first."""
         rows = list(takewhile(lambda row: row.step >= index, reversed(self.raw)))
         rows.reverse()
@@ -232,7 +266,7 @@ class StepLog:
     def window(self, steps: int) -> WindowFigures | None:
         """Return the statistics of the last `steps` usual steps, warm-up left out."""
         warm = min(WARM_STEPS, len(self) // 3)
-        usual: list[StepRow] = []
+        usual: list[StepRecord] = []
         for row in reversed(self.raw):
             if row.step < warm or len(usual) == steps:
                 break

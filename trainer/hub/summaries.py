@@ -1,11 +1,12 @@
 """The summary JSON of a run, from the folded state."""
 
 from perftui.ipc.ledger_records import Verdict
-from perftui.ipc.summary import Overhead, RankSummary, Summary
+from perftui.ipc.summary import RankSummary, Summary
 from perftui.ipc.view import HostView, ProfileView, Shares
 from perftui.trainer.diagnosis import diagnose
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.judge import signals_of
+from perftui.trainer.hub.overhead import overhead_of
 from perftui.trainer.hub.rank_track import RankTrack
 from perftui.trainer.hub.views import RunFacts, header
 
@@ -35,7 +36,7 @@ def summarise(
         host=host,
         findings=diagnose(signals_of(fold, whole_run=True)),
         profiles=profiles,
-        overhead=_overhead(fold),
+        overhead=overhead_of(fold),
         verdict=verdict,
         message=top.message,
         recording_failed_entries=recording_failed_entries,
@@ -62,15 +63,3 @@ def _rank_summary(track: RankTrack) -> RankSummary:
         probe_errors=track.probe_errors,
         window_steps=figures.steps if figures else 0,
     )
-
-
-def _overhead(fold: RunFold) -> Overhead:
-    """Return what the background threads took; the hooks in the training thread are not measured live yet."""
-    steps = sum(len(track.log) for track in fold.ordered)
-    probe_ns = sum(track.probe_ns for track in fold.ordered)
-    wall_ns = sum(row.wall_ns for track in fold.ordered for row in track.log.raw)
-    kept = sum(len(track.log.raw) for track in fold.ordered)
-    if not steps or not kept or not probe_ns:
-        return Overhead()
-    per_step_ns = probe_ns / steps
-    return Overhead(us_per_step=per_step_ns / 1e3, share=per_step_ns / (wall_ns / kept))

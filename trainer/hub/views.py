@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from perftui.ipc.run_files import ExitRecord, RunDescription
 from perftui.ipc.view import Header, RankView, RunState, Shares
 from perftui.trainer.hub.fold import RunFold
+from perftui.trainer.hub.overhead import overhead_of
 from perftui.trainer.hub.rank_track import RankTrack
 
 WINDOW_STEPS = 200
@@ -100,6 +101,7 @@ def header(fold: RunFold, facts: RunFacts, now: float) -> Header:
     lead = fold.ordered[0] if fold.ranks else None
     ended_unix = facts.ended.ended_unix if facts.ended else now
     epoch_steps = lead.steps_per_epoch() if lead else None
+    overhead = overhead_of(fold)
     return Header(
         run_id=description.run_id,
         name=description.name,
@@ -117,7 +119,7 @@ def header(fold: RunFold, facts: RunFacts, now: float) -> Header:
         loss=lead.loss if lead else None,
         exit_code=facts.ended.exit_code if facts.ended else None,
         stopped_by=facts.ended.stopped_by if facts.ended else None,
-        message=facts.message or _end_message(facts.ended),
+        message=facts.message or _end_message(facts.ended, stepped=any(t.log.raw for t in fold.ordered)),
         owned=description.owned,
         trial=description.trial,
         parent=description.parent,
@@ -126,6 +128,8 @@ def header(fold: RunFold, facts: RunFacts, now: float) -> Header:
         settings=description.settings,
         hub_pid=facts.hub_pid,
         hub_restarts=facts.hub_restarts,
+        overhead_us=overhead.us_per_step,
+        overhead_share=overhead.share,
     )
 
 
@@ -137,13 +141,13 @@ def _eta_s(lead: RankTrack | None, epoch_steps: int | None) -> float | None:
     return max(0, left) * figures.step_ms.mean / 1e3
 
 
-def _end_message(ended: ExitRecord | None) -> str | None:
+def _end_message(ended: ExitRecord | None, *, stepped: bool) -> str | None:
     if ended is None or ended.stopped_by or ended.exit_code == 0:
         return None
     told = {
         "oom_gpu": "out of GPU memory",
         "oom_host": "ended by the system for want of memory",
-        "died_at_start": "ended before its first step",
+        "died_at_start": "ended" if stepped else "ended before its first step",
     }.get(ended.outcome, "ended")
     how = f"signal {-ended.exit_code}" if ended.exit_code < 0 else f"exit code {ended.exit_code}"
     last = next((line for line in reversed(ended.last_lines) if line.strip()), "")

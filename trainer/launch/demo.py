@@ -40,7 +40,7 @@ from perftui.trainer.tuning.subject import trainers_of
 _FIRST_STEP_WITHIN_S = 120.0
 """The pictures are made before it."""
 _CAUSE_WITHIN_S = 60.0
-_SURE_AFTER_S = 6.0
+_SURE_AFTER_S = 9.0
 """A cause that has led for so long, over a growing window, is the one that is told."""
 _NEWS_EVERY_S = 5.0
 _SILENT_S = 30.0

@@ -9,20 +9,26 @@ from pathlib import Path
 
 import msgspec
 
-from perftui.ipc.errors import LaunchFailed
+from perftui.ipc.dashboard_link import DashboardLink, new_command_id
+from perftui.ipc.dashboard_messages import SummaryQuery
+from perftui.ipc.errors import ConnectionLost, LaunchFailed, Refused
+from perftui.ipc.hub_lock import hub_lock_is_held
 from perftui.ipc.places import RunPlaces, run_places
 from perftui.ipc.run_files import ExitRecord, RunDescription, read_record, write_bytes
 from perftui.ipc.summary import Overhead, Summary
 from perftui.ipc.view import HostView
 from perftui.trainer.launch.environment_line import environment_line
 from perftui.trainer.launch.family import send_signal
-from perftui.trainer.launch.runs import is_locked, list_runs, successor_of, watchable
+from perftui.trainer.launch.runs import list_runs, successor_of, watchable
 from perftui.trainer.launch.signals import SignalInbox
 from perftui.trainer.launch.spec import LaunchSpec
 from perftui.trainer.launch.start import check_launch, exit_of, launch
 
 _POLL_S = 0.05
 _SUMMARY_WAIT_S = 15.0
+_FILE_WAIT_S = 2.0
+"""After this the hub itself is asked: it may not be able to write."""
+_ANSWER_S = 1.0
 _HUB_START_S = 4.0
 """No hub for this long: none will come."""
 _LIMITS = ("steps", "seconds")
@@ -113,20 +119,42 @@ def _wait_for_summary(places: RunPlaces, timeout_s: float) -> bytes:
         summary = ended_summary(places)
         if summary is not None:
             return summary
-        if is_locked(places.hub_lock):
+        if hub_lock_is_held(places.hub_lock):
             hub_seen = now
+            if now > deadline - timeout_s + _FILE_WAIT_S and (summary := _told_by_hub(places)) is not None:
+                return summary
         time.sleep(_POLL_S)
     return minimal_summary(places)
+
+
+def _told_by_hub(places: RunPlaces) -> bytes | None:
+    """Ask the hub for what it could not write, on a full disk."""
+    link = DashboardLink(places.dashboard_socket)
+    try:
+        told = link.ask(
+            SummaryQuery(command_id=new_command_id()), _ANSWER_S, answer_s=_ANSWER_S
+        ).result.encode()
+    except (ConnectionLost, Refused):
+        return None
+    finally:
+        link.close()
+    return told if _is_of_the_end(told) else None
 
 
 def ended_summary(places: RunPlaces) -> bytes | None:
     """Return `summary.json` if it is there and was written after the training's end."""
     try:
         data = places.summary.read_bytes()
-        ended = msgspec.json.decode(data, type=_Ending)
-    except (OSError, msgspec.DecodeError):
+    except OSError:
         return None
-    return None if ended.exit_code is None else data
+    return data if _is_of_the_end(data) else None
+
+
+def _is_of_the_end(summary: bytes) -> bool:
+    try:
+        return msgspec.json.decode(summary, type=_Ending).exit_code is not None
+    except msgspec.DecodeError:
+        return False
 
 
 class _Ending(msgspec.Struct, frozen=True):
@@ -186,7 +214,10 @@ class _Glance(msgspec.Struct, frozen=True):
 
 def _closing_line(places: RunPlaces, record: ExitRecord, summary: bytes) -> str:
     glance = msgspec.json.decode(summary, type=_Glance)
-    how = f"stopped by {record.stopped_by}" if record.stopped_by else record.outcome.replace("_", " ")
+    outcome: str = record.outcome
+    if outcome == "died_at_start" and any(rank.steps for rank in glance.ranks):
+        outcome = "failed"  # its steps reached the hub after its end was recorded
+    how = f"stopped by {record.stopped_by}" if record.stopped_by else outcome.replace("_", " ")
     parts = [f"{places.run_id} {how}", f"exit code {record.exit_code}", f"{glance.elapsed_s:.0f} s"]
     if glance.ranks:
         parts.append(f"{max(rank.steps for rank in glance.ranks)} steps")

@@ -12,7 +12,6 @@ import sys
 import time
 import traceback
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 
 from perftui.trainer.launch.child import CgroupKills, drop_inherited_files, spawn
@@ -25,7 +24,7 @@ from perftui.trainer.launch.keeper_files import (
     note_in_description,
     read_order,
     read_stop,
-    write_json,
+    record_exit,
 )
 from perftui.trainer.launch.outcome import Ending, last_lines, outcome_of
 from perftui.trainer.launch.signals import SignalInbox
@@ -159,7 +158,7 @@ class Keeper:
         if self._order.temporary is not None:
             shutil.rmtree(self._order.temporary, ignore_errors=True)
         self._last_chance_for_hub()
-        write_json(self._state / "exit.json", asdict(ended))
+        record_exit(self._state, ended)
         if not drained:
             streams.settle(_LINGER_S, time.monotonic)
         self._log.close()
@@ -218,7 +217,7 @@ class Keeper:
         code = 127 if isinstance(error, FileNotFoundError) else 126
         line = f"{self._order.command[0]}: {error.strerror}"
         ended = Ended(code, time.time(), "died_at_start", last_lines=[line])
-        write_json(self._state / "exit.json", asdict(ended))
+        record_exit(self._state, ended)
         os.write(ready, b"+")
 
 

@@ -7,11 +7,15 @@ everyone else in `perftui.ipc.run_files`; a test holds both together.
 import json
 import os
 import tempfile
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from perftui.trainer.launch.stop_ladder import StopOrder
+
+_RESERVE = "exit.reserve"
+_RESERVE_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -71,13 +75,48 @@ def note_in_description(state: Path, additions: dict[str, int]) -> None:
     """Add process ids to `run.json`."""
     path = state / "run.json"
     fields: dict[str, Any] = json.loads(path.read_bytes())
-    write_json(path, {**fields, **additions})
+    write_surely(path, {**fields, **additions})
+
+
+def record_exit(state: Path, ended: Ended) -> None:
+    """Write `exit.json`; on a disk that takes no more, without the last lines rather than not at all."""
+    fields = asdict(ended)
+    try:
+        write_surely(state / "exit.json", fields)
+    except OSError:
+        write_json(state / "exit.json", {**fields, "last_lines": []})
+    (state / _RESERVE).unlink(missing_ok=True)
+
+
+def take_reserve(state: Path) -> None:
+    """Take room on the disk now, so that the exit code can be recorded when the disk is full.
+
+    Raises:
+        OSError: the disk is full already.
+    """
+    # random, for file systems that store nothing for zeros
+    (state / _RESERVE).write_bytes(os.urandom(_RESERVE_BYTES))
+
+
+def write_surely(path: Path, fields: dict[str, Any]) -> None:
+    """Write a file of a run's folder, at the cost of the reserve where the disk is full."""
+    try:
+        write_json(path, fields)
+    except OSError:
+        (path.parent / _RESERVE).unlink(missing_ok=True)
+        write_json(path, fields)
+        with suppress(OSError):
+            take_reserve(path.parent)
 
 
 def write_json(path: Path, fields: dict[str, Any]) -> None:
     """Write a file whole or not at all, readable by its owner only."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    with os.fdopen(handle, "w", encoding="utf-8") as stream:
-        json.dump(fields, stream, indent=1)
-        stream.write("\n")
-    Path(temporary).replace(path)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            json.dump(fields, stream, indent=1)
+            stream.write("\n")
+        Path(temporary).replace(path)
+    except OSError:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,6 +1,7 @@
 """Opens a recorded run: a hub that serves the recording as if it were live, for as long as one looks."""
 
 import contextlib
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -52,6 +53,8 @@ def replayed(source: Path, *, at_end: bool = False, speed: float = 1.0) -> Itera
         except subprocess.TimeoutExpired:
             hub.kill()
             hub.wait()
+        for folder in (places.runtime, places.state):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def summary_of_recording(source: Path) -> dict[str, Any]:

@@ -1,12 +1,9 @@
 """Which runs this user has on this host, and which one a word on the command line means."""
 
-import fcntl
-import os
-from pathlib import Path
-
 import msgspec
 
 from perftui.ipc.errors import NoSuchRun, UsageError
+from perftui.ipc.hub_lock import hub_lock_is_held
 from perftui.ipc.places import RUN_ID, RunPlaces, run_places, state_root
 from perftui.ipc.run_files import ExitRecord, RunDescription, read_record
 from perftui.ipc.run_lines import RunLine
@@ -49,7 +46,7 @@ def watchable(lines: list[RunLine]) -> list[RunLine]:
 
 def has_hub(run_id: str) -> bool:
     """Whether the hub of a run is alive; it may outlive the training."""
-    return is_locked(run_places(run_id).hub_lock)
+    return hub_lock_is_held(run_places(run_id).hub_lock)
 
 
 def run_line(places: RunPlaces) -> RunLine | None:
@@ -79,25 +76,10 @@ def _ending(places: RunPlaces, description: RunDescription) -> tuple[str, int | 
         return known.get(record.outcome, "failed"), record.exit_code, record.stopped_by
     if description.owned:
         return ("running" if keeper_is_alive(description) else "lost"), None, None
-    if is_locked(places.hub_lock):
+    if hub_lock_is_held(places.hub_lock):
         return "running", None, None
     ended = read_record(places.summary, _State) or _State()
     return ended.state, ended.exit_code, None
-
-
-def is_locked(path: Path) -> bool:
-    """Whether a hub holds this lock."""
-    try:
-        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(handle)
-    return False
 
 
 def find_run(word: str, lines: list[RunLine]) -> RunLine:

@@ -4,6 +4,7 @@ The launcher does not stay: what it starts lives on without it, unless `die_with
 """
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from dataclasses import asdict
 
 import msgspec
 
-from perftui.ipc.errors import LaunchFailed, UsageError
+from perftui.ipc.errors import LaunchFailed, Refused, UsageError
 from perftui.ipc.places import RunPlaces, make_run_places
 from perftui.ipc.run_files import (
     AppliedSettings,
@@ -27,7 +28,8 @@ from perftui.ipc.run_files import (
 from perftui.trainer.launch.environment import clean_environment, training_additions
 from perftui.trainer.launch.environment_line import environment_line
 from perftui.trainer.launch.interpreter import InterpreterCheck, check_interpreter
-from perftui.trainer.launch.keeper_files import KeeperOrder
+from perftui.trainer.launch.keeper_files import KeeperOrder, take_reserve
+from perftui.trainer.launch.leftovers import clear_leftovers
 from perftui.trainer.launch.outcome import last_lines
 from perftui.trainer.launch.run_names import name_of, new_run_id
 from perftui.trainer.launch.spec import LaunchSpec
@@ -66,14 +68,14 @@ def launch(
         hub: another command for the hub; empty for none.
 
     Raises:
-        UsageError, CommandNotFound, Refused: as `check_launch`.
+        UsageError, CommandNotFound, Refused: as `check_launch`, or the run's files cannot be written.
         LaunchFailed: the keeper could not be started.
     """
     check = check_launch(spec) if check is None else check
     name = spec.name or name_of(spec.command)
+    clear_leftovers()
     places = make_run_places(new_run_id(name))
     environment = clean_environment(dict(os.environ))
-    _write_files(places, spec, check, name)
     order = KeeperOrder(
         run_id=places.run_id,
         command=spec.command,
@@ -84,7 +86,16 @@ def launch(
         temporary=str(places.temporary) if spec.trial else None,
         die_with=(os.getpid(), start_ticks(os.getpid()) or 0) if spec.die_with else None,
     )
-    write_bytes(places.state / "keeper.json", msgspec.json.encode(asdict(order)))
+    try:
+        _write_files(places, spec, check, name)
+        write_bytes(places.state / "keeper.json", msgspec.json.encode(asdict(order)))
+        take_reserve(places.state)
+    except OSError as error:
+        for folder in (places.state, places.runtime):
+            shutil.rmtree(folder, ignore_errors=True)
+        raise Refused(
+            f"{places.state} cannot be written ({error.strerror}); free space there, or set XDG_STATE_HOME"
+        ) from error
     _start_keeper(places, spec, environment)
     return places
 

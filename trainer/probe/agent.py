@@ -29,13 +29,13 @@ from perftui.ipc.messages import (
     WindowReport,
     WindowState,
 )
-from perftui.ipc.rank_link import RankLink
+from perftui.ipc.rank_link import RankLink, rank_identity
 from perftui.ipc.settings import SettingValue
+from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.effective import InForce, read_in_force
 from perftui.trainer.probe.identity import Identity, command, read_identity, start_ticks
 from perftui.trainer.probe.outbox import Outbox
 from perftui.trainer.probe.recorder import Recorder, Window
-from perftui.trainer.probe.step_parts import StepRecord
 from perftui.trainer.probe.telegrams import (
     BLANK,
     checkpoint_event,
@@ -72,6 +72,8 @@ class AgentRun:
     rank_socket: str
     settings: dict[str, SettingValue]
     trial: bool
+    profiles: str
+    """Folder for the trace files of windows that the environment asks for."""
     take_written: Callable[[], list[str]]
     """Returns the files that a trial has written since the last call."""
 
@@ -102,7 +104,7 @@ class Agent:
         self._arm_from_environment()
 
     def _connect(self) -> RankLink:
-        return RankLink(self._run.rank_socket, f"r{self._identity.rank}.{os.getpid()}")
+        return RankLink(self._run.rank_socket, rank_identity(self._identity.rank, os.getpid()))
 
     def turn(self) -> bool:
         """One wake: wait for the hub or the time, then listen, read and send; True when nothing raised."""
@@ -191,8 +193,7 @@ class Agent:
 
     def _arm_from_environment(self) -> None:
         start, _, steps = os.environ.get("PERFTUI_PROFILE", "").partition(":")
-        state = os.environ.get("PERFTUI_RUN_STATE")
-        if start.isdigit() and steps.isdigit() and state:
+        if start.isdigit() and steps.isdigit():
             self._arm(
                 ArmWindow(
                     window_id=f"start{start}",
@@ -200,7 +201,7 @@ class Agent:
                     warm_steps=1,
                     steps=int(steps),
                     preset="light",
-                    directory=f"{state}/profiles",
+                    directory=self._run.profiles,
                 )
             )
 
@@ -259,7 +260,9 @@ class Agent:
         for frame in consecutive(_drain(recorder)):
             self._outbox.dropped += frame[0].step - self._next_step
             self._next_step = frame[-1].step + 1
-            self._outbox.post(step_batch(frame, probe_ns))
+            self._outbox.post(
+                step_batch(frame, probe_ns, recorder.border.hook_ns, recorder.border.hook_steps)
+            )
             for event in events_of(frame):
                 self._outbox.post(event)
         while recorder.gaps:

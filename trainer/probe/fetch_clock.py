@@ -33,6 +33,10 @@ class FetchClock:
         self.begin_ns = now_ns
         return True
 
+    def forget_open(self) -> None:
+        """Training work begins, so no wait is open: one whose end was missed must not hide the next."""
+        self._depth = 0
+
     def open(self, loader: int, *, grad: bool, new_iterator: bool) -> None:
         """Put the wait that has begun into a run."""
         if new_iterator:

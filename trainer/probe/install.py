@@ -31,7 +31,9 @@ class Probe:
         self.border = Border()
         self.recorder = Recorder(self.border, LoaderBook(applied.settings), self._start_agent)
         self._agent: AgentThread | None = None
-        self._agents_of_parents: list[object] = []  # never collected: their sockets are the parent's
+        self._inherited: list[object] = []
+        """What a forked child has of its parent and must never let go of: freeing the parent's sockets,
+        pinned memory or profiler in a child aborts it."""
         self._stop_agent = self.border.guard("exit", _nothing)
         os.register_at_fork(after_in_child=self._after_fork)
 
@@ -55,7 +57,7 @@ class Probe:
         self._stop_agent("exit" if error is None else f"exception {error.__name__}")
 
     def _after_fork(self) -> None:
-        self._agents_of_parents.append(self._agent)
+        self._inherited.append((self._agent, self.recorder.loss, self.recorder.window))
         self._agent = None
         self.recorder.reset()
 

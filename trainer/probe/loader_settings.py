@@ -25,7 +25,7 @@ _ONLY_WITH_WORKERS = ("prefetch_factor", "persistent_workers", "timeout", "multi
 _KEY = "_perftui_key"
 _INDEX = "_perftui_index"
 _OURS = str(Path(__file__).parent)
-_KEPT = 256
+LOADERS_KEPT = 256
 """Loaders remembered; older ones are long gone."""
 
 _Place: TypeAlias = tuple[tuple[str, int], ...]
@@ -67,8 +67,8 @@ class LoaderBook:
             vars(loader)[_INDEX] = self._places.setdefault(_place(), len(self._places))
             self._alive[key] = weakref.ref(loader)
             self._keys += 1
-            self._alive.pop(key - _KEPT, None)
-            self._facts.pop(key - _KEPT, None)
+            self._alive.pop(key - LOADERS_KEPT, None)
+            self._facts.pop(key - LOADERS_KEPT, None)
         return int(key)
 
     def index(self, loader: AnyLoader) -> int:

@@ -9,6 +9,7 @@ the overlay itself does passes unaltered: it is marked per thread.
 # ruff: noqa: PTH118
 
 import builtins
+import glob
 import io
 import os
 import pathlib
@@ -150,7 +151,7 @@ def patch_files(overlay: Overlay) -> None:
     _put("symlink", _symlink(overlay, os.symlink))
     _put("link", _hard_link(overlay, os.link))
     shutil.rmtree = _rmtree(overlay, shutil.rmtree)  # type: ignore[assignment]
-    _patch_old_pathlib(opener)
+    _patch_kept_functions(opener)
 
 
 def _put(name: str, patched: Call) -> None:
@@ -161,14 +162,19 @@ def _put(name: str, patched: Call) -> None:
     setattr(os, name, patched)
 
 
-def _patch_old_pathlib(opener: Call) -> None:
-    accessor = getattr(pathlib, "_NormalAccessor", None)  # Python 3.10 keeps the functions it found at import
-    if accessor is None:
-        return
-    for name in _OLD_PATHLIB:
-        if hasattr(accessor, name):
-            setattr(accessor, name, staticmethod(getattr(os, name)))
-    accessor.open = staticmethod(opener)
+def _patch_kept_functions(opener: Call) -> None:
+    """Some versions of pathlib keep the functions they found at import: 3.10 most, 3.13 those of `glob`."""
+    accessor = getattr(pathlib, "_NormalAccessor", None)
+    _renew(accessor, _OLD_PATHLIB)
+    if accessor is not None:
+        accessor.open = staticmethod(opener)
+    _renew(getattr(glob, "_StringGlobber", None), ("lstat", "scandir"))
+
+
+def _renew(keeper: Foreign, names: tuple[str, ...]) -> None:
+    for name in names:
+        if hasattr(keeper, name):
+            setattr(keeper, name, staticmethod(getattr(os, name)))
 
 
 def _bypass(path: object) -> bool:

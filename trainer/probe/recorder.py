@@ -15,14 +15,15 @@ from typing import NamedTuple, Protocol
 import torch
 
 from perftui.ipc.messages import FLAG_COMPILING, FLAG_PROFILED
+from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.border import Border
 from perftui.trainer.probe.compiling import CompileWatch
 from perftui.trainer.probe.loader_reading import AnyLoader
-from perftui.trainer.probe.loader_settings import LoaderBook
+from perftui.trainer.probe.loader_settings import LOADERS_KEPT, LoaderBook
 from perftui.trainer.probe.loss import LossSampler
 from perftui.trainer.probe.samples import SampleCounter
 from perftui.trainer.probe.step_clock import StepClock
-from perftui.trainer.probe.step_parts import GapRecord, StepRecord
+from perftui.trainer.probe.step_parts import GapRecord
 
 STEPS_KEPT = 16384
 """More than the agent can miss in one wake, at 10,000 steps a second and more."""
@@ -73,6 +74,7 @@ class Recorder:
         self._thread = 0
         self._thread_known = False
         self._counters: dict[int, SampleCounter] = {}
+        self._count = self.border.guard("samples", self._samples)  # batches are of any type and may raise
         self._compiled = self.border.guard("compile", CompileWatch().changed)
         self._sample_loss = self.border.guard("loss", self.loss.sample)
         self._at_boundary = self.border.guard("window", self._tell_window)
@@ -113,7 +115,8 @@ class Recorder:
         if not self._is_training_thread():
             return
         now = perf_counter_ns()
-        self.clock.fetch_end(now, self._samples(vars(iterator).get(_KEY, _FOREIGN_LOADER), batch))
+        samples = self._count(vars(iterator).get(_KEY, _FOREIGN_LOADER), batch)
+        self.clock.fetch_end(now, -1 if samples is None else samples)
 
     def fetch_failed(self, _iterator: object) -> None:
         """The iterator is at its end, or the fetch raised."""
@@ -124,6 +127,7 @@ class Recorder:
         counter = self._counters.get(key)
         if counter is None:
             counter = self._counters[key] = SampleCounter()
+            self._counters.pop(key - LOADERS_KEPT, None)
         loader = self.book.loader(key)
         return counter.count(batch, loader.batch_size if loader is not None else None)
 
@@ -227,6 +231,7 @@ class Recorder:
     def _after(self, closed: int) -> None:
         if closed:
             self._wake()
+            self.border.step_begins(self.clock.steps)
             window = self.window
             if window is not None and window.active:
                 self._at_boundary(window)

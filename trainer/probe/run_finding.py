@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from perftui.ipc.places import RunPlaces
 from perftui.trainer.probe import trial
 from perftui.trainer.probe.agent import AgentRun
 from perftui.trainer.probe.applied import Applied
@@ -18,15 +19,16 @@ def find_run(applied: Applied) -> AgentRun:
     """
     run_id = os.environ.get("PERFTUI_RUN_ID")
     runtime = os.environ.get("PERFTUI_RUN_RUNTIME")
-    if run_id and runtime:
-        rank_socket = f"ipc://{Path(runtime) / 'ranks.sock'}"
+    state = os.environ.get("PERFTUI_RUN_STATE")
+    if run_id and runtime and state:
+        places = RunPlaces(run_id, Path(runtime), Path(state))
     else:
         places = join_or_start()
-        run_id, rank_socket = places.run_id, places.rank_socket
     return AgentRun(
-        run_id=run_id,
-        rank_socket=rank_socket,
+        run_id=places.run_id,
+        rank_socket=places.rank_socket,
         settings=applied.settings,
         trial=applied.trial,
+        profiles=str(places.profiles),
         take_written=trial.take_written,
     )

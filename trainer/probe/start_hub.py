@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from perftui.ipc.hub_lock import hub_lock_is_held
 from perftui.ipc.places import RunPlaces, make_run_places, run_places, runtime_root
 from perftui.ipc.run_files import RunDescription, read_record, write_record
 from perftui.trainer.probe.identity import command
@@ -67,27 +68,24 @@ def join_or_start() -> RunPlaces:
         job = read_record(root / f"job-{key}.json", ArmedJob)
         if job is not None and _alive(job):
             return run_places(job.run_id)
+        _forget_ended(root)
         places = _new_run(key)
         _start(places)
         write_record(root / f"job-{key}.json", ArmedJob(run_id=places.run_id, started_unix=time.time()))
         return places
 
 
+def _forget_ended(root: Path) -> None:
+    for path in root.glob("job-*.json"):
+        job = read_record(path, ArmedJob)
+        if job is None or not _alive(job):
+            path.unlink(missing_ok=True)
+
+
 def _alive(job: ArmedJob) -> bool:
     if time.time() - job.started_unix < _YOUNG_S:
-        return True
-    try:
-        handle = os.open(run_places(job.run_id).hub_lock, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    else:
-        return False
-    finally:
-        os.close(handle)
+        return run_places(job.run_id).runtime.is_dir()
+    return hub_lock_is_held(run_places(job.run_id).hub_lock)
 
 
 def _new_run(key: str) -> RunPlaces:

@@ -18,9 +18,10 @@ from perftui.ipc.messages import (
     FLAG_FAILED,
     FLAG_LOADER_BOUNDARY,
 )
+from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.blind_loop import BlindLoop
 from perftui.trainer.probe.fetch_clock import FetchClock
-from perftui.trainer.probe.step_parts import GapRecord, Part, StepRecord
+from perftui.trainer.probe.step_parts import GapRecord, Part
 
 HELD_MICRO_BATCHES = 64
 """So many backwards, each after a fetch, and no optimizer: then none can be seen."""
@@ -217,6 +218,7 @@ class StepClock:
         part = self._part
         if part is None:
             part = self._part = Part(now_ns, cpu_ns)
+        self._fetches.forget_open()
         if self._fetches.runs:
             self._fetches.settle(part, self.steps)
         return part

@@ -6,23 +6,7 @@ Apart from the clock so that the sums, and how two parts become one step, can be
 from typing import NamedTuple
 
 from perftui.ipc.messages import FLAG_PHASES_UNKNOWN, FLAG_WAIT_UNKNOWN
-
-
-class StepRecord(NamedTuple):
-    """One finished step; the fields are those of `StepBatch`."""
-
-    step: int
-    end_ns: int
-    wall_ns: int
-    wait_ns: int
-    forward_ns: int
-    backward_ns: int
-    optimizer_ns: int
-    cpu_ns: int
-    samples: int
-    micro_batches: int
-    epoch: int
-    flags: int
+from perftui.ipc.step_record import StepRecord
 
 
 class GapRecord(NamedTuple):

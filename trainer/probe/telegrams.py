@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator
 from typing import TypedDict
 
 from perftui.ipc.messages import FLAG_COMPILING, FLAG_EPOCH_START, RankEvent, StepBatch
+from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.recorder import Save
-from perftui.trainer.probe.step_parts import GapRecord, StepRecord
+from perftui.trainer.probe.step_parts import GapRecord
 
 STEPS_PER_FRAME = 2000
 
@@ -34,7 +35,7 @@ def consecutive(steps: Iterable[StepRecord]) -> Iterator[list[StepRecord]]:
         yield frame
 
 
-def step_batch(steps: list[StepRecord], probe_ns: int) -> StepBatch:
+def step_batch(steps: list[StepRecord], probe_ns: int, hook_ns: int = 0, hook_steps: int = 0) -> StepBatch:
     """Return consecutive steps as columns."""
     columns = [list(column) for column in zip(*steps, strict=True)]
     _, end, wall, wait, forward, backward, optimizer, cpu, samples, micro_batches, epoch, flags = columns
@@ -53,6 +54,8 @@ def step_batch(steps: list[StepRecord], probe_ns: int) -> StepBatch:
         epoch=epoch,
         flags=flags,
         probe_ns=probe_ns,
+        hook_ns=hook_ns,
+        hook_steps=hook_steps,
     )
 
 

@@ -5,6 +5,7 @@ place. A session is used once: a profiler that has run records nothing when it i
 """
 
 import importlib
+import warnings
 from types import ModuleType
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -74,7 +75,9 @@ class ProfilerSession:
 
     def prepare(self) -> None:
         """Set up collection; the slow part on a GPU, so a warm step should follow."""
-        self._profile.prepare_trace()
+        with warnings.catch_warnings():  # torch 2.11 advises about cycles, in the user's output
+            warnings.simplefilter("ignore")
+            self._profile.prepare_trace()
         # Older torch builds one Python object per event when a capture stops, in the training thread.
         # The trace is saved from the raw results, so nobody would read them.
         self._profile.profiler._parse_kineto_results = _no_events
@@ -82,7 +85,9 @@ class ProfilerSession:
     def start(self) -> None:
         """Begin to record."""
         self._started = True
-        self._profile.start_trace()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self._profile.start_trace()
 
     def stop(self) -> TraceResults:
         """End the recording and hand over the raw results."""

@@ -58,9 +58,9 @@ def is_alive(pid: int, ticks: int) -> bool:
 
 def all_pids() -> Iterator[int]:
     """Yield the pid of every process that this user may see."""
-    for entry in os.scandir(_PROC):
-        if entry.name.isdigit():
-            yield int(entry.name)
+    with os.scandir(_PROC) as entries:
+        pids = [int(entry.name) for entry in entries if entry.name.isdigit()]
+    yield from pids
 
 
 def is_tagged(pid: int, run_id: str) -> bool:

@@ -19,6 +19,7 @@ from perftui.trainer.launch.start import launch, request_stop, wait_for_exit
 from perftui.trainer.telemetry.host import effective_cpus
 from perftui.trainer.tuning.comparison import Trials
 from perftui.trainer.tuning.enough import wanted_se
+from perftui.trainer.tuning.gpu_rest import GpuRest
 from perftui.trainer.tuning.judge import failed_verdict
 from perftui.trainer.tuning.ledger import open_ledger
 from perftui.trainer.tuning.ledger_line import ledger_line
@@ -61,6 +62,7 @@ class _Relaunch:
         self._cancelled = cancelled
         self._id = plan.relaunch_id or secrets.token_hex(6)
         self._tell = Reporter(self._id, plan.set, report, plan.most_launches)
+        self._gpu_rest = GpuRest(socket.gethostname())
         self._stopped = False
         self._successor: str | None = None
 
@@ -106,6 +108,7 @@ class _Relaunch:
             number = len(self._trials.done) + 1
             settings = self._trials.settings_of(label)
             self._tell.say("measuring", f"launch {number}: {label} ({_told(settings)})")
+            self._wait_for_gpus()
             self._tell.launching(label)
             trial = run_trial(
                 label, number, settings, self._conditions(), self._tell.progress(), self._cancelled
@@ -115,6 +118,14 @@ class _Relaunch:
             if trial.cancelled:
                 return self._given_up()
         return self._trials.verdict()
+
+    def _wait_for_gpus(self) -> None:
+        ranks = self._subject.live.view.ranks if self._subject.live else []
+        uuids = {rank.gpu_uuid for rank in ranks if rank.gpu_uuid}
+        uuids.update(*(launch.gpu_uuids for launch in self._trials.launches))
+        still_held = self._gpu_rest.wait(sorted(uuids), self._cancelled)
+        if still_held is not None:
+            self._tell.say("measuring", still_held)
 
     def _conditions(self) -> Conditions:
         return Conditions(self._subject, self._plan.seed, self._se_wanted, self._plan.caps)

@@ -20,6 +20,7 @@ from perftui.trainer.tuning.measure import Followed, Follower, Progress
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.regression import Label
 from perftui.trainer.tuning.subject import Subject, trainers_of
+from perftui.trainer.tuning.trial_command import NO_RESTARTS, without_restarts
 
 _GRACE_S = 10.0
 _STOPPED_WITHIN_S = 90.0
@@ -92,7 +93,7 @@ def run_trial(
 def _spec(number: int, settings: Settings, conditions: Conditions) -> LaunchSpec:
     subject = conditions.subject
     return LaunchSpec(
-        command=subject.command,
+        command=without_restarts(subject.command),
         cwd=subject.cwd,
         settings=settings,
         name=f"{subject.name}-trial-{number}",
@@ -101,6 +102,7 @@ def _spec(number: int, settings: Settings, conditions: Conditions) -> LaunchSpec
         die_with=True,
         stdio="log",
         seed=conditions.seed,
+        env=NO_RESTARTS,
     )
 
 
