@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from perftui.ipc.view import GpuView
 from perftui.trainer.telemetry.gpu import GpuTelemetry
 
 PATIENCE_S = 60.0
@@ -59,20 +58,20 @@ class GpuRest:
         telemetry = GpuTelemetry(self._host, sys.executable)
         try:
             telemetry.watch({uuid: [] for uuid in uuids})
-            return self._wait(telemetry.poll, cancelled)
+            return self._wait(telemetry, cancelled)
         finally:
             telemetry.close()
 
-    def _wait(self, poll: Callable[[], list[GpuView]], cancelled: Callable[[], bool]) -> str | None:
+    def _wait(self, telemetry: GpuTelemetry, cancelled: Callable[[], bool]) -> str | None:
         self._level.begin()
         began, taken_at, used = time.monotonic(), 0.0, dict[str, float]()
         while not cancelled() and (now := time.monotonic()) - began < PATIENCE_S:
-            known = {v.uuid: v.memory_used_mib for v in poll() if v.memory_used_mib is not None}
+            known = {v.uuid: v.memory_used_mib for v in telemetry.poll() if v.memory_used_mib is not None}
             if known and now - taken_at >= _BETWEEN_S:
                 taken_at, used = now, known
                 if self._level.is_free(used):
                     return None
-            if not used and now - began > _UNREADABLE_S:
+            if not used and (telemetry.note is not None or now - began > _UNREADABLE_S):
                 return None  # without NVML there is nothing to wait for
             time.sleep(_POLL_S)
         excess = self._level.excess(used)
