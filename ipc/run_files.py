@@ -33,6 +33,8 @@ class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
     interpreter: str | None = None
     note: str | None = None
     """The one-line environment check."""
+    trial_seconds: float | None = None
+    """Most seconds that one trial of this command may measure; None: as the procedure needs."""
     training_pid: int | None = None
     """The command's own process, started by the keeper."""
     training_start_ticks: int | None = None

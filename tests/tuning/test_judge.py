@@ -106,19 +106,20 @@ def test_no_obvious_win_where_others_compute_or_nobody_looked(foreign: float | N
 
 
 def test_unsettled_launches_give_no_verdict() -> None:
-    launches = [launch("A", 0.2), launch("B", 0.1, settled=False)]
+    launches = [launch("A", 0.2), launch("B", 0.17, settled=False)]
     assert following(launches) is None
     verdict = judge(launches, DEFAULT_NOISE, CPUS)
     assert verdict.verdict == "too_noisy"
     assert "launch B was still changing" in verdict.sentence
 
 
-def test_a_baseline_that_does_not_settle_ends_the_trials_as_noisy() -> None:
-    launches = [launch("A", 0.2, settled=False)]
-    assert following(launches) is None
+@pytest.mark.parametrize(("after_s", "word"), [(0.14, "faster"), (0.165, "too_noisy")])
+def test_only_an_obvious_win_stands_beside_an_unsettled_baseline(after_s: float, word: str) -> None:
+    before = [launch("A", 0.23), launch("A", 0.2, settled=False)]
+    launches = [before[0], launch("B", after_s), launch("B", after_s), before[1]]
     verdict = judge(launches, DEFAULT_NOISE, CPUS)
-    assert verdict.verdict == "too_noisy"
-    assert "launch A was still changing" in verdict.sentence
+    assert verdict.verdict == word
+    assert ("launch A was still changing" in verdict.sentence) == (word == "too_noisy")
 
 
 def test_repeats_that_disagree_give_no_verdict() -> None:

@@ -17,13 +17,17 @@ from perftui.ipc.errors import PerftuiError, Refused
 from perftui.ipc.run_files import write_record
 from perftui.ipc.settings import setting
 from perftui.trainer.hub.served import Reply
-from perftui.trainer.tuning.plan import RelaunchPlan
+from perftui.trainer.tuning.plan import Caps, RelaunchPlan
 from perftui.trainer.tuning.subject import not_owned
 
 if TYPE_CHECKING:
     from perftui.trainer.hub.live_run import LiveRun
 
 _PLAN = "relaunch_plan.json"
+
+
+def _caps(trial_seconds: float | None) -> Caps:
+    return Caps() if trial_seconds is None else Caps(seconds=trial_seconds)
 
 
 class Commands:
@@ -82,6 +86,7 @@ class Commands:
             finding=command.finding,
             bound=command.bound,
             expected=command.expected,
+            caps=_caps(self._run.description.trial_seconds),
         )
         write_record(self._run.places.state / _PLAN, plan)
         self._run.start_tuner()

@@ -164,7 +164,13 @@ class Keeper:
         self._log.close()
 
     def _clear_away(self) -> list[int]:
-        """End what the command left behind: after a stop by the ladder, else after a short grace."""
+        """End what the command left behind: after a stop, a trial or a death; returns what cannot be ended.
+
+        A command that ended by itself may have left something on purpose, as without us: a TensorBoard, say.
+        """
+        code = self._child.poll()
+        if self._ladder is None and self._order.die_with is None and code is not None and code >= 0:
+            return []
         ended = time.monotonic()
         while left := self._family.alive():
             now = time.monotonic()

@@ -28,6 +28,8 @@ class LaunchSpec:
     seconds_limit: float | None = None
     die_with: bool = False
     """End the training when the launching process ends."""
+    trial_seconds: float | None = None
+    """Most seconds that one trial of this command may measure; None: as the procedure needs."""
     stdio: Stdio = "pty"
     seed: int | None = None
     env: dict[str, str] = field(default_factory=dict[str, str])

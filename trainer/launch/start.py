@@ -124,6 +124,7 @@ def _write_files(places: RunPlaces, spec: LaunchSpec, check: InterpreterCheck, n
         steps_limit=spec.steps_limit,
         seconds_limit=spec.seconds_limit,
         interpreter=check.path,
+        trial_seconds=spec.trial_seconds,
         note=environment_line(check),
     )
     write_record(places.description, description)

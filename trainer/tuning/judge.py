@@ -10,6 +10,9 @@ from perftui.trainer.tuning.wording import decision_sentence, fraction_of, unset
 
 _FOREIGN_CORES = 0.3
 _FOREIGN_SHARE = 0.05
+_UNSETTLED_SE = 0.05
+"""Of a launch whose step time was still changing at its end, in log units: above the limit, so that it gives
+no verdict, unless the win is obvious even so (by 22 %: four such errors)."""
 _MEASURED_WORDS = frozenset({"faster", "slower", "same", "inconclusive"})
 
 
@@ -25,18 +28,21 @@ def is_contended(launches: Sequence[Launch], cpus: float) -> bool | None:
 def points_of(launches: Sequence[Launch]) -> list[Point]:
     """Return measured launches as the procedure sees them."""
     return [
-        Point(launch.label, launch.log_step_s, launch.se, launch.df)
+        Point(launch.label, launch.log_step_s, _standard_error(launch, launch.se), launch.df)
         for launch in launches
         if launch.log_step_s is not None and launch.se is not None and launch.df is not None
     ]
+
+
+def _standard_error(launch: Launch, se: float) -> float:
+    """Return how well a launch is known: one that was still changing is off by more than its own spread."""
+    return se if launch.settled else max(se, _UNSETTLED_SE)
 
 
 def next_launch(launches: Sequence[Launch], noise: Noise, cpus: float, most_launches: int) -> Label | None:
     """Return which setting to launch next; None when it is over, a failed launch included."""
     points = points_of(launches)
     if len(points) < len(launches) or _incomparable(launches):
-        return None
-    if not all(launch.settled for launch in launches):
         return None
     calm = is_contended(launches, cpus) is False
     return next_label(points, noise, most_launches=most_launches, uncontended=calm)
@@ -50,17 +56,17 @@ def judge(launches: Sequence[Launch], noise: Noise, cpus: float) -> Verdict:
         return failed_verdict(f"a launch with {which} could not be measured: {failed.note}", launches)
     reason = _incomparable(launches)
     points = points_of(launches)
+    if reason or {point.label for point in points} != {"A", "B"}:
+        return failed_verdict(reason or "both settings must be measured once at least", launches)
     contended = is_contended(launches, cpus)
-    if reason is None and not all(launch.settled for launch in launches):
+    decision = decide(points, noise, uncontended=contended is False)
+    if decision.word == "too_noisy" and not all(launch.settled for launch in launches):
         return Verdict(
             verdict="too_noisy",
             sentence=unsettled_sentence(launches, contended=contended),
             launches=len(launches),
             steps=sum(launch.steps for launch in launches),
         )
-    if reason or {point.label for point in points} != {"A", "B"}:
-        return failed_verdict(reason or "both settings must be measured once at least", launches)
-    decision = decide(points, noise, uncontended=contended is False)
     measured = decision.word in _MEASURED_WORDS
     effect = decision.effect
     return Verdict(

@@ -209,6 +209,7 @@ class _Relaunch:
                 parent=subject.run_id,
                 steps_limit=subject.steps_limit,
                 seconds_limit=subject.seconds_limit,
+                trial_seconds=subject.trial_seconds,
             )
         )
         self._successor = places.run_id

@@ -38,6 +38,7 @@ class Subject:
     """The run as it stands; None when nothing runs."""
     steps_limit: int | None = None
     seconds_limit: float | None = None
+    trial_seconds: float | None = None
     interpreter: str | None = None
 
     @property
@@ -96,6 +97,7 @@ def find_subject(plan: RelaunchPlan) -> Subject:
         live=live_picture(places) if exit_of(places) is None else None,
         steps_limit=description.steps_limit,
         seconds_limit=description.seconds_limit,
+        trial_seconds=description.trial_seconds,
         interpreter=description.interpreter,
     )
 

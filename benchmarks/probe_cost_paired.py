@@ -1,0 +1,132 @@
+"""What the hooks cost the training thread, within one process: blocks of steps with and without them.
+
+A host drifts by more than the cost from process to process; from block to block it hardly does. The hooks are
+taken out and put back between blocks; the agent's thread runs on through both.
+
+    perftui run --no-tui -- python benchmarks/probe_cost_paired.py --modules 4 --json RESULT.json
+"""
+
+import argparse
+import json
+import platform
+import random
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+from torch.optim import optimizer as optimizer_module
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import dataloader as loader_module
+
+BLOCK_STEPS = 50
+RESAMPLES = 5000
+
+
+@contextmanager
+def without_hooks() -> Iterator[None]:
+    """Put torch's own functions back for the length of a block."""
+    kind: Any = loader_module._BaseDataLoaderIter
+    autograd: Any = torch.autograd
+    pre: Any = optimizer_module._global_optimizer_pre_hooks
+    post: Any = optimizer_module._global_optimizer_post_hooks
+    fetch, backward, before, after = kind.__next__, autograd.backward, dict(pre), dict(post)
+    kind.__next__ = fetch.__wrapped__
+    autograd.backward = backward.__wrapped__
+    pre.clear()
+    post.clear()
+    try:
+        yield
+    finally:
+        kind.__next__ = fetch
+        autograd.backward = backward
+        pre.update(before)
+        post.update(after)
+
+
+class Training:
+    """A small MLP on tensors in memory."""
+
+    def __init__(self, modules: int, batch_size: int, workers: int) -> None:
+        torch.manual_seed(0)
+        torch.set_num_threads(1)
+        layers = [torch.nn.Linear(32, 32) for _ in range(modules - 1)]
+        self.model = torch.nn.Sequential(*layers, torch.nn.Linear(32, 4))
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01)
+        self.loss_of = torch.nn.CrossEntropyLoss()
+        data = TensorDataset(torch.randn(200_000, 32), torch.randint(4, (200_000,)))
+        self.loader = DataLoader(data, batch_size=batch_size, num_workers=workers)
+        self.batches = iter(self.loader)
+
+    def block(self) -> float:
+        """Train some steps; return the CPU time of this thread per step in microseconds."""
+        began = time.thread_time_ns()
+        for _ in range(BLOCK_STEPS):
+            inputs, labels = self._next()
+            loss = self.loss_of(self.model(inputs), labels)
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+        return (time.thread_time_ns() - began) / BLOCK_STEPS / 1e3
+
+    def _next(self) -> Any:
+        try:
+            return next(self.batches)
+        except StopIteration:
+            self.batches = iter(self.loader)
+            return next(self.batches)
+
+
+def interval(differences: list[float]) -> tuple[float, float]:
+    """Return the 95 % bootstrap interval of the median."""
+    source = random.Random(0)
+    medians = sorted(median(source.choices(differences, k=len(differences))) for _ in range(RESAMPLES))
+    return medians[int(0.025 * RESAMPLES)], medians[int(0.975 * RESAMPLES)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=int, default=100)
+    parser.add_argument("--modules", type=int, default=4)
+    parser.add_argument("--batch-size", type=int, default=32)
+    parser.add_argument("--workers", type=int, default=0)
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    training = Training(args.modules, args.batch_size, args.workers)
+    for _ in range(6):
+        training.block()
+    plain: list[float] = []
+    hooked: list[float] = []
+    for pair in range(args.pairs):
+        for arm in ("plain", "hooked") if pair % 2 == 0 else ("hooked", "plain"):
+            if arm == "hooked":
+                hooked.append(training.block())
+            else:
+                with without_hooks():
+                    plain.append(training.block())
+    differences = [with_us - without_us for with_us, without_us in zip(hooked, plain, strict=True)]
+    lo, hi = interval(differences)
+    result = {
+        "what": "CPU time that the hooks add to the training thread, microseconds a step",
+        "date": time.strftime("%Y-%m-%d"),
+        "versions": {"python": platform.python_version(), "torch": torch.__version__},
+        "modules": args.modules,
+        "batch_size": args.batch_size,
+        "workers": args.workers,
+        "pairs": args.pairs,
+        "block_steps": BLOCK_STEPS,
+        "plain_us": median(plain),
+        "added_us": median(differences),
+        "lo": lo,
+        "hi": hi,
+    }
+    print(json.dumps(result, indent=1), flush=True)
+    if args.json:
+        args.json.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
