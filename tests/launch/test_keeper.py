@@ -160,6 +160,27 @@ def test_a_trial_ends_with_its_launcher_and_a_run_does_not(
     assert ended(places).outcome == "finished"
 
 
+LEAVES_SOMETHING = """
+import subprocess, sys
+from pathlib import Path
+left = subprocess.Popen(["sleep", "600"], start_new_session=True)
+Path("left.pid").write_text(str(left.pid))
+"""
+
+
+@pytest.mark.parametrize("trial", [False, True])
+def test_what_a_finished_command_leaves_running_stays_but_for_a_trial(
+    start: Start, ended: Ended, script: Script, home: Path, trial: bool
+) -> None:
+    record = ended(start(script(LEAVES_SOMETHING), die_with=trial))
+    assert (record.exit_code, record.survivors) == (0, [])
+    pid = int((home / "left.pid").read_text())
+    ticks = start_ticks(pid)
+    assert (ticks is None) == trial
+    if ticks is not None:
+        send_signal(pid, ticks, signal.SIGKILL)
+
+
 def test_a_trial_ends_with_its_keeper(start: Start, script: Script, until: Until) -> None:
     places = start(script("import time; time.sleep(600)"), die_with=True)
     description = read_record(places.description, RunDescription)

@@ -1,0 +1,126 @@
+"""The rank's side of the wire, spoken by a test over the real link."""
+
+import os
+import time
+from collections.abc import Callable
+
+from perftui.ipc.messages import Effective, Goodbye, Hello, LoaderFacts, StepBatch
+from perftui.ipc.places import RunPlaces
+from perftui.ipc.rank_link import RankLink, rank_identity
+
+from .conftest import DEADLINE_S, own_start_ticks
+
+WALL_NS = 20_000_000
+
+
+class FakeRank:
+    """Speaks the rank's side over the real link; the process it names is this one."""
+
+    def __init__(
+        self, places: RunPlaces, rank: int = 0, world_size: int = 1, process: tuple[int, int] | None = None
+    ) -> None:
+        process = process or (os.getpid(), own_start_ticks())
+        self._places = places
+        self._rank = rank
+        self._world_size = world_size
+        self._seq = 0
+        self._steps = 0
+        self._process = process
+        self.link = RankLink(places.rank_socket, rank_identity(rank, process[0]))
+
+    def _next_seq(self) -> int:
+        self._seq += 1
+        return self._seq - 1
+
+    def hello(self) -> None:
+        assert self.link.send(
+            Hello(
+                run_id=self._places.run_id,
+                host="h",
+                rank=self._rank,
+                seq=self._next_seq(),
+                protocol=1,
+                pid=self._process[0],
+                start_ticks=self._process[1],
+                local_rank=self._rank,
+                world_size=self._world_size,
+                python="3",
+                torch="2",
+                device="cpu",
+                command=["python"],
+                wall_offset_ns=time.time_ns() - time.perf_counter_ns(),
+            )
+        )
+
+    def loader(self, workers: int) -> None:
+        facts = LoaderFacts(
+            index=0,
+            num_workers=workers,
+            batch_size=8,
+            prefetch_factor=None,
+            persistent_workers=False,
+            pin_memory=False,
+            multiprocessing_context=None,
+            in_order=True,
+            batches_per_epoch=1000,
+            iterable=False,
+            dataset="D",
+        )
+        told = Effective(
+            run_id=self._places.run_id,
+            host="h",
+            rank=self._rank,
+            seq=self._next_seq(),
+            settings={"loader.num_workers": workers},
+            failed={},
+            loader=facts,
+        )
+        assert self.link.send(told)
+
+    def steps(self, count: int, wait_share: float = 0.7) -> None:
+        def column(value: int) -> list[int]:
+            return [value] * count
+
+        assert self.link.send(
+            StepBatch(
+                run_id=self._places.run_id,
+                host="h",
+                rank=self._rank,
+                seq=self._next_seq(),
+                first_step=self._steps,
+                end_ns=column(time.perf_counter_ns()),
+                wall_ns=column(WALL_NS),
+                wait_ns=column(int(WALL_NS * wait_share)),
+                forward_ns=column(WALL_NS // 20),
+                backward_ns=column(WALL_NS // 10),
+                optimizer_ns=column(WALL_NS // 100),
+                cpu_ns=column(WALL_NS),
+                samples=column(8),
+                micro_batches=column(1),
+                epoch=column(0),
+                flags=column(0),
+            )
+        )
+        self._steps += count
+
+    def goodbye(self) -> None:
+        assert self.link.send(
+            Goodbye(
+                run_id=self._places.run_id,
+                host="h",
+                rank=self._rank,
+                seq=self._next_seq(),
+                reason="exit",
+                dropped=0,
+                errors=0,
+            )
+        )
+
+    def hear(self, kind: type[object], speak: Callable[[], None] | None = None) -> None:
+        """Wait until the hub says this, speaking meanwhile."""
+        deadline = time.monotonic() + DEADLINE_S
+        while not any(isinstance(message, kind) for message in self.link.receive()):
+            assert time.monotonic() < deadline, f"no {kind.__name__}"
+            if speak is not None:
+                speak()
+            self.link.wait(200)
