@@ -24,25 +24,25 @@ import importlib.metadata as m, importlib.util as u, json, os, re, sys
 def version(name):
     try:
         return m.version(name)
-    except Exception:
+    except m.PackageNotFoundError:
         return None
 def needs_torch():
     try:
         found = [r for r in m.requires("torchvision") or [] if re.match(r"torch\b(?!vision)", r)]
         return found[0] if found else None
-    except Exception:
+    except m.PackageNotFoundError:
         return None
 def has(name):
     try:
         return u.find_spec(name) is not None
-    except Exception:
+    except (ImportError, ValueError):
         return False
 def torch_facts():
     try:
         spec = u.find_spec("torch")
         with open(os.path.join(os.path.dirname(spec.origin), "version.py")) as f:
             text = f.read()
-    except Exception:
+    except (ImportError, ValueError, AttributeError, TypeError, OSError):
         return None, None
     def value(name):
         found = re.search(r"^%s\b[^=\n]*=\s*['\"]([^'\"]+)['\"]" % name, text, re.M)
