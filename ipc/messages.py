@@ -80,7 +80,7 @@ class StepBatch(RankMessage, frozen=True, kw_only=True, tag="steps"):
     backward_ns: list[int]
     optimizer_ns: list[int]
     cpu_ns: list[int]
-    """CPU time of the training thread."""
+    """CPU time of the training thread; -1 where it was not asked, as for the last step."""
     samples: list[int]
     """Samples of the step over its micro-batches; -1 where the batch gives no size."""
     micro_batches: list[int]
@@ -91,9 +91,9 @@ class StepBatch(RankMessage, frozen=True, kw_only=True, tag="steps"):
     probe_ns: int = 0
     """Time spent in the probe's background thread so far (CPU of that thread)."""
     hook_ns: int = 0
-    """Time of the training thread in the probe's hooks, in the steps that were measured so far."""
+    """Time of the training thread in the probe's hooks so far, from one stamp of 61 that is measured."""
     hook_steps: int = 0
-    """How many steps those are: every 64th."""
+    """How many steps that was for; 0 before the first measurement."""
 
 
 class LossSample(RankMessage, frozen=True, kw_only=True, tag="loss"):

@@ -27,7 +27,7 @@ class WindowFigures(NamedTuple):
     steps: int
     step_ms: StepStats
     shares: Shares
-    cpu_share: float
+    cpu_share: float | None
     steps_per_s: float
     samples_per_s: float | None
     coverage: float
@@ -64,6 +64,7 @@ class Totals:
         self.steps = 0
         self.wall_ns = 0
         self.cpu_ns = 0
+        self.cpu_wall_ns = 0
         self.samples = 0
         self.sampled_wall_ns = 0
         self.wait_ns = 0
@@ -79,7 +80,9 @@ class Totals:
         """Count one step in."""
         self.steps += 1
         self.wall_ns += row.wall_ns
-        self.cpu_ns += row.cpu_ns
+        if row.cpu_ns >= 0:
+            self.cpu_ns += row.cpu_ns
+            self.cpu_wall_ns += row.wall_ns
         self.optimizer_ns += row.optimizer_ns
         if row.samples >= 0:
             self.samples += row.samples
@@ -102,7 +105,9 @@ class Totals:
         wall_ns = sum(wall)
         self.steps += len(rows)
         self.wall_ns += wall_ns
-        self.cpu_ns += sum(cpu)
+        known = [(ns, of) for ns, of in zip(cpu, wall, strict=True) if ns >= 0]
+        self.cpu_ns += sum(ns for ns, _ in known)
+        self.cpu_wall_ns += sum(of for _, of in known)
         self.optimizer_ns += sum(optimizer)
         if min(samples) >= 0:
             self.samples += sum(samples)
@@ -142,7 +147,7 @@ class Totals:
             steps=self.steps,
             step_ms=step_ms,
             shares=self.shares(),
-            cpu_share=self.cpu_ns / self.wall_ns if self.wall_ns else 0.0,
+            cpu_share=self.cpu_ns / self.cpu_wall_ns if self.cpu_wall_ns else None,
             steps_per_s=self.steps / seconds if seconds else 0.0,
             samples_per_s=self.samples / (self.sampled_wall_ns / 1e9) if self.sampled_wall_ns else None,
             coverage=self.wait_steps / self.steps if self.steps else 0.0,

@@ -8,9 +8,10 @@ import os
 import platform
 import socket
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import torch
 
@@ -35,7 +36,8 @@ from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.effective import InForce, read_in_force
 from perftui.trainer.probe.identity import Identity, command, read_identity, start_ticks
 from perftui.trainer.probe.outbox import Outbox
-from perftui.trainer.probe.recorder import Recorder, Window
+from perftui.trainer.probe.placing import Placing
+from perftui.trainer.probe.recorder import Recorder, Save, Window
 from perftui.trainer.probe.telegrams import (
     BLANK,
     checkpoint_event,
@@ -49,10 +51,19 @@ WAKE_MS = 100
 _READ_BACK_S = 1.0
 _BEAT_S = 1.0
 _LEAVE_S = 0.15
+_WINDOW_MARGIN = 16
+"""Steps; and three wakes' worth of them."""
+_RATE_FADES = 0.9
+
+T = TypeVar("T")
 
 
 class WindowRunner(Window, Protocol):
     """What the agent needs of `profiling.window.WindowRunner`."""
+
+    @property
+    def begins_at(self) -> int:
+        """The step before which a window does something next."""
 
     def arm(self, order: ArmWindow, current_step: int) -> None:
         """Prepare a window."""
@@ -100,6 +111,10 @@ class Agent:
         self._sent_at = 0.0
         self._next_step = 0
         self._greeted = False
+        self._saves: Placing[Save] = Placing()
+        self._losses: Placing[float] = Placing()
+        self._step_rate = 0.0
+        """Steps that come between two wakes, at most, of late."""
         self._runner: WindowRunner | None = None
         self._arm_from_environment()
 
@@ -113,6 +128,7 @@ class Agent:
         self._link.wait(WAKE_MS)
         for message in self._link.receive():
             self._obey(message)
+        self._follow_window()
         identity = read_identity()
         if identity.known and identity != self._identity:
             self._become(identity)
@@ -120,6 +136,7 @@ class Agent:
         now = time.monotonic()
         if now - self._read_back_at >= _READ_BACK_S:
             self._read_back_at = now
+            self._recorder.compiling.refresh()
             self._read_back(at_end=False)
         if self._outbox.send(self._link, self._identity.rank):
             self._sent_at = now
@@ -135,7 +152,7 @@ class Agent:
             self._runner.shutdown(reason)
         if not self._greeted:
             self._greet()
-        self._collect()
+        self._collect(at_end=True)
         self._read_back(at_end=True)
         self._outbox.post(
             Goodbye(**BLANK, reason=reason, dropped=self._outbox.dropped, errors=self._recorder.border.errors)
@@ -157,6 +174,14 @@ class Agent:
         elif self._runner is not None:
             self._runner.cancel(message.window_id)
 
+    def _follow_window(self) -> None:
+        """Have the training thread know its steps in time for a window, and not earlier: it costs."""
+        runner = self._runner
+        if runner is not None and runner.active and not self._recorder.live:
+            margin = _WINDOW_MARGIN + round(3 * self._step_rate)
+            if runner.begins_at - self._recorder.clock.steps <= margin:
+                self._recorder.go_live()
+
     def _arm(self, order: ArmWindow) -> None:
         if self._runner is None:
             try:
@@ -166,6 +191,7 @@ class Agent:
                 return
             self._runner = Runner(self._report_window)
             self._recorder.window = self._runner
+        self._recorder.pump()
         self._runner.arm(order, self._recorder.clock.steps)
 
     def _report_window(
@@ -254,29 +280,47 @@ class Agent:
             )
         )
 
-    def _collect(self) -> None:
+    def _collect(self, *, at_end: bool = False) -> None:
         recorder = self._recorder
-        probe_ns = time.thread_time_ns()
-        for frame in consecutive(_drain(recorder)):
-            self._outbox.dropped += frame[0].step - self._next_step
-            self._next_step = frame[-1].step + 1
-            self._outbox.post(
-                step_batch(frame, probe_ns, recorder.border.hook_ns, recorder.border.hook_steps)
-            )
-            for event in events_of(frame):
-                self._outbox.post(event)
-        while recorder.gaps:
-            self._outbox.post(validation_event(recorder.gaps.popleft()))
-        while recorder.saves:
-            self._outbox.post(checkpoint_event(recorder.saves.popleft()))
-        for step, value in recorder.loss.take():
-            self._outbox.post(LossSample(**BLANK, step=step, value=value))
+        recorder.pump()
+        steps = _drain(recorder.reader.steps)
+        self._post_steps(steps)
+        for save in _drain(recorder.saves):
+            self._saves.add(save.at_ns, save)
+        for at_ns, value in _drain(recorder.loss.ready):
+            self._losses.add(at_ns, value)
+        self._post_placed(self._saves.placed(steps), self._losses.placed(steps))
+        if at_end:
+            step = recorder.clock.steps
+            self._post_placed(self._saves.rest(step), self._losses.rest(step))
+        for gap in _drain(recorder.reader.gaps):
+            self._outbox.post(validation_event(gap))
         now = time.perf_counter_ns()
         for report in recorder.border.take_reports():
             self._outbox.post(RankEvent(**BLANK, at_ns=now, event="probe_error", text=report))
         for path in self._run.take_written():
             self._outbox.post(RankEvent(**BLANK, at_ns=now, event="written", text=path))
 
+    def _post_steps(self, steps: list[StepRecord]) -> None:
+        recorder = self._recorder
+        self._step_rate = max(self._step_rate * _RATE_FADES, len(steps))
+        hook_ns = recorder.cost.total_ns(recorder.reader.stamps_read)
+        for frame in consecutive(steps):
+            self._outbox.dropped += frame[0].step - self._next_step
+            self._next_step = frame[-1].step + 1
+            batch = step_batch(
+                frame, time.thread_time_ns(), hook_ns or 0, 0 if hook_ns is None else self._next_step
+            )
+            self._outbox.post(batch)
+            for event in events_of(frame):
+                self._outbox.post(event)
 
-def _drain(recorder: Recorder) -> list[StepRecord]:
-    return [recorder.steps.popleft() for _ in range(len(recorder.steps))]
+    def _post_placed(self, saves: Iterable[tuple[int, Save]], losses: Iterable[tuple[int, float]]) -> None:
+        for step, save in saves:
+            self._outbox.post(checkpoint_event(save, step))
+        for step, value in losses:
+            self._outbox.post(LossSample(**BLANK, step=step, value=value))
+
+
+def _drain(queue: deque[T]) -> list[T]:
+    return [queue.popleft() for _ in range(len(queue))]

@@ -1,31 +1,46 @@
-"""Whether torch.compile compiled something since the last look; asked once a step, never imports dynamo.
+"""When torch.compile was at work: from dynamo's own callbacks, so that watching costs nothing per step.
 
-Apart because what it reads is private to torch: where it is not as expected, the answer is no.
+Apart because what it leans on is private to torch: where it is not as expected, no step is marked.
 """
 
 import sys
-from typing import Any
+from collections.abc import Callable
+from time import perf_counter_ns
 
-_DYNAMO = "torch._dynamo.utils"
+from perftui.trainer.probe.after_import import after_import
+from perftui.trainer.probe.border import Border, Foreign
+
+_MODULE = "torch._dynamo.callback"
 
 
 class CompileWatch:
-    """Watches dynamo's counters and its list of finished compilations."""
+    """Notes when compilations begin and end, in whatever thread.
 
-    def __init__(self) -> None:
-        self._frames = 0
-        self._newest: Any = None
+    Args:
+        tell: receives (begin_ns, end_ns) of each.
+    """
 
-    def changed(self) -> bool:
-        """Tell whether a frame or a graph was compiled since the last call."""
-        dynamo = sys.modules.get(_DYNAMO)
-        if dynamo is None:
-            return False
-        known = vars(dynamo)
-        counters = known.get("counters")
-        metrics = known.get("_compilation_metrics")
-        frames = counters["frames"]["total"] if counters and "frames" in counters else 0
-        newest = metrics[-1] if metrics else None
-        changed = frames != self._frames or newest is not self._newest
-        self._frames, self._newest = frames, newest
-        return changed
+    def __init__(self, border: Border, tell: Callable[[int, int], object]) -> None:
+        self._tell = tell
+        self._began: list[int] = []
+        self._start = border.guard("compile", self._started)
+        self._end = border.guard("compile end", self._ended)
+
+    def install(self) -> None:
+        """Register with dynamo when the script brings it in; never bring it in ourselves."""
+        after_import({_MODULE: lambda _module: self.refresh()})
+
+    def refresh(self) -> None:
+        """Register again if dynamo was reset, which forgets its callbacks; any thread."""
+        module = sys.modules.get(_MODULE)
+        handler: Foreign = None if module is None else vars(module).get("callback_handler")
+        if handler is not None and self._start not in handler.start_callbacks:
+            handler.register_start_callback(self._start)
+            handler.register_end_callback(self._end)
+
+    def _started(self, *_args: Foreign) -> None:  # torch passes something since 2.8
+        self._began.append(perf_counter_ns())
+
+    def _ended(self, *_args: Foreign) -> None:
+        if self._began:
+            self._tell(self._began.pop(), perf_counter_ns())

@@ -2,14 +2,15 @@
 
 Apart from the recorder so that one can see at a glance what is touched in the user's process: the loader's
 iterator, `torch.autograd.backward`, the global optimizer hooks, `GradScaler.step`, `torch.save`, and how a
-DataLoader is built.
+DataLoader is built. Each leaves stamps and goes on: a call costs a microsecond or two.
 """
 
 import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter_ns
+from threading import get_ident
+from time import perf_counter_ns, thread_time_ns
 from typing import Any
 
 import torch
@@ -21,10 +22,14 @@ from torch.optim.optimizer import (
 from torch.utils.data import DataLoader
 from torch.utils.data import dataloader as loader_module
 
+from perftui.trainer.probe import stamps
 from perftui.trainer.probe.border import Foreign
-from perftui.trainer.probe.recorder import Recorder
+from perftui.trainer.probe.recorder import FOREIGN_LOADER, LOADER_KEY, Recorder
+from perftui.trainer.probe.stamps import UNKNOWN_CPU
 
 _BUILD_ERRORS = (ValueError, TypeError, RuntimeError, AssertionError, AttributeError)
+_is_compiling = torch.compiler.is_compiling
+_is_grad_enabled = torch.is_grad_enabled
 
 
 def install_hooks(recorder: Recorder) -> None:
@@ -37,6 +42,7 @@ def install_hooks(recorder: Recorder) -> None:
         ("optimizer", _patch_optimizers),
         ("grad scaler", _patch_scaler),
         ("save", _patch_save),
+        ("compile", _watch_compiling),
     ):
         recorder.border.guard(f"install {name}", install)(recorder)
 
@@ -65,17 +71,27 @@ def _patch_construction(recorder: Recorder) -> None:
 def _patch_iterator(recorder: Recorder) -> None:
     kind: Foreign = DataLoader
     original: Callable[..., Foreign] = kind.__iter__
-    begin = recorder.border.guard("iterator", recorder.iterator_begin)
-    end = recorder.border.guard("iterator end", recorder.iterator_end)
+    key_of = recorder.border.guard("iterator", recorder.book.key)
+    note = recorder.border.guard("iterator end", recorder.note_iterator)
+    put = recorder.ring.put
 
     @functools.wraps(original)
     def iterate(self: DataLoader[Any]) -> Foreign:
-        begin(self)
-        iterator = None
+        counts = get_ident() == recorder.thread or recorder.claim_wait()
+        if counts:
+            key = key_of(self)
+            put(
+                stamps.ITERATOR_BEGIN,
+                perf_counter_ns(),
+                thread_time_ns(),
+                (FOREIGN_LOADER if key is None else key) * 2 + _is_grad_enabled(),
+            )
         try:
             iterator = original(self)
         finally:
-            end(self, iterator)
+            if counts and get_ident() == recorder.thread:
+                put(stamps.ITERATOR_END, perf_counter_ns(), UNKNOWN_CPU, 0)
+        note(self, iterator)
         return iterator
 
     kind.__iter__ = iterate
@@ -84,19 +100,27 @@ def _patch_iterator(recorder: Recorder) -> None:
 def _patch_fetch(recorder: Recorder) -> None:
     kind: Foreign = vars(loader_module)["_BaseDataLoaderIter"]  # private, and the same since torch 1.2
     original: Callable[..., Any] = kind.__next__
-    begin = recorder.border.guard("fetch", recorder.fetch_begin)
-    end = recorder.border.guard("fetch end", recorder.fetch_end)
-    failed = recorder.border.guard("fetch end", recorder.fetch_failed)
+    put = recorder.ring.put
+    count = recorder.count
+    setattr(kind, LOADER_KEY, FOREIGN_LOADER)
 
     @functools.wraps(original)
     def fetch(self: Foreign) -> Foreign:
-        begin(self)
+        if get_ident() != recorder.thread and not recorder.claim_wait():
+            return original(self)
+        key = self._perftui_loader
+        put(stamps.FETCH_BEGIN, perf_counter_ns(), thread_time_ns(), key * 2 + _is_grad_enabled())
         try:
             batch = original(self)
         except BaseException:
-            failed(self)
+            if get_ident() == recorder.thread:
+                put(stamps.FETCH_FAILED, perf_counter_ns(), UNKNOWN_CPU, 0)
             raise
-        end(self, batch)
+        end_ns = perf_counter_ns()
+        if get_ident() == recorder.thread:  # it may have been taken over meanwhile
+            samples = count(key, batch)
+            recorder.batches += 1
+            put(stamps.FETCH_END, end_ns, UNKNOWN_CPU, -1 if samples is None else samples)
         return batch
 
     kind.__next__ = fetch
@@ -104,36 +128,47 @@ def _patch_fetch(recorder: Recorder) -> None:
 
 def _patch_backward(recorder: Recorder) -> None:
     original: Callable[..., None] = torch.autograd.backward
-    begin = recorder.border.guard("backward", recorder.backward_begin)
-    end = recorder.border.guard("backward end", recorder.backward_end)
+    put = recorder.ring.put
+    sample_loss = recorder.sample_loss
 
     @functools.wraps(original)
     def backward(tensors: Foreign, *args: Foreign, **kwargs: Foreign) -> None:
-        if torch.compiler.is_compiling():
+        if _is_compiling() or (get_ident() != recorder.trainer and not recorder.claim_work()):
             original(tensors, *args, **kwargs)
             return
-        begin(tensors)
-        failed = True
+        if recorder.batches >= recorder.loss_at:
+            sample_loss(tensors)
+        put(stamps.BACKWARD_BEGIN, perf_counter_ns(), UNKNOWN_CPU, 0)
         try:
             original(tensors, *args, **kwargs)
-            failed = False
-        finally:
-            end(failed)
+        except BaseException:
+            put(stamps.BACKWARD_FAILED, perf_counter_ns(), UNKNOWN_CPU, 0)
+            raise
+        put(stamps.BACKWARD_END, perf_counter_ns(), UNKNOWN_CPU, 0)
 
     torch.autograd.backward = backward
 
 
 def _patch_optimizers(recorder: Recorder) -> None:
-    begin = recorder.border.guard("optimizer", recorder.optimizer_begin)
-    end = recorder.border.guard("optimizer end", recorder.optimizer_end)
+    put = recorder.ring.put
+    note = recorder.border.guard("optimizer", recorder.note_optimizer)
 
     def before(optimizer: Optimizer, _args: Foreign, _kwargs: Foreign) -> None:
-        if not torch.compiler.is_compiling():
-            begin(optimizer)
+        if _is_compiling() or (get_ident() != recorder.trainer and not recorder.claim_work()):
+            return
+        if recorder.optimizer is None:
+            note(optimizer)
+        put(stamps.OPTIMIZER_BEGIN, perf_counter_ns(), UNKNOWN_CPU, id(optimizer))
 
     def after(_optimizer: Optimizer, _args: Foreign, _kwargs: Foreign) -> None:
-        if not torch.compiler.is_compiling():
-            end()
+        if _is_compiling() or get_ident() != recorder.trainer:
+            return
+        cpu_ns = UNKNOWN_CPU
+        if recorder.batches == recorder.batches_stepped:  # a loop without a loader: a step may end here
+            cpu_ns = thread_time_ns()
+            recorder.batches += 1
+        recorder.batches_stepped = recorder.batches
+        put(stamps.OPTIMIZER_END, perf_counter_ns(), cpu_ns, 0)
 
     register_optimizer_step_pre_hook(before)
     register_optimizer_step_post_hook(after)
@@ -142,16 +177,17 @@ def _patch_optimizers(recorder: Recorder) -> None:
 def _patch_scaler(recorder: Recorder) -> None:
     kind = torch.amp.GradScaler
     original: Callable[..., Any] = kind.step
-    begin = recorder.border.guard("scaler", recorder.scaler_begin)
-    end = recorder.border.guard("scaler end", recorder.scaler_end)
+    put = recorder.ring.put
 
     @functools.wraps(original)
     def step(self: Foreign, optimizer: Optimizer, *args: Foreign, **kwargs: Foreign) -> Foreign:
-        begin(optimizer)
+        if get_ident() != recorder.trainer and not recorder.claim_work():
+            return original(self, optimizer, *args, **kwargs)
+        put(stamps.SCALER_BEGIN, perf_counter_ns(), UNKNOWN_CPU, id(optimizer))
         try:
             return original(self, optimizer, *args, **kwargs)
         finally:
-            end()
+            put(stamps.SCALER_END, perf_counter_ns(), UNKNOWN_CPU, 0)
 
     kind.step = step  # type: ignore[method-assign]
 
@@ -176,3 +212,7 @@ def _patch_save(recorder: Recorder) -> None:
 
     torch.save = save
     torch.serialization.save = save
+
+
+def _watch_compiling(recorder: Recorder) -> None:
+    recorder.compiling.install()

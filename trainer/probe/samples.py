@@ -5,6 +5,7 @@ Apart because batches have every shape: tensors, tuples, dictionaries, dataclass
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import torch
@@ -17,18 +18,10 @@ _WIDTH = 8
 _FAILURES_ALLOWED = 20
 
 _Path = tuple[Callable[[Any], Any], ...]
+"""Steps from a batch to a number; each a callable of C, as this runs at every batch."""
 
-
-def _item(key: Foreign) -> Callable[[Any], Any]:
-    return lambda container: container[key]
-
-
-def _attribute(name: str) -> Callable[[Any], Any]:
-    return lambda thing: getattr(thing, name)
-
-
-def _rows(tensor: torch.Tensor) -> int:
-    return int(tensor.size(0))
+_ROWS: _Path = (attrgetter("shape"), itemgetter(0))
+_LENGTH: _Path = (len,)
 
 
 def _keys(mapping: Foreign) -> list[Foreign]:
@@ -39,42 +32,36 @@ def _length(sequence: Foreign) -> int:
     return len(sequence)
 
 
-def _parts(thing: Foreign) -> list[Callable[[Any], Any]]:
+def _parts(thing: Foreign) -> list[_Path]:
     if isinstance(thing, Mapping):
-        return [_item(key) for key in _keys(thing)[:_WIDTH]]
+        return [(itemgetter(key),) for key in _keys(thing)[:_WIDTH]]
     if isinstance(thing, (list, tuple)):
-        return [_item(place) for place in range(min(_length(thing), _WIDTH))]
+        return [(itemgetter(place),) for place in range(min(_length(thing), _WIDTH))]
     if is_dataclass(thing) and not isinstance(thing, type):
-        return [_attribute(field.name) for field in fields(thing)[:_WIDTH]]
+        return [(attrgetter(field.name),) for field in fields(thing)[:_WIDTH]]
     data = getattr(thing, "data", None)
     if isinstance(data, Mapping):  # encodings that hold their tensors in a dictionary
-        return [_chain(_attribute("data"), part) for part in _parts(data)]
+        return [(attrgetter("data"), *part) for part in _parts(data)]
     if hasattr(thing, "to") and hasattr(thing, "__dict__"):
-        return [_attribute(name) for name in list(vars(thing))[:_WIDTH]]
+        return [(attrgetter(name),) for name in list(vars(thing))[:_WIDTH]]
     return []
 
 
-def _chain(first: Callable[[Any], Any], then: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda thing: then(first(thing))
-
-
-def _find(
-    thing: Foreign, wanted: Callable[[Any], Callable[[Any], int] | None], depth: int = 0
-) -> _Path | None:
+def _find(thing: Foreign, wanted: Callable[[Any], _Path | None], depth: int = 0) -> _Path | None:
     found = wanted(thing)
     if found is not None:
-        return (found,)
+        return found
     if depth >= _DEPTH:
         return None
     for part in _parts(thing):
-        below = _find(part(thing), wanted, depth + 1)
+        below = _find(_walk(part, thing), wanted, depth + 1)
         if below is not None:
-            return (part, *below)
+            return (*part, *below)
     return None
 
 
-def _tensor_rows(thing: Foreign) -> Callable[[Any], int] | None:
-    return _rows if isinstance(thing, torch.Tensor) and thing.dim() > 0 else None
+def _tensor_rows(thing: Foreign) -> _Path | None:
+    return _ROWS if isinstance(thing, torch.Tensor) and thing.dim() > 0 else None
 
 
 def find_path(batch: Foreign, batch_size: int | None) -> _Path | None:
@@ -85,44 +72,51 @@ def find_path(batch: Foreign, batch_size: int | None) -> _Path | None:
         batch_size: what the loader says, which tells a list of images from a list of inputs.
     """
 
-    def of_size(thing: Foreign) -> Callable[[Any], int] | None:
+    def of_size(thing: Foreign) -> _Path | None:
         if isinstance(thing, torch.Tensor):
-            return _rows if thing.dim() > 0 and thing.size(0) == batch_size else None
-        return _length if isinstance(thing, (list, tuple)) and _length(thing) == batch_size else None
+            return _ROWS if thing.dim() > 0 and thing.size(0) == batch_size else None
+        return _LENGTH if isinstance(thing, (list, tuple)) and _length(thing) == batch_size else None
 
     if hasattr(batch, "num_graphs"):
-        return (_attribute("num_graphs"),)
+        return (attrgetter("num_graphs"),)
     path = _find(batch, _tensor_rows)
-    if batch_size is not None and (path is None or _follow(path, batch) != batch_size):
+    if batch_size is not None and (path is None or _walk(path, batch) != batch_size):
         path = _find(batch, of_size) or path
     return path
 
 
-def _follow(path: _Path, batch: Foreign) -> int:
-    value = batch
+def _walk(path: _Path, thing: Foreign) -> Foreign:
     for part in path:
-        value = part(value)
-    return int(value)
+        thing = part(thing)
+    return thing
 
 
 class SampleCounter:
-    """Counts the samples of one loader's batches."""
+    """Counts the samples of one loader's batches.
 
-    def __init__(self) -> None:
+    Args:
+        batch_size: what the loader says, if it says it.
+    """
+
+    def __init__(self, batch_size: int | None) -> None:
+        self._batch_size = batch_size
         self._path: _Path | None = None
         self._failures = 0
 
-    def count(self, batch: Foreign, batch_size: int | None) -> int:
+    def count(self, batch: Foreign) -> int:
         """Return the samples of a batch; -1 where it gives no size."""
         if self._path is not None:
+            value = batch
             try:
-                return _follow(self._path, batch)
-            except (LookupError, AttributeError, TypeError, ValueError, IndexError):
+                for part in self._path:
+                    value = part(value)
+                return int(value)
+            except (LookupError, AttributeError, TypeError, ValueError):
                 self._path = None
         if self._failures >= _FAILURES_ALLOWED:
             return -1
-        self._path = find_path(batch, batch_size)
+        self._path = find_path(batch, self._batch_size)
         if self._path is None:
             self._failures += 1
             return -1
-        return _follow(self._path, batch)
+        return int(_walk(self._path, batch))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from perftui.ipc.messages import FLAG_PHASES_UNKNOWN, FLAG_WAIT_UNKNOWN
 from perftui.ipc.step_record import StepRecord
+from perftui.trainer.probe.stamps import UNKNOWN_CPU
 
 
 class GapRecord(NamedTuple):
@@ -19,7 +20,10 @@ class GapRecord(NamedTuple):
 
 
 class Part:
-    """A stretch of the training thread that is, or will be joined into, one step. Times in ns."""
+    """A stretch of the training thread that is, or will be joined into, one step. Times in ns.
+
+    CPU times are those of the thread so far, or -1 where they were not asked.
+    """
 
     __slots__ = (
         "backward_ns",
@@ -85,6 +89,9 @@ class Part:
     def record(self, step: int, end_ns: int, end_cpu_ns: int, epoch: int) -> StepRecord:
         """Return the finished step that ends here."""
         wall_ns = end_ns - self.start_ns - self.gap_ns
+        cpu_ns = UNKNOWN_CPU
+        if self.start_cpu_ns >= 0 and end_cpu_ns >= 0:
+            cpu_ns = min(end_cpu_ns - self.start_cpu_ns, wall_ns)  # the CPU of a gap is not known apart
         flags = self.flags
         if not self.fetched:
             flags |= FLAG_WAIT_UNKNOWN
@@ -98,7 +105,7 @@ class Part:
             self.forward_ns,
             self.backward_ns,
             self.optimizer_ns,
-            min(end_cpu_ns - self.start_cpu_ns, wall_ns),  # the CPU of a gap is not known apart
+            cpu_ns,
             self.samples,
             max(1, min(self.batches, self.backwards)),
             max(0, self.epoch if self.epoch >= 0 else epoch),

@@ -94,7 +94,7 @@ def validation_event(gap: GapRecord) -> RankEvent:
     )
 
 
-def checkpoint_event(save: Save) -> RankEvent:
+def checkpoint_event(save: Save, step: int) -> RankEvent:
     """Return the event of a checkpoint."""
     return RankEvent(
         **BLANK,
@@ -102,5 +102,5 @@ def checkpoint_event(save: Save) -> RankEvent:
         event="checkpoint",
         text=save.text,
         duration_ns=save.duration_ns,
-        step=save.step,
+        step=step,
     )

@@ -54,6 +54,12 @@ class WindowRunner:
         self._script_profilers.watch()
         _call_at_exit(self._at_exit)
 
+    @property
+    def begins_at(self) -> int:
+        """The step before which a window does something next; -1 for as soon as possible, or none."""
+        window = self._window
+        return window.prepare_from if window is not None and window.placed else -1
+
     def arm(self, order: ArmWindow, current_step: int) -> None:
         """Take a window on; any thread. Reports armed, late, busy or unsupported.
 

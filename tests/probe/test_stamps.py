@@ -1,0 +1,190 @@
+"""The ring of stamps, what reads it, and what places things in steps."""
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from perftui.ipc.messages import FLAG_COMPILING, FLAG_FAILED
+from perftui.ipc.step_record import StepRecord
+from perftui.trainer.probe import stamps
+from perftui.trainer.probe.own_cost import EVERY_STAMPS, OwnCost
+from perftui.trainer.probe.placing import Placing
+from perftui.trainer.probe.stamp_reader import StampReader
+from perftui.trainer.probe.stamps import UNKNOWN_CPU, Stamp, StampRing
+
+LOADER, ADAM = 7, 1000
+
+
+def quiet_ring(kept: int) -> StampRing:
+    ring = StampRing(lambda _at_ns: None, kept)
+    ring.attend_from(1 << 60)
+    return ring
+
+
+def put_numbers(ring: StampRing, first: int, last: int) -> None:
+    for number in range(first, last):
+        ring.put(number % 5, number, -number, number * 2)
+
+
+def test_stamps_come_out_as_they_went_in_however_often_the_ring_goes_round() -> None:
+    ring = quiet_ring(8)
+    seen: list[Stamp] = []
+    at = 0
+    for count in (3, 7, 0, 5, 7, 7, 1):
+        put_numbers(ring, at, at + count)
+        at += count
+        seen += ring.take()
+    assert seen == [Stamp(n % 5, n, -n, n * 2) for n in range(30)]
+    assert ring.lost == 0
+    assert ring.take() == []
+
+
+def test_what_was_overwritten_is_counted_and_the_newest_are_kept() -> None:
+    ring = quiet_ring(8)
+    put_numbers(ring, 0, 30)
+    assert [stamp.at_ns for stamp in ring.take()] == list(range(23, 30))
+    assert ring.lost == 23
+    put_numbers(ring, 30, 34)
+    assert [stamp.at_ns for stamp in ring.take()] == [30, 31, 32, 33]
+    assert ring.lost == 23
+
+
+def test_skipped_stamps_are_neither_read_nor_lost() -> None:
+    ring = quiet_ring(8)
+    put_numbers(ring, 0, 5)
+    ring.skip()
+    assert ring.take() == []
+    assert (ring.lost, ring.written) == (0, 5)
+
+
+def test_a_ring_that_is_not_a_power_of_two_is_refused() -> None:
+    with pytest.raises(ValueError, match="power of two of stamps, not 12"):
+        StampRing(lambda _at_ns: None, 12)
+
+
+def test_a_reader_beside_a_writer_sees_whole_stamps_in_order() -> None:
+    ring = quiet_ring(1024)
+    done = threading.Event()
+
+    def write() -> None:
+        for number in range(200_000):
+            ring.put(number & 7, number, number + 1, number + 2)
+        done.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    seen: list[Stamp] = []
+    while not done.is_set():
+        seen += ring.take()
+    writer.join()
+    seen += ring.take()
+    assert len(seen) + ring.lost == 200_000
+    assert all(s == Stamp(s.at_ns & 7, s.at_ns, s.at_ns + 1, s.at_ns + 2) for s in seen)
+    assert [s.at_ns for s in seen] == sorted({s.at_ns for s in seen})
+
+
+def test_attention_is_paid_from_the_named_stamp_on() -> None:
+    attended: list[int] = []
+    ring = StampRing(attended.append, 8)
+    ring.attend_from(3)
+    for number in range(5):
+        ring.put(0, 100 + number, 0, 0)
+    assert attended == [103, 104]
+
+
+def step_of(reader: StampReader, at: int, *, scaler: Callable[[], bool] | None = None) -> int:
+    """One step of 70 ns that begins at `at`."""
+    reader.read(
+        [
+            Stamp(stamps.FETCH_BEGIN, at, at, LOADER * 2 + 1),
+            Stamp(stamps.FETCH_END, at + 10, UNKNOWN_CPU, 4),
+            Stamp(stamps.BACKWARD_BEGIN, at + 30, UNKNOWN_CPU, 0),
+            Stamp(stamps.BACKWARD_END, at + 60, UNKNOWN_CPU, 0),
+        ]
+    )
+    optimizer = [
+        Stamp(stamps.OPTIMIZER_BEGIN, at + 60, UNKNOWN_CPU, ADAM),
+        Stamp(stamps.OPTIMIZER_END, at + 67, UNKNOWN_CPU, 0),
+    ]
+    if scaler is None:
+        reader.read(optimizer)
+    else:
+        reader.read([Stamp(stamps.SCALER_BEGIN, at + 60, UNKNOWN_CPU, ADAM)])
+        reader.read(optimizer if scaler() else [])
+        reader.read([Stamp(stamps.SCALER_END, at + 68, UNKNOWN_CPU, 0)])
+    return at + 70
+
+
+def test_stamps_become_steps() -> None:
+    reader = StampReader()
+    at = 1000
+    for _ in range(3):
+        at = step_of(reader, at)
+    reader.finish(at + 99, 5)
+    rows = list(reader.steps)
+    assert [row.step for row in rows] == [0, 1, 2]
+    middle = rows[1]
+    assert (middle.wall_ns, middle.wait_ns, middle.forward_ns, middle.backward_ns) == (70, 10, 20, 30)
+    assert (middle.optimizer_ns, middle.samples, middle.cpu_ns) == (7, 4, 70)
+    assert rows[2].cpu_ns == -1  # nobody asked at its end
+
+
+def test_a_scaler_that_does_not_let_its_optimizer_step_marks_the_step() -> None:
+    reader = StampReader()
+    at = 1000
+    for stepped in (True, False, True):
+        at = step_of(reader, at, scaler=lambda stepped=stepped: stepped)  # type: ignore[misc]
+    reader.finish(at, 0)
+    assert [bool(row.flags & FLAG_FAILED) for row in reader.steps] == [False, True, False]
+
+
+def test_a_step_in_which_something_was_compiled_is_marked_and_no_other() -> None:
+    reader = StampReader()
+    at = step_of(reader, 1000)
+    reader.compiles.append((1075, 1085))
+    reader.compiles.append((1086, 1090))
+    for _ in range(3):
+        at = step_of(reader, at)
+    reader.finish(at, 0)
+    assert [row.flags & FLAG_COMPILING for row in reader.steps] == [0, FLAG_COMPILING, 0, 0]
+
+
+def test_lost_stamps_move_the_count_of_steps_on() -> None:
+    reader = StampReader()
+    at = 1000
+    for _ in range(11):
+        at = step_of(reader, at)  # ten closed, 66 stamps: 6.6 each
+    reader.skip(66)
+    assert reader.clock.steps == 20
+    for _ in range(2):
+        at = step_of(reader, at + 700)
+    reader.finish(at, 0)
+    assert [row.step for row in reader.steps] == [*range(10), 20, 21]
+
+
+def record(step: int, end_ns: int) -> StepRecord:
+    return StepRecord(step, end_ns, 10, 0, 0, 0, 0, 0, 0, 1, 0, 0)
+
+
+def test_things_are_placed_into_the_step_in_which_they_happened() -> None:
+    placing: Placing[str] = Placing()
+    for at_ns, name in ((5, "a"), (10, "b"), (11, "c"), (35, "d")):
+        placing.add(at_ns, name)
+    assert list(placing.placed([record(0, 10), record(1, 20)])) == [(0, "a"), (0, "b"), (1, "c")]
+    assert list(placing.placed([record(2, 30)])) == []
+    assert list(placing.rest(3)) == [(3, "d")]
+
+
+def test_own_cost_is_the_mean_of_the_measured_stamps_times_all() -> None:
+    cost = OwnCost()
+    assert cost.total_ns(1000) is None
+    for number in range(1, 1000):
+        cost.note(number, 10 if number % 2 else 30)  # a live thread offers every stamp
+    assert cost.total_ns(1000) == pytest.approx(20_000, rel=0.05)
+    due = cost.next_stamp
+    before = cost.total_ns(1000)
+    cost.note(due - 1, 10**9)
+    assert cost.total_ns(1000) == before
+    cost.note(due, 10)
+    assert cost.next_stamp == due + EVERY_STAMPS

@@ -1,0 +1,125 @@
+"""Makes steps of stamps: the step clock, fed from the ring. No torch, no clock of its own.
+
+Apart from the recorder, which runs in the training thread: this runs in the agent's, except before the agent
+has started and while a profiling window must know where steps begin.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from perftui.ipc.messages import FLAG_COMPILING
+from perftui.ipc.step_record import StepRecord
+from perftui.trainer.probe.stamps import (
+    BACKWARD_BEGIN,
+    BACKWARD_END,
+    BACKWARD_FAILED,
+    EXPECT_STEPS,
+    EXPLICIT_STEP,
+    FETCH_BEGIN,
+    FETCH_END,
+    FETCH_FAILED,
+    ITERATOR_BEGIN,
+    ITERATOR_END,
+    OPTIMIZER_BEGIN,
+    OPTIMIZER_END,
+    RESTART,
+    SCALER_BEGIN,
+    SCALER_END,
+    Stamp,
+)
+from perftui.trainer.probe.step_clock import StepClock
+from perftui.trainer.probe.step_parts import GapRecord
+
+STEPS_KEPT = 16384
+"""More than the agent can leave lying: it takes them right after it has made them."""
+
+
+class StampReader:
+    """Holds the step clock of one rank and what it has made; used by one thread at a time.
+
+    Attributes:
+        steps: finished steps, for the agent to take.
+        gaps: validations, likewise.
+        compiles: (begin_ns, end_ns) of compilations, put in by whoever sees them end.
+    """
+
+    def __init__(self) -> None:
+        self.steps: deque[StepRecord] = deque(maxlen=STEPS_KEPT)
+        self.gaps: deque[GapRecord] = deque(maxlen=256)
+        self.compiles: deque[tuple[int, int]] = deque(maxlen=256)
+        self.clock = StepClock(self._emit, self.gaps.append)
+        self.stamps_read = 0
+        self._scaler_let_step = False
+        self._acts: dict[int, Callable[[Stamp], object]] = {
+            ITERATOR_BEGIN: self._iterator_begin,
+            ITERATOR_END: lambda stamp: self.clock.iterator_end(stamp.at_ns),
+            FETCH_BEGIN: self._fetch_begin,
+            FETCH_END: lambda stamp: self.clock.fetch_end(stamp.at_ns, stamp.value),
+            FETCH_FAILED: lambda stamp: self.clock.fetch_end(stamp.at_ns, got=False),
+            BACKWARD_BEGIN: lambda stamp: self.clock.backward_begin(stamp.at_ns, stamp.cpu_ns),
+            BACKWARD_END: lambda stamp: self.clock.backward_end(stamp.at_ns),
+            BACKWARD_FAILED: lambda stamp: self.clock.backward_end(stamp.at_ns, failed=True),
+            OPTIMIZER_BEGIN: self._optimizer_begin,
+            OPTIMIZER_END: lambda stamp: self.clock.optimizer_end(stamp.at_ns, stamp.cpu_ns),
+            SCALER_BEGIN: self._scaler_begin,
+            SCALER_END: self._scaler_end,
+            EXPECT_STEPS: lambda stamp: self.clock.expect_steps(stamp.at_ns, stamp.cpu_ns),
+            EXPLICIT_STEP: self._explicit_step,
+            RESTART: self._restart,
+        }
+
+    def read(self, stamps: Iterable[Stamp]) -> int:
+        """Take stamps in; return how many steps they closed."""
+        before = self.clock.steps
+        acts = self._acts
+        for stamp in stamps:
+            acts[stamp.code](stamp)
+            self.stamps_read += 1
+        return self.clock.steps - before
+
+    def skip(self, stamps: int) -> None:
+        """So many stamps are lost: go on counting where the steps must be by now, and begin anew there."""
+        per_step = self.stamps_read / self.clock.steps if self.clock.steps else 0.0
+        self._restart_at(self.clock.steps + (round(stamps / per_step) if per_step else 0))
+
+    def finish(self, now_ns: int, cpu_ns: int) -> None:
+        """The process ends."""
+        self.clock.finish(now_ns, cpu_ns)
+
+    def _iterator_begin(self, stamp: Stamp) -> None:
+        self.clock.iterator_begin(stamp.at_ns, stamp.cpu_ns, stamp.value >> 1, grad=bool(stamp.value & 1))
+
+    def _fetch_begin(self, stamp: Stamp) -> None:
+        self.clock.fetch_begin(stamp.at_ns, stamp.cpu_ns, stamp.value >> 1, grad=bool(stamp.value & 1))
+
+    def _optimizer_begin(self, stamp: Stamp) -> None:
+        self._scaler_let_step = True
+        self.clock.optimizer_begin(stamp.at_ns, stamp.cpu_ns, stamp.value)
+
+    def _scaler_begin(self, stamp: Stamp) -> None:
+        self._scaler_let_step = False
+        self.clock.optimizer_begin(stamp.at_ns, stamp.cpu_ns, -stamp.value)
+
+    def _scaler_end(self, stamp: Stamp) -> None:
+        skipped = not self._scaler_let_step
+        self.clock.optimizer_end(stamp.at_ns, stamp.cpu_ns, skipped=skipped)
+
+    def _explicit_step(self, stamp: Stamp) -> None:
+        self.clock.step(stamp.at_ns, stamp.cpu_ns, None if stamp.value < 0 else stamp.value)
+
+    def _restart(self, _stamp: Stamp) -> None:
+        self._restart_at(self.clock.steps)
+
+    def _restart_at(self, step: int) -> None:
+        self.clock = StepClock(self._emit, self.gaps.append)
+        self.clock.steps = step
+
+    def _emit(self, record: StepRecord) -> None:
+        compiles = self.compiles
+        compiled = False
+        while compiles and compiles[0][0] < record.end_ns:
+            compiled = True
+            if compiles[0][1] > record.end_ns:
+                break  # goes on in the next step
+            compiles.popleft()
+        self.steps.append(record._replace(flags=record.flags | FLAG_COMPILING) if compiled else record)
