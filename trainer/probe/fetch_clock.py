@@ -33,6 +33,20 @@ class FetchClock:
         self.begin_ns = now_ns
         return True
 
+    @property
+    def only_begun(self) -> bool:
+        """Whether all there is since the last backward is one wait, just begun, for the training loader."""
+        if self._depth != 1 or len(self.runs) != 1 or self.training_loader in self._new_iterators:
+            return False
+        run = self.runs[0]
+        return run.loader == self.training_loader and not (
+            run.fresh or run.ended or run.batches or run.wait_ns
+        )
+
+    def begin_again(self, now_ns: int) -> None:
+        """Have the wait of `only_begun` begin now."""
+        self.begin_ns = self.runs[0].begin_ns = self.runs[0].end_ns = now_ns
+
     def forget_open(self) -> None:
         """Training work begins, so no wait is open: one whose end was missed must not hide the next."""
         self._depth = 0

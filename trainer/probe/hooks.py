@@ -101,7 +101,7 @@ def _patch_fetch(recorder: Recorder) -> None:
     kind: Foreign = vars(loader_module)["_BaseDataLoaderIter"]  # private, and the same since torch 1.2
     original: Callable[..., Any] = kind.__next__
     put = recorder.ring.put
-    count = recorder.count
+    counts = recorder.counts
     setattr(kind, LOADER_KEY, FOREIGN_LOADER)
 
     @functools.wraps(original)
@@ -118,7 +118,8 @@ def _patch_fetch(recorder: Recorder) -> None:
             raise
         end_ns = perf_counter_ns()
         if get_ident() == recorder.thread:  # it may have been taken over meanwhile
-            samples = count(key, batch)
+            count = counts.get(key) or recorder.count_of(key)
+            samples = count(batch)
             recorder.batches += 1
             put(stamps.FETCH_END, end_ns, UNKNOWN_CPU, -1 if samples is None else samples)
         return batch

@@ -30,7 +30,6 @@ LOADER_KEY = "_perftui_loader"
 """Attribute of an iterator: the key of its loader."""
 FOREIGN_LOADER = 1_000_000
 """Key of iterators that no DataLoader.__iter__ made."""
-_SAMPLES_MAX = 1 << 48
 
 
 class Save(NamedTuple):
@@ -68,7 +67,8 @@ class Recorder:
         self._lock = Lock()
         self._read_on = border.guard("steps", self._read_stamps)
         self.ring = StampRing(self._attend)
-        self.count = border.guard("samples", self._samples)  # batches are of any type and may raise
+        self.counts: dict[int, Callable[[object], int | None]] = {}
+        """By key of the loader: what counts the samples of a batch."""
         self.sample_loss = border.guard("loss", self._sample_loss)
         self._at_boundary = border.guard("window", self._tell_window)
         self.compiling = CompileWatch(border, self._compiled)
@@ -93,7 +93,7 @@ class Recorder:
         """Value of `batches` when an optimizer last stepped."""
         self.loss_at = 0
         """Value of `batches` from which a backward is worth a look."""
-        self._counters: dict[int, SampleCounter] = {}
+        self.counts.clear()
         self.go_live()
 
     @property
@@ -155,15 +155,15 @@ class Recorder:
         """A checkpoint was written."""
         self.saves.append(Save(begin_ns, perf_counter_ns() - begin_ns, text))
 
-    def _samples(self, key: int, batch: object) -> int:
-        counter = self._counters.get(key)
-        if counter is None:
+    def count_of(self, key: int) -> Callable[[object], int | None]:
+        """Return what counts the samples of this loader's batches; they are of any type and may raise."""
+        count = self.counts.get(key)
+        if count is None:
             loader = self.book.loader(key)
             counter = SampleCounter(loader.batch_size if loader is not None else None)
-            self._counters[key] = counter
-            self._counters.pop(key - LOADERS_KEPT, None)
-        samples = counter.count(batch)
-        return samples if samples < _SAMPLES_MAX else -1
+            count = self.counts[key] = self.border.guard("samples", counter.count)
+            self.counts.pop(key - LOADERS_KEPT, None)
+        return count
 
     def _sample_loss(self, root: object) -> None:
         self.loss_at = self.loss.sample(self.batches, perf_counter_ns(), root)

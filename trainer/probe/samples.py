@@ -16,6 +16,7 @@ _DEPTH = 4
 _WIDTH = 8
 """Parts of a container that are looked into, so that a batch of a thousand strings costs nothing."""
 _FAILURES_ALLOWED = 20
+_SAMPLES_MAX = 1 << 48
 
 _Path = tuple[Callable[[Any], Any], ...]
 """Steps from a batch to a number; each a callable of C, as this runs at every batch."""
@@ -110,7 +111,7 @@ class SampleCounter:
             try:
                 for part in self._path:
                     value = part(value)
-                return int(value)
+                return _checked(value)
             except (LookupError, AttributeError, TypeError, ValueError):
                 self._path = None
         if self._failures >= _FAILURES_ALLOWED:
@@ -119,4 +120,9 @@ class SampleCounter:
         if self._path is None:
             self._failures += 1
             return -1
-        return int(_walk(self._path, batch))
+        return _checked(_walk(self._path, batch))
+
+
+def _checked(samples: Foreign) -> int:
+    """Return a number that can be one of samples; -1 for others."""
+    return int(samples) if 0 <= samples < _SAMPLES_MAX else -1

@@ -5,10 +5,11 @@ has started and while a profiling window must know where steps begin.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 from perftui.ipc.messages import FLAG_COMPILING
 from perftui.ipc.step_record import StepRecord
+from perftui.trainer.probe.regular_steps import CYCLE_STAMPS, regular_steps
 from perftui.trainer.probe.stamps import (
     BACKWARD_BEGIN,
     BACKWARD_END,
@@ -50,32 +51,48 @@ class StampReader:
         self.clock = StepClock(self._emit, self.gaps.append)
         self.stamps_read = 0
         self._scaler_let_step = False
-        self._acts: dict[int, Callable[[Stamp], object]] = {
+        self._acts: dict[int, Callable[[int, int, int], object]] = {
             ITERATOR_BEGIN: self._iterator_begin,
-            ITERATOR_END: lambda stamp: self.clock.iterator_end(stamp.at_ns),
+            ITERATOR_END: lambda at_ns, _cpu, _value: self.clock.iterator_end(at_ns),
             FETCH_BEGIN: self._fetch_begin,
-            FETCH_END: lambda stamp: self.clock.fetch_end(stamp.at_ns, stamp.value),
-            FETCH_FAILED: lambda stamp: self.clock.fetch_end(stamp.at_ns, got=False),
-            BACKWARD_BEGIN: lambda stamp: self.clock.backward_begin(stamp.at_ns, stamp.cpu_ns),
-            BACKWARD_END: lambda stamp: self.clock.backward_end(stamp.at_ns),
-            BACKWARD_FAILED: lambda stamp: self.clock.backward_end(stamp.at_ns, failed=True),
+            FETCH_END: lambda at_ns, _cpu, samples: self.clock.fetch_end(at_ns, samples),
+            FETCH_FAILED: lambda at_ns, _cpu, _value: self.clock.fetch_end(at_ns, got=False),
+            BACKWARD_BEGIN: lambda at_ns, cpu_ns, _value: self.clock.backward_begin(at_ns, cpu_ns),
+            BACKWARD_END: lambda at_ns, _cpu, _value: self.clock.backward_end(at_ns),
+            BACKWARD_FAILED: lambda at_ns, _cpu, _value: self.clock.backward_end(at_ns, failed=True),
             OPTIMIZER_BEGIN: self._optimizer_begin,
-            OPTIMIZER_END: lambda stamp: self.clock.optimizer_end(stamp.at_ns, stamp.cpu_ns),
+            OPTIMIZER_END: lambda at_ns, cpu_ns, _value: self.clock.optimizer_end(at_ns, cpu_ns),
             SCALER_BEGIN: self._scaler_begin,
             SCALER_END: self._scaler_end,
-            EXPECT_STEPS: lambda stamp: self.clock.expect_steps(stamp.at_ns, stamp.cpu_ns),
+            EXPECT_STEPS: lambda at_ns, cpu_ns, _value: self.clock.expect_steps(at_ns, cpu_ns),
             EXPLICIT_STEP: self._explicit_step,
             RESTART: self._restart,
         }
 
-    def read(self, stamps: Iterable[Stamp]) -> int:
+    def read(self, stamps: Sequence[Stamp]) -> int:
         """Take stamps in; return how many steps they closed."""
         before = self.clock.steps
         acts = self._acts
-        for stamp in stamps:
-            acts[stamp.code](stamp)
-            self.stamps_read += 1
+        place, count = 0, len(stamps)
+        while place < count:
+            code, at_ns, cpu_ns, value = stamps[place]
+            acts[code](at_ns, cpu_ns, value)
+            if code == FETCH_BEGIN and place + CYCLE_STAMPS < count and self.clock.steady:
+                place += self._read_regular(stamps, place)
+            place += 1
+        self.stamps_read += count
         return self.clock.steps - before
+
+    def _read_regular(self, stamps: Sequence[Stamp], place: int) -> int:
+        clock = self.clock
+        steps = regular_steps(stamps, place, clock.steps, max(0, clock.epoch), clock.training_loader)
+        for step in steps:
+            self._emit(step)
+        taken = len(steps) * CYCLE_STAMPS
+        if steps:
+            _, begin_ns, begin_cpu_ns, _ = stamps[place + taken]
+            clock.advance(steps[-1].step + 1, begin_ns, begin_cpu_ns, stamps[place + taken - 1][1])
+        return taken
 
     def skip(self, stamps: int) -> None:
         """So many stamps are lost: go on counting where the steps must be by now, and begin anew there."""
@@ -86,33 +103,31 @@ class StampReader:
         """The process ends."""
         self.clock.finish(now_ns, cpu_ns)
 
-    def _iterator_begin(self, stamp: Stamp) -> None:
-        self.clock.iterator_begin(stamp.at_ns, stamp.cpu_ns, stamp.value >> 1, grad=bool(stamp.value & 1))
+    def _iterator_begin(self, at_ns: int, cpu_ns: int, value: int) -> None:
+        self.clock.iterator_begin(at_ns, cpu_ns, value >> 1, grad=bool(value & 1))
 
-    def _fetch_begin(self, stamp: Stamp) -> None:
-        self.clock.fetch_begin(stamp.at_ns, stamp.cpu_ns, stamp.value >> 1, grad=bool(stamp.value & 1))
+    def _fetch_begin(self, at_ns: int, cpu_ns: int, value: int) -> None:
+        self.clock.fetch_begin(at_ns, cpu_ns, value >> 1, grad=bool(value & 1))
 
-    def _optimizer_begin(self, stamp: Stamp) -> None:
+    def _optimizer_begin(self, at_ns: int, cpu_ns: int, optimizer: int) -> None:
         self._scaler_let_step = True
-        self.clock.optimizer_begin(stamp.at_ns, stamp.cpu_ns, stamp.value)
+        self.clock.optimizer_begin(at_ns, cpu_ns, optimizer)
 
-    def _scaler_begin(self, stamp: Stamp) -> None:
+    def _scaler_begin(self, at_ns: int, cpu_ns: int, optimizer: int) -> None:
         self._scaler_let_step = False
-        self.clock.optimizer_begin(stamp.at_ns, stamp.cpu_ns, -stamp.value)
+        self.clock.optimizer_begin(at_ns, cpu_ns, -optimizer)
 
-    def _scaler_end(self, stamp: Stamp) -> None:
-        skipped = not self._scaler_let_step
-        self.clock.optimizer_end(stamp.at_ns, stamp.cpu_ns, skipped=skipped)
+    def _scaler_end(self, at_ns: int, cpu_ns: int, _value: int) -> None:
+        self.clock.optimizer_end(at_ns, cpu_ns, skipped=not self._scaler_let_step)
 
-    def _explicit_step(self, stamp: Stamp) -> None:
-        self.clock.step(stamp.at_ns, stamp.cpu_ns, None if stamp.value < 0 else stamp.value)
+    def _explicit_step(self, at_ns: int, cpu_ns: int, samples: int) -> None:
+        self.clock.step(at_ns, cpu_ns, None if samples < 0 else samples)
 
-    def _restart(self, _stamp: Stamp) -> None:
+    def _restart(self, _at_ns: int, _cpu_ns: int, _value: int) -> None:
         self._restart_at(self.clock.steps)
 
     def _restart_at(self, step: int) -> None:
-        self.clock = StepClock(self._emit, self.gaps.append)
-        self.clock.steps = step
+        self.clock = StepClock(self._emit, self.gaps.append, step)
 
     def _emit(self, record: StepRecord) -> None:
         compiles = self.compiles

@@ -7,7 +7,7 @@ judgement is left to `stamp_reader`, which runs outside the training thread.
 import mmap
 from collections.abc import Callable
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 STAMPS_KEPT = 1 << 17
 """More than a second's worth at 10,000 steps a second; the reader comes ten times a second."""
@@ -34,15 +34,11 @@ _CELL = Struct("=4q")
 _SIZE = _CELL.size
 
 
-class Stamp(NamedTuple):
-    """One moment of the training thread."""
+Stamp: TypeAlias = tuple[int, int, int, int]
+"""code, at_ns, cpu_ns, value.
 
-    code: int
-    at_ns: int
-    cpu_ns: int
-    """CPU time of the thread so far; -1 where it was not asked."""
-    value: int
-    """By code: key of the loader and whether gradients are on, samples, id of the optimizer."""
+CPU time is that of the thread so far, -1 where it was not asked. The value is, by code, the key of the loader
+(times two, plus one with gradients on), the number of samples, or the id of the optimizer."""
 
 
 class StampRing:
@@ -92,7 +88,7 @@ class StampRing:
             begin += overwritten
         self.lost += begin - self._read
         self._read = end
-        return [Stamp._make(cell) for cell in _CELL.iter_unpack(data)]
+        return list(_CELL.iter_unpack(data))
 
     def _copy(self, begin: int, end: int) -> bytes:
         first, last = begin % self._kept, end % self._kept

@@ -13,24 +13,17 @@ of the step in which it lies and handed out as a gap.
 
 from collections.abc import Callable
 
-from perftui.ipc.messages import (
-    FLAG_EXPLICIT_BOUNDARY,
-    FLAG_FAILED,
-    FLAG_LOADER_BOUNDARY,
-)
+from perftui.ipc.messages import FLAG_EXPLICIT_BOUNDARY, FLAG_FAILED, FLAG_LOADER_BOUNDARY
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.blind_loop import BlindLoop
 from perftui.trainer.probe.fetch_clock import FetchClock
+from perftui.trainer.probe.step_outlet import StepOutlet
 from perftui.trainer.probe.step_parts import GapRecord, Part
 
-HELD_MICRO_BATCHES = 64
-"""So many backwards, each after a fetch, and no optimizer: then none can be seen."""
-HELD_REPEATS = 8
-"""An optimizer that has stepped so often since the last fetch is in a loop without a loader."""
-HELD_FOR_SCRIPT = 64
-"""So many steps without a word from a script that said it would tell: then we tell ourselves."""
-LOST_OPTIMIZER_BACKWARDS = 1024
-"""So many backwards after the last optimizer step: it can no longer be seen (it was compiled)."""
+HELD_MICRO_BATCHES = 64  # so many backwards, each after a fetch, and no optimizer: then none can be seen
+HELD_REPEATS = 8  # an optimizer that steps so often without a fetch is in a loop without a loader
+HELD_FOR_SCRIPT = 64  # so many steps without a word from a script that said it would tell: then we do
+LOST_OPTIMIZER_BACKWARDS = 1024  # so many after the last optimizer step: it was compiled out of sight
 
 
 class StepClock:
@@ -39,12 +32,16 @@ class StepClock:
     Args:
         emit: receives each finished step.
         emit_gap: receives each validation.
+        first_step: index of the first step.
     """
 
-    def __init__(self, emit: Callable[[StepRecord], object], emit_gap: Callable[[GapRecord], object]) -> None:
-        self.steps = 0
-        """Steps closed so far: the index of the one that is open."""
-        self._emit = emit
+    def __init__(
+        self,
+        emit: Callable[[StepRecord], object],
+        emit_gap: Callable[[GapRecord], object],
+        first_step: int = 0,
+    ) -> None:
+        self._outlet = StepOutlet(emit, first_step)
         self._fetches = FetchClock(emit_gap)
         self._part: Part | None = None
         self._tail: Part | None = None
@@ -64,8 +61,6 @@ class StepClock:
         self._explicit = False
         self._expecting = False
         self._kept_for_script: list[Part] = []
-        self._usual = (0, 0)
-        """Batches and backwards of the last step."""
 
     def expect_steps(self, now_ns: int, cpu_ns: int) -> None:
         """The script will call `step`; the first step begins now, unless something has begun it already."""
@@ -79,9 +74,41 @@ class StepClock:
             self._part.flags |= flags
 
     @property
-    def started(self) -> bool:
-        """Something has begun the first step."""
-        return self._part is not None
+    def steps(self) -> int:
+        """Steps closed so far: the index of the one that is open."""
+        return self._outlet.steps
+
+    @property
+    def epoch(self) -> int:
+        """Counted from 0; -1 before the first."""
+        return self._fetches.epoch
+
+    @property
+    def steady(self) -> bool:
+        """Whether the open step has just begun with a fetch, and all is as usual: see `regular_steps`."""
+        part = self._part
+        return (
+            part is not None
+            and part.blank
+            and self._optimizer_known
+            and self._outlet.usual == (1, 1)
+            and self._fetches.only_begun
+            and self._blind is None
+            and not (self._held or self._kept_for_script or self._expecting or self._explicit)
+            and self._tail is None
+            and not (self._backward_depth or self._optimizer_depth)
+        )
+
+    def advance(self, step: int, begin_ns: int, cpu_ns: int, optimized_ns: int) -> None:
+        """From `steady` to `steady`: the steps before this one were made elsewhere.
+
+        Its fetch begins now, and the optimizer of the one before ended at `optimized_ns`.
+        """
+        if self._part is not None:
+            self._outlet.steps = step
+            self._mark_ns = optimized_ns
+            self._part.restart(begin_ns, cpu_ns)
+            self._fetches.begin_again(begin_ns)
 
     @property
     def training_loader(self) -> int:
@@ -370,9 +397,4 @@ class StepClock:
         self._kept_for_script.clear()
 
     def _emit_part(self, part: Part, end_ns: int, end_cpu_ns: int) -> None:
-        usual_batches, usual_backwards = self._usual
-        if part.batches * usual_backwards > part.backwards * usual_batches > 0:
-            part.flags |= FLAG_FAILED  # more batches for a backward than before: one was given up
-        self._usual = (part.batches, part.backwards)
-        self._emit(part.record(self.steps, end_ns, end_cpu_ns, self._fetches.epoch))
-        self.steps += 1
+        self._outlet.put(part, end_ns, end_cpu_ns, self._fetches.epoch)

@@ -62,6 +62,20 @@ class Part:
         self.epoch = -1
         self.stepped.clear()
 
+    @property
+    def blank(self) -> bool:
+        """Whether nothing was put into it yet."""
+        return not (
+            self.batches
+            or self.backwards
+            or self.flags
+            or self.wait_ns
+            or self.gap_ns
+            or self.fetched
+            or self.stepped
+            or self.samples >= 0
+        )
+
     def add_samples(self, samples: int) -> None:
         """Count a batch; -1 stands for a batch that gives no size."""
         if samples >= 0:
