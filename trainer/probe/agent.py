@@ -34,6 +34,7 @@ from perftui.ipc.rank_link import RankLink, rank_identity
 from perftui.ipc.settings import SettingValue
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.effective import InForce, read_in_force
+from perftui.trainer.probe.expected_window import wanted_window
 from perftui.trainer.probe.identity import Identity, command, read_identity, start_ticks
 from perftui.trainer.probe.outbox import Outbox
 from perftui.trainer.probe.placing import Placing
@@ -176,11 +177,15 @@ class Agent:
 
     def _follow_window(self) -> None:
         """Have the training thread know its steps in time for a window, and not earlier: it costs."""
-        runner = self._runner
-        if runner is not None and runner.active and not self._recorder.live:
-            margin = _WINDOW_MARGIN + round(3 * self._step_rate)
-            if runner.begins_at - self._recorder.clock.steps <= margin:
-                self._recorder.go_live()
+        runner, recorder = self._runner, self._recorder
+        if runner is None or not runner.active or runner.recording:
+            return
+        margin = _WINDOW_MARGIN + round(3 * self._step_rate)
+        near = runner.begins_at - recorder.clock.steps <= margin
+        if near and not recorder.live:
+            recorder.go_live()
+        elif recorder.live and not near:
+            recorder.live = False
 
     def _arm(self, order: ArmWindow) -> None:
         if self._runner is None:
@@ -193,6 +198,7 @@ class Agent:
             self._recorder.window = self._runner
         self._recorder.pump()
         self._runner.arm(order, self._recorder.clock.steps)
+        self._follow_window()
 
     def _report_window(
         self,
@@ -218,18 +224,19 @@ class Agent:
         )
 
     def _arm_from_environment(self) -> None:
-        start, _, steps = os.environ.get("PERFTUI_PROFILE", "").partition(":")
-        if start.isdigit() and steps.isdigit():
+        start, steps = wanted_window() or (-1, 0)
+        if start >= 0:
             self._arm(
                 ArmWindow(
                     window_id=f"start{start}",
-                    start_step=int(start),
+                    start_step=start,
                     warm_steps=1,
-                    steps=int(steps),
+                    steps=steps,
                     preset="light",
                     directory=self._run.profiles,
                 )
             )
+        self._recorder.window_expected = False
 
     # To the hub
 

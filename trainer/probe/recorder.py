@@ -17,6 +17,7 @@ import torch
 from perftui.ipc.messages import FLAG_PROFILED
 from perftui.trainer.probe.border import Border
 from perftui.trainer.probe.compiling import CompileWatch
+from perftui.trainer.probe.expected_window import wanted_window
 from perftui.trainer.probe.loader_reading import AnyLoader
 from perftui.trainer.probe.loader_settings import LOADERS_KEPT, LoaderBook
 from perftui.trainer.probe.loss import LossSampler
@@ -83,6 +84,8 @@ class Recorder:
         self.saves: deque[Save] = deque(maxlen=256)
         self.loss = LossSampler()
         self.window: Window | None = None
+        self.window_expected = wanted_window() is not None
+        """The environment asks for a window: stay live until the agent has armed it."""
         self.optimizer: weakref.ref[torch.optim.Optimizer] | None = None
         self.awake = False
         """A first training event has been seen: the agent runs."""
@@ -124,7 +127,7 @@ class Recorder:
         if not self.awake:
             self.awake = True
             self._read_on()
-            self.live = False
+            self.live = self.window_expected
             self._on_awake()
 
     # What is done at once
@@ -208,7 +211,7 @@ class Recorder:
         window = self.window
         if window is not None and window.active:
             self._at_boundary(window)
-        if window is None or not window.active:
+        if not self.window_expected and (window is None or not window.active):
             self.live = False
 
     def _tell_window(self, window: Window) -> None:
