@@ -11,7 +11,7 @@ import msgspec
 
 from perftui.ipc.settings import SettingValue
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 
 FLAG_EPOCH_START = 1
 """First step of an epoch: its wait includes creating the iterator."""
@@ -29,6 +29,8 @@ FLAG_PHASES_UNKNOWN = 64
 """No backward was seen in this step: forward and backward were not measured."""
 FLAG_EXPLICIT_BOUNDARY = 128
 """The script itself said where the step ends (`watch().step()`)."""
+FLAG_SAMPLED = 256
+"""Looked at in detail: copies, communication, device times. It took some hundred microseconds more."""
 
 UNUSUAL_FLAGS = FLAG_PROFILED | FLAG_COMPILING | FLAG_FAILED
 """Steps with any of these are shown, and kept out of statistics."""
@@ -94,6 +96,33 @@ class StepBatch(RankMessage, frozen=True, kw_only=True, tag="steps"):
     """Time of the training thread in the probe's hooks so far, from one stamp of 61 that is measured."""
     hook_steps: int = 0
     """How many steps that was for; 0 before the first measurement."""
+    h2d_ns: list[int] = []
+    """Of the forward: copying to the device; -1 where it was not looked at; empty if nowhere."""
+    comm_ns: list[int] = []
+    """Of the backward: exposed communication; -1 where it was not looked at; empty if nowhere."""
+    worker: list[int] = []
+    """Loader worker of the last batch; -1 where there is none; empty if nowhere."""
+
+
+class DeviceSteps(RankMessage, frozen=True, kw_only=True, tag="device"):
+    """Sampled steps on the device's own timeline, as columns of equal length; times in ms.
+
+    From events on the stream of the training thread. The parts sum to `total_ms`; each but `wait_ms` holds
+    what the device idled in it.
+    """
+
+    step: list[int]
+    total_ms: list[float]
+    wait_ms: list[float]
+    """From the fetch's beginning to its end, in which the thread gave the device nothing to do."""
+    h2d_ms: list[float]
+    """Copies to the device; negative where they were not looked at."""
+    forward_ms: list[float]
+    backward_ms: list[float]
+    comm_ms: list[float]
+    """From the end of the backward's own work to the end of its communication; negative without DDP."""
+    optimizer_ms: list[float]
+    other_ms: list[float]
 
 
 class LossSample(RankMessage, frozen=True, kw_only=True, tag="loss"):
@@ -183,7 +212,9 @@ class Goodbye(RankMessage, frozen=True, kw_only=True, tag="goodbye"):
     """Exceptions that the probe's border swallowed."""
 
 
-FromRank: TypeAlias = Hello | StepBatch | LossSample | Effective | RankEvent | WindowReport | Beat | Goodbye
+FromRank: TypeAlias = (
+    Hello | StepBatch | DeviceSteps | LossSample | Effective | RankEvent | WindowReport | Beat | Goodbye
+)
 
 
 class Welcome(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="welcome"):

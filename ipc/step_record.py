@@ -19,3 +19,9 @@ class StepRecord(NamedTuple):
     micro_batches: int
     epoch: int
     flags: int
+    h2d_ns: int = -1
+    """Of the forward: copying to the device, on the host's clock; -1 where it was not looked at."""
+    comm_ns: int = -1
+    """Of the backward: waiting for communication with nothing else to do; -1 where it was not looked at."""
+    worker: int = -1
+    """Loader worker of the step's last batch; -1 without workers, or where it is not known."""

@@ -5,7 +5,7 @@ import msgspec
 from perftui.ipc.findings import Finding
 from perftui.ipc.ledger_records import Verdict
 from perftui.ipc.settings import SettingValue
-from perftui.ipc.view import GpuView, HostView, ProfileView, Shares, StepStats
+from perftui.ipc.view import DeviceView, GpuView, HostView, ProfileView, Shares, StepStats
 
 SUMMARY_SCHEMA = 1
 
@@ -14,7 +14,10 @@ class DeviceTime(msgspec.Struct, frozen=True, kw_only=True):
     """Per step, on the device's own timeline."""
 
     busy: float | None = None
+    """What the stream did not provably idle: an upper bound; a profile window tells more."""
     idle: float | None = None
+    """Waiting for the loader with nothing to do: a lower bound."""
+    parts: DeviceView | None = None
 
 
 class RankSummary(msgspec.Struct, frozen=True, kw_only=True):

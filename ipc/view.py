@@ -41,6 +41,27 @@ class StepStats(msgspec.Struct, frozen=True, kw_only=True):
     p99: float
 
 
+class DeviceView(msgspec.Struct, frozen=True, kw_only=True):
+    """A step on the device's own timeline, mean over the sampled steps; in ms.
+
+    From events on the stream of the training thread, without a synchronisation. The parts sum to `step_ms`
+    but for the copies and the communication where these were looked at in some of the steps only.
+    """
+
+    sampled_steps: int
+    step_ms: float
+    wait_ms: float
+    """In which the training thread waited for its loader and gave the device nothing to do: idle at least."""
+    h2d_ms: float | None = None
+    """Copies to the device; None where none were seen."""
+    forward_ms: float
+    backward_ms: float
+    comm_exposed_ms: float | None = None
+    """From the end of the backward's own work to the end of DDP's communication; None without DDP."""
+    optimizer_ms: float
+    other_ms: float
+
+
 class RankView(msgspec.Struct, frozen=True, kw_only=True):
     """One rank as it stands."""
 
@@ -77,6 +98,8 @@ class RankView(msgspec.Struct, frozen=True, kw_only=True):
     """Finding codes that point at this rank."""
     changed: int = 0
     """Update number at which this view last changed."""
+    device_ms: DeviceView | None = None
+    """None without a GPU, or before the first sampled steps have come through it."""
 
 
 class GpuView(msgspec.Struct, frozen=True, kw_only=True):

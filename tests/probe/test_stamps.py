@@ -142,8 +142,8 @@ def test_a_scaler_that_does_not_let_its_optimizer_step_marks_the_step() -> None:
 def test_a_step_in_which_something_was_compiled_is_marked_and_no_other() -> None:
     reader = StampReader()
     at = step_of(reader, 1000)
-    reader.compiles.append((1075, 1085))
-    reader.compiles.append((1086, 1090))
+    reader.details.compiles.append((1075, 1085))
+    reader.details.compiles.append((1086, 1090))
     for _ in range(3):
         at = step_of(reader, at)
     reader.finish(at, 0)

@@ -2,12 +2,14 @@
 
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Literal
 
 from perftui.ipc.messages import (
     FLAG_EPOCH_START,
     FLAG_EXPLICIT_BOUNDARY,
     FLAG_LOADER_BOUNDARY,
+    DeviceSteps,
     Effective,
     Goodbye,
     Hello,
@@ -21,9 +23,11 @@ from perftui.ipc.messages import (
 from perftui.ipc.settings import SettingValue
 from perftui.ipc.step_record import StepRecord
 from perftui.ipc.view import Mark, RankState
+from perftui.trainer.hub.device_log import DeviceLog
 from perftui.trainer.hub.step_log import StepLog
 
 _MARKS_KEPT = 256
+_UNKNOWN = repeat(-1)
 
 
 @dataclass
@@ -34,6 +38,7 @@ class RankTrack:
     first_unix: float
     last_unix: float
     log: StepLog = field(default_factory=StepLog)
+    device_log: DeviceLog = field(default_factory=DeviceLog)
     next_seq: int = 0
     lost_frames: int = 0
     dropped: int = 0
@@ -67,6 +72,8 @@ class RankTrack:
         self.last_unix = unix
         if isinstance(message, StepBatch):
             self._add_steps(message)
+        elif isinstance(message, DeviceSteps):
+            self.device_log.add(message)
         elif isinstance(message, LossSample):
             self.loss = message.value
             self.losses.append((message.step, message.value))
@@ -96,6 +103,9 @@ class RankTrack:
             batch.micro_batches,
             batch.epoch,
             batch.flags,
+            batch.h2d_ns or _UNKNOWN,
+            batch.comm_ns or _UNKNOWN,
+            batch.worker or _UNKNOWN,
             strict=False,
         )
         rows = list(map(StepRecord._make, columns))

@@ -75,6 +75,10 @@ class Totals:
         self.forward_ns = 0
         self.backward_ns = 0
         self.optimizer_ns = 0
+        self.h2d_ns = 0
+        self.h2d_wall_ns = 0
+        self.comm_ns = 0
+        self.comm_wall_ns = 0
 
     def add(self, row: StepRecord) -> None:
         """Count one step in."""
@@ -93,6 +97,12 @@ class Totals:
             self.wait_steps += 1
             if row.flags & FLAG_EPOCH_START:
                 self.epoch_start_wait_ns += row.wait_ns
+        if row.h2d_ns >= 0:
+            self.h2d_ns += row.h2d_ns
+            self.h2d_wall_ns += row.wall_ns
+        if row.comm_ns >= 0:
+            self.comm_ns += row.comm_ns
+            self.comm_wall_ns += row.wall_ns
         if not row.flags & FLAG_PHASES_UNKNOWN:
             self.forward_ns += row.forward_ns
             self.backward_ns += row.backward_ns
@@ -101,7 +111,7 @@ class Totals:
     def add_plain(self, rows: Sequence[StepRecord]) -> None:
         """Count steps in that have no flag, column by column: the same sums, several times faster."""
         columns = list(zip(*rows, strict=True))
-        _, _, wall, wait, forward, backward, optimizer, cpu, samples, *_ = columns
+        _, _, wall, wait, forward, backward, optimizer, cpu, samples, *_ = columns  # none was sampled
         wall_ns = sum(wall)
         self.steps += len(rows)
         self.wall_ns += wall_ns
@@ -128,14 +138,19 @@ class Totals:
             return Shares()
         wall = self.wall_ns
         wait = self.wait_ns / wall if self.wait_steps else None
-        forward = self.forward_ns / wall if self.phases_wall_ns else None
-        backward = self.backward_ns / wall if self.phases_wall_ns else None
+        h2d = self.h2d_ns / self.h2d_wall_ns if self.h2d_wall_ns else None
+        comm = self.comm_ns / self.comm_wall_ns if self.comm_wall_ns else None
+        forward = max(0.0, self.forward_ns / wall - (h2d or 0.0)) if self.phases_wall_ns else None
+        backward = max(0.0, self.backward_ns / wall - (comm or 0.0)) if self.phases_wall_ns else None
         optimizer = self.optimizer_ns / wall
-        measured = sum(part for part in (wait, forward, backward, optimizer) if part is not None)
+        parts = (wait, h2d, forward, backward, comm, optimizer)
+        measured = sum(part for part in parts if part is not None)
         return Shares(
             loader_wait=wait,
+            h2d=h2d,
             forward=forward,
             backward=backward,
+            comm_exposed=comm,
             optimizer=optimizer,
             other=max(0.0, 1.0 - measured),
         )

@@ -1,7 +1,7 @@
 """The summary JSON of a run, from the folded state."""
 
 from perftui.ipc.ledger_records import Verdict
-from perftui.ipc.summary import RankSummary, Summary
+from perftui.ipc.summary import DeviceTime, RankSummary, Summary
 from perftui.ipc.view import HostView, ProfileView, Shares
 from perftui.trainer.diagnosis import diagnose
 from perftui.trainer.hub.fold import RunFold
@@ -62,4 +62,12 @@ def _rank_summary(track: RankTrack) -> RankSummary:
         settings_failed=track.settings_failed,
         probe_errors=track.probe_errors,
         window_steps=figures.steps if figures else 0,
+        device_ms=_device_time(track),
     )
+
+
+def _device_time(track: RankTrack) -> DeviceTime:
+    view = track.device_log.view()
+    if view is None:
+        return DeviceTime()
+    return DeviceTime(busy=view.step_ms - view.wait_ms, idle=view.wait_ms, parts=view)

@@ -33,16 +33,19 @@ from perftui.ipc.messages import (
 from perftui.ipc.rank_link import RankLink, rank_identity
 from perftui.ipc.settings import SettingValue
 from perftui.ipc.step_record import StepRecord
+from perftui.trainer.probe.device_times import DeviceTimes, device_times
 from perftui.trainer.probe.effective import InForce, read_in_force
 from perftui.trainer.probe.expected_window import wanted_window
 from perftui.trainer.probe.identity import Identity, command, read_identity, start_ticks
 from perftui.trainer.probe.outbox import Outbox
+from perftui.trainer.probe.phase_sampling import stride_within
 from perftui.trainer.probe.placing import Placing
 from perftui.trainer.probe.recorder import Recorder, Save, Window
 from perftui.trainer.probe.telegrams import (
     BLANK,
     checkpoint_event,
     consecutive,
+    device_steps,
     events_of,
     step_batch,
     validation_event,
@@ -114,6 +117,7 @@ class Agent:
         self._greeted = False
         self._saves: Placing[Save] = Placing()
         self._losses: Placing[float] = Placing()
+        self._device: Placing[DeviceTimes] = Placing()
         self._step_rate = 0.0
         """Steps that come between two wakes, at most, of late."""
         self._runner: WindowRunner | None = None
@@ -300,8 +304,10 @@ class Agent:
         if at_end:
             step = recorder.clock.steps
             self._post_placed(self._saves.rest(step), self._losses.rest(step))
-        for gap in _drain(recorder.reader.gaps):
+        gaps = _drain(recorder.reader.gaps)
+        for gap in gaps:
             self._outbox.post(validation_event(gap))
+        self._post_device(steps, {gap.step for gap in gaps})
         now = time.perf_counter_ns()
         for report in recorder.border.take_reports():
             self._outbox.post(RankEvent(**BLANK, at_ns=now, event="probe_error", text=report))
@@ -321,6 +327,19 @@ class Agent:
             self._outbox.post(batch)
             for event in events_of(frame):
                 self._outbox.post(event)
+
+    def _post_device(self, steps: list[StepRecord], interrupted: set[int]) -> None:
+        sampling = self._recorder.sampling
+        for at_ns, marks in _drain(sampling.device.ready):
+            times = device_times(marks)
+            if times is not None:
+                self._device.add(at_ns + 1, times)  # a step begins when the one before ends
+        placed = [(step, times) for step, times in self._device.placed(steps) if step not in interrupted]
+        if placed:
+            self._outbox.post(device_steps(placed))
+        if steps and sampling.sampled and sampling.wanted is None:
+            step_us = sum(step.wall_ns for step in steps) / len(steps) / 1e3
+            sampling.stride = stride_within(sampling.spent_ns / sampling.sampled / 1e3, step_us)
 
     def _post_placed(self, saves: Iterable[tuple[int, Save]], losses: Iterable[tuple[int, float]]) -> None:
         for step, save in saves:

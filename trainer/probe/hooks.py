@@ -102,6 +102,7 @@ def _patch_fetch(recorder: Recorder) -> None:
     original: Callable[..., Any] = kind.__next__
     put = recorder.ring.put
     counts = recorder.counts
+    at_step, mark = recorder.at_step, recorder.mark
     setattr(kind, LOADER_KEY, FOREIGN_LOADER)
 
     @functools.wraps(original)
@@ -109,7 +110,11 @@ def _patch_fetch(recorder: Recorder) -> None:
         if get_ident() != recorder.thread and not recorder.claim_wait():
             return original(self)
         key = self._perftui_loader
-        put(stamps.FETCH_BEGIN, perf_counter_ns(), thread_time_ns(), key * 2 + _is_grad_enabled())
+        begin_ns = perf_counter_ns()
+        put(stamps.FETCH_BEGIN, begin_ns, thread_time_ns(), key * 2 + _is_grad_enabled())
+        if recorder.batches >= recorder.sampling.next_at:
+            at_step(begin_ns, True)
+        worker = worker_of(self)
         try:
             batch = original(self)
         except BaseException:
@@ -121,16 +126,27 @@ def _patch_fetch(recorder: Recorder) -> None:
             count = counts.get(key) or recorder.count_of(key)
             samples = count(batch)
             recorder.batches += 1
-            put(stamps.FETCH_END, end_ns, UNKNOWN_CPU, -1 if samples is None else samples)
+            put(stamps.FETCH_END, end_ns, worker, -1 if samples is None else samples)
+            if recorder.sampling.on:
+                mark(stamps.FETCH_END)
         return batch
 
     kind.__next__ = fetch
+
+
+def worker_of(iterator: Foreign) -> int:
+    """Return which worker the next batch of an iterator comes from; -1 without workers, or out of order."""
+    try:
+        return int(iterator._task_info[iterator._rcvd_idx][0]) if iterator._in_order else -1
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return -1
 
 
 def _patch_backward(recorder: Recorder) -> None:
     original: Callable[..., None] = torch.autograd.backward
     put = recorder.ring.put
     sample_loss = recorder.sample_loss
+    mark, follow = recorder.mark, recorder.follow_backward
 
     @functools.wraps(original)
     def backward(tensors: Foreign, *args: Foreign, **kwargs: Foreign) -> None:
@@ -140,12 +156,17 @@ def _patch_backward(recorder: Recorder) -> None:
         if recorder.batches >= recorder.loss_at:
             sample_loss(tensors)
         put(stamps.BACKWARD_BEGIN, perf_counter_ns(), UNKNOWN_CPU, 0)
+        if recorder.sampling.on:
+            mark(stamps.BACKWARD_BEGIN)
+            follow(tensors)
         try:
             original(tensors, *args, **kwargs)
         except BaseException:
             put(stamps.BACKWARD_FAILED, perf_counter_ns(), UNKNOWN_CPU, 0)
             raise
         put(stamps.BACKWARD_END, perf_counter_ns(), UNKNOWN_CPU, 0)
+        if recorder.sampling.on:
+            mark(stamps.BACKWARD_END)
 
     torch.autograd.backward = backward
 
@@ -153,6 +174,7 @@ def _patch_backward(recorder: Recorder) -> None:
 def _patch_optimizers(recorder: Recorder) -> None:
     put = recorder.ring.put
     note = recorder.border.guard("optimizer", recorder.note_optimizer)
+    at_step, mark = recorder.at_step, recorder.mark
 
     def before(optimizer: Optimizer, _args: Foreign, _kwargs: Foreign) -> None:
         if _is_compiling() or (get_ident() != recorder.trainer and not recorder.claim_work()):
@@ -160,16 +182,24 @@ def _patch_optimizers(recorder: Recorder) -> None:
         if recorder.optimizer is None:
             note(optimizer)
         put(stamps.OPTIMIZER_BEGIN, perf_counter_ns(), UNKNOWN_CPU, id(optimizer))
+        if recorder.sampling.on:
+            mark(stamps.OPTIMIZER_BEGIN)
 
     def after(_optimizer: Optimizer, _args: Foreign, _kwargs: Foreign) -> None:
         if _is_compiling() or get_ident() != recorder.trainer:
             return
+        without_loader = recorder.batches == recorder.batches_stepped  # then a step may end here
         cpu_ns = UNKNOWN_CPU
-        if recorder.batches == recorder.batches_stepped:  # a loop without a loader: a step may end here
+        if without_loader:
             cpu_ns = thread_time_ns()
             recorder.batches += 1
         recorder.batches_stepped = recorder.batches
-        put(stamps.OPTIMIZER_END, perf_counter_ns(), cpu_ns, 0)
+        end_ns = perf_counter_ns()
+        put(stamps.OPTIMIZER_END, end_ns, cpu_ns, 0)
+        if recorder.sampling.on:
+            mark(stamps.OPTIMIZER_END)
+        if without_loader and recorder.batches >= recorder.sampling.next_at:
+            at_step(end_ns, False)
 
     register_optimizer_step_pre_hook(before)
     register_optimizer_step_post_hook(after)

@@ -22,6 +22,7 @@ from perftui.trainer.probe.loader_reading import AnyLoader
 from perftui.trainer.probe.loader_settings import LOADERS_KEPT, LoaderBook
 from perftui.trainer.probe.loss import LossSampler
 from perftui.trainer.probe.own_cost import OwnCost
+from perftui.trainer.probe.phase_sampling import PhaseSampling
 from perftui.trainer.probe.samples import SampleCounter
 from perftui.trainer.probe.stamp_reader import StampReader
 from perftui.trainer.probe.stamps import EXPECT_STEPS, EXPLICIT_STEP, RESTART, UNKNOWN_CPU, StampRing
@@ -70,6 +71,9 @@ class Recorder:
         self.ring = StampRing(self._attend)
         self.counts: dict[int, Callable[[object], int | None]] = {}
         """By key of the loader: what counts the samples of a batch."""
+        self.at_step = border.guard("sampling", self._at_step)
+        self.mark = border.guard("device", lambda code: self.sampling.mark(code))
+        self.follow_backward = border.guard("backward", lambda root: self.sampling.follow_backward(root))
         self.sample_loss = border.guard("loss", self._sample_loss)
         self._at_boundary = border.guard("window", self._tell_window)
         self.compiling = CompileWatch(border, self._compiled)
@@ -87,6 +91,9 @@ class Recorder:
         self.window_expected = wanted_window() is not None
         """The environment asks for a window: stay live until the agent has armed it."""
         self.optimizer: weakref.ref[torch.optim.Optimizer] | None = None
+        self.device: str | None = None
+        """Type of the device that trains."""
+        self.sampling = PhaseSampling(self.ring)
         self.awake = False
         """A first training event has been seen: the agent runs."""
         self.thread = 0
@@ -139,9 +146,16 @@ class Recorder:
     def note_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         """The first optimizer steps."""
         self.optimizer = weakref.ref(optimizer)
+        parameters = (parameter for group in optimizer.param_groups for parameter in group["params"])
+        first = next(parameters, None)
+        self.device = None if first is None else first.device.type
+
+    def _at_step(self, at_ns: int, fetched: bool) -> None:
+        if self.batches_stepped == self.batches or self.optimizer is None:
+            self.sampling.at_step(self.batches, at_ns, self.device, fetched=fetched)
 
     def _compiled(self, begin_ns: int, end_ns: int) -> None:
-        self.reader.compiles.append((begin_ns, end_ns))
+        self.reader.details.compiles.append((begin_ns, end_ns))
 
     def expect_steps(self) -> None:
         """The script will say where its steps end."""

@@ -58,6 +58,7 @@ def regular_steps(
                 1,
                 epoch,
                 0,
+                worker=fetched[2],
             )
         )
         step += 1

@@ -7,28 +7,32 @@ has started and while a profiling window must know where steps begin.
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from perftui.ipc.messages import FLAG_COMPILING
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.regular_steps import CYCLE_STAMPS, regular_steps
 from perftui.trainer.probe.stamps import (
     BACKWARD_BEGIN,
     BACKWARD_END,
     BACKWARD_FAILED,
+    COMM_BEGIN,
     EXPECT_STEPS,
     EXPLICIT_STEP,
     FETCH_BEGIN,
     FETCH_END,
     FETCH_FAILED,
+    H2D_BEGIN,
+    H2D_END,
     ITERATOR_BEGIN,
     ITERATOR_END,
     OPTIMIZER_BEGIN,
     OPTIMIZER_END,
     RESTART,
+    SAMPLED,
     SCALER_BEGIN,
     SCALER_END,
     Stamp,
 )
 from perftui.trainer.probe.step_clock import StepClock
+from perftui.trainer.probe.step_details import StepDetails
 from perftui.trainer.probe.step_parts import GapRecord
 
 STEPS_KEPT = 16384
@@ -41,24 +45,26 @@ class StampReader:
     Attributes:
         steps: finished steps, for the agent to take.
         gaps: validations, likewise.
-        compiles: (begin_ns, end_ns) of compilations, put in by whoever sees them end.
+        details: what is known of steps beside their boundaries.
     """
 
     def __init__(self) -> None:
         self.steps: deque[StepRecord] = deque(maxlen=STEPS_KEPT)
         self.gaps: deque[GapRecord] = deque(maxlen=256)
-        self.compiles: deque[tuple[int, int]] = deque(maxlen=256)
+        self.details = StepDetails()
         self.clock = StepClock(self._emit, self.gaps.append)
         self.stamps_read = 0
         self._scaler_let_step = False
+        self._copy_begin_ns: int | None = None
+        self._comm_begin_ns: int | None = None
         self._acts: dict[int, Callable[[int, int, int], object]] = {
             ITERATOR_BEGIN: self._iterator_begin,
             ITERATOR_END: lambda at_ns, _cpu, _value: self.clock.iterator_end(at_ns),
             FETCH_BEGIN: self._fetch_begin,
-            FETCH_END: lambda at_ns, _cpu, samples: self.clock.fetch_end(at_ns, samples),
+            FETCH_END: self._fetch_end,
             FETCH_FAILED: lambda at_ns, _cpu, _value: self.clock.fetch_end(at_ns, got=False),
             BACKWARD_BEGIN: lambda at_ns, cpu_ns, _value: self.clock.backward_begin(at_ns, cpu_ns),
-            BACKWARD_END: lambda at_ns, _cpu, _value: self.clock.backward_end(at_ns),
+            BACKWARD_END: self._backward_end,
             BACKWARD_FAILED: lambda at_ns, _cpu, _value: self.clock.backward_end(at_ns, failed=True),
             OPTIMIZER_BEGIN: self._optimizer_begin,
             OPTIMIZER_END: lambda at_ns, cpu_ns, _value: self.clock.optimizer_end(at_ns, cpu_ns),
@@ -67,6 +73,10 @@ class StampReader:
             EXPECT_STEPS: lambda at_ns, cpu_ns, _value: self.clock.expect_steps(at_ns, cpu_ns),
             EXPLICIT_STEP: self._explicit_step,
             RESTART: self._restart,
+            SAMPLED: lambda at_ns, _cpu, copies: self.details.sampled(at_ns, copies=bool(copies)),
+            H2D_BEGIN: self._copy_begin,
+            H2D_END: self._copy_end,
+            COMM_BEGIN: self._communication_begin,
         }
 
     def read(self, stamps: Sequence[Stamp]) -> int:
@@ -87,6 +97,7 @@ class StampReader:
         clock = self.clock
         steps = regular_steps(stamps, place, clock.steps, max(0, clock.epoch), clock.training_loader)
         for step in steps:
+            self.details.worker = step.worker
             self._emit(step)
         taken = len(steps) * CYCLE_STAMPS
         if steps:
@@ -109,6 +120,27 @@ class StampReader:
     def _fetch_begin(self, at_ns: int, cpu_ns: int, value: int) -> None:
         self.clock.fetch_begin(at_ns, cpu_ns, value >> 1, grad=bool(value & 1))
 
+    def _fetch_end(self, at_ns: int, worker: int, samples: int) -> None:
+        self.details.worker = worker
+        self.clock.fetch_end(at_ns, samples)
+
+    def _backward_end(self, at_ns: int, _cpu_ns: int, _value: int) -> None:
+        if self._comm_begin_ns is not None:
+            self.details.communicated(self._comm_begin_ns, at_ns)
+            self._comm_begin_ns = None
+        self.clock.backward_end(at_ns)
+
+    def _copy_begin(self, at_ns: int, _cpu_ns: int, in_forward: int) -> None:
+        self._copy_begin_ns = at_ns if in_forward else None
+
+    def _copy_end(self, at_ns: int, _cpu_ns: int, copied: int) -> None:
+        if copied and self._copy_begin_ns is not None:
+            self.details.copied(self._copy_begin_ns, at_ns)
+        self._copy_begin_ns = None
+
+    def _communication_begin(self, at_ns: int, _cpu_ns: int, _value: int) -> None:
+        self._comm_begin_ns = at_ns
+
     def _optimizer_begin(self, at_ns: int, cpu_ns: int, optimizer: int) -> None:
         self._scaler_let_step = True
         self.clock.optimizer_begin(at_ns, cpu_ns, optimizer)
@@ -130,11 +162,8 @@ class StampReader:
         self.clock = StepClock(self._emit, self.gaps.append, step)
 
     def _emit(self, record: StepRecord) -> None:
-        compiles = self.compiles
-        compiled = False
-        while compiles and compiles[0][0] < record.end_ns:
-            compiled = True
-            if compiles[0][1] > record.end_ns:
-                break  # goes on in the next step
-            compiles.popleft()
-        self.steps.append(record._replace(flags=record.flags | FLAG_COMPILING) if compiled else record)
+        self.steps.append(self.details.complete(record) if self.details.any else self._plain(record))
+
+    def _plain(self, record: StepRecord) -> StepRecord:
+        worker = self.details.worker
+        return record if record.worker == worker else record._replace(worker=worker)

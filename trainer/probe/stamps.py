@@ -29,6 +29,13 @@ EXPECT_STEPS: Final = 12
 EXPLICIT_STEP: Final = 13
 RESTART: Final = 14
 """Another thread proved to be the training thread: forget what the first one did."""
+SAMPLED: Final = 15
+"""The step that has just begun is looked at in detail; value 1 with a device whose copies are watched."""
+H2D_BEGIN: Final = 16
+H2D_END: Final = 17
+"""Value 0: it was no copy to a device."""
+COMM_BEGIN: Final = 18
+"""The backward's own work is done; until its end it waits for communication."""
 
 _CELL = Struct("=4q")
 _SIZE = _CELL.size

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator
 from typing import TypedDict
 
-from perftui.ipc.messages import FLAG_COMPILING, FLAG_EPOCH_START, RankEvent, StepBatch
+from perftui.ipc.messages import FLAG_COMPILING, FLAG_EPOCH_START, DeviceSteps, RankEvent, StepBatch
 from perftui.ipc.step_record import StepRecord
+from perftui.trainer.probe.device_times import DeviceTimes
 from perftui.trainer.probe.recorder import Save
 from perftui.trainer.probe.step_parts import GapRecord
 
@@ -38,7 +39,8 @@ def consecutive(steps: Iterable[StepRecord]) -> Iterator[list[StepRecord]]:
 def step_batch(steps: list[StepRecord], probe_ns: int, hook_ns: int = 0, hook_steps: int = 0) -> StepBatch:
     """Return consecutive steps as columns."""
     columns = [list(column) for column in zip(*steps, strict=True)]
-    _, end, wall, wait, forward, backward, optimizer, cpu, samples, micro_batches, epoch, flags = columns
+    _, end, wall, wait, forward, backward, optimizer, cpu, samples, micro_batches, epoch, flags = columns[:12]
+    h2d, comm, worker = (column if max(column) >= 0 else [] for column in columns[12:])
     return StepBatch(
         **BLANK,
         first_step=steps[0].step,
@@ -56,6 +58,29 @@ def step_batch(steps: list[StepRecord], probe_ns: int, hook_ns: int = 0, hook_st
         probe_ns=probe_ns,
         hook_ns=hook_ns,
         hook_steps=hook_steps,
+        h2d_ns=h2d,
+        comm_ns=comm,
+        worker=worker,
+    )
+
+
+def device_steps(placed: list[tuple[int, DeviceTimes]]) -> DeviceSteps:
+    """Return sampled steps, as (index, times on the device), as columns."""
+    steps = [step for step, _ in placed]
+    total, wait, h2d, forward, backward, comm, optimizer, other = (
+        list(column) for column in zip(*(times for _, times in placed), strict=True)
+    )
+    return DeviceSteps(
+        **BLANK,
+        step=steps,
+        total_ms=total,
+        wait_ms=wait,
+        h2d_ms=h2d,
+        forward_ms=forward,
+        backward_ms=backward,
+        comm_ms=comm,
+        optimizer_ms=optimizer,
+        other_ms=other,
     )
 
 

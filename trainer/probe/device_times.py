@@ -1,0 +1,70 @@
+"""From the marks of a sampled step to the parts of its time on the device. Pure."""
+
+from typing import NamedTuple
+
+from perftui.trainer.probe.device_track import Marks
+from perftui.trainer.probe.phase_sampling import NO_COPY
+from perftui.trainer.probe.stamps import (
+    BACKWARD_BEGIN,
+    COMM_BEGIN,
+    FETCH_BEGIN,
+    FETCH_END,
+    H2D_BEGIN,
+    H2D_END,
+    OPTIMIZER_BEGIN,
+)
+
+_AFTER = {FETCH_BEGIN: "wait", FETCH_END: "forward", BACKWARD_BEGIN: "backward", OPTIMIZER_BEGIN: "optimizer"}
+
+
+class DeviceTimes(NamedTuple):
+    """One step on the device, in ms; -1 for what was not looked at, or is not there."""
+
+    total: float
+    wait: float
+    h2d: float
+    forward: float
+    backward: float
+    comm: float
+    optimizer: float
+    other: float
+
+
+def device_times(marks: Marks) -> DeviceTimes | None:
+    """Return where the time between a step's marks went; None where they tell of no training step.
+
+    What lies between two marks belongs to the phase that the first of them opens, but for copies to the
+    device, and for what follows the backward's own work, which is communication.
+    """
+    parts = dict.fromkeys(("wait", "h2d", "forward", "backward", "comm", "optimizer", "other"), 0.0)
+    phase = "other"
+    copied = communicated = False
+    for place, (code, span_ms) in enumerate(marks):
+        part = phase = _phase_from(code, phase)
+        if code == H2D_BEGIN and _was_copy(marks, place):
+            part, copied = "h2d", True
+        elif code == COMM_BEGIN:
+            part, communicated = "comm", True
+        parts[part] += span_ms
+    if not parts["backward"] and not parts["optimizer"]:
+        return None
+    return DeviceTimes(
+        total=sum(parts.values()),
+        wait=parts["wait"],
+        h2d=parts["h2d"] if copied else -1.0,
+        forward=parts["forward"],
+        backward=parts["backward"],
+        comm=parts["comm"] if communicated else -1.0,
+        optimizer=parts["optimizer"],
+        other=parts["other"],
+    )
+
+
+def _phase_from(code: int, phase: str) -> str:
+    if code in (H2D_BEGIN, H2D_END, NO_COPY, COMM_BEGIN):
+        return phase
+    return _AFTER.get(code, "other")
+
+
+def _was_copy(marks: Marks, place: int) -> bool:
+    return next((code for code, _ in marks[place + 1 :] if code in (H2D_END, NO_COPY)), NO_COPY) == H2D_END

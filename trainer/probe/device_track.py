@@ -1,0 +1,74 @@
+"""CUDA events round the phases of a sampled step, on the stream the step runs on.
+
+Apart because only here the device is touched: events are recorded and, steps later, asked; never waited for.
+All of it in the training thread: from elsewhere a query would break a CUDA graph capture.
+"""
+
+from collections import deque
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import torch
+
+from perftui.trainer.probe.border import Foreign
+
+MARKS_MAX = 128
+"""A step with more phases than this (a long validation inside it) is given up."""
+_UNRESOLVED_MAX = 16
+
+Marks: TypeAlias = list[tuple[int, float]]
+"""(code of a stamp, milliseconds until the next mark) along a step; the last has none and is left out."""
+
+
+class DeviceTrack:
+    """The events of the step that is being sampled, and of those before it that the device has not reached.
+
+    Attributes:
+        ready: (at_ns of the step's first stamp, marks), for the agent to take.
+    """
+
+    def __init__(self) -> None:
+        self.ready: deque[tuple[int, Marks]] = deque(maxlen=1024)
+        self._at_ns = 0
+        self._codes: list[int] = []
+        self._events: list[Any] = []
+        self._waiting: deque[tuple[int, list[int], list[Any]]] = deque()
+        self._spare: list[Any] = []
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the device has still to reach the end of a sampled step."""
+        return bool(self._waiting)
+
+    def begin(self, at_ns: int) -> None:
+        """A step begins that is to be followed."""
+        self._at_ns = at_ns
+        self._spare += self._events
+        self._codes, self._events = [], []
+
+    def mark(self, code: int) -> None:
+        """Note that the stream has come to this stamp; nothing while a CUDA graph is captured."""
+        if len(self._codes) >= MARKS_MAX or torch.cuda.is_current_stream_capturing():
+            return
+        make: Foreign = torch.cuda.Event
+        event: Foreign = self._spare.pop() if self._spare else make(enable_timing=True)
+        event.record()
+        self._codes.append(code)
+        self._events.append(event)
+
+    def end(self) -> None:
+        """The step is over: its last mark was the beginning of the next one."""
+        if 1 < len(self._codes) < MARKS_MAX and len(self._waiting) < _UNRESOLVED_MAX:
+            self._waiting.append((self._at_ns, self._codes, self._events))
+            self._codes, self._events = [], []
+
+    def resolve(self) -> None:
+        """Take in what the device has finished; a question to it, never a wait."""
+        while self._waiting and not torch.cuda.is_current_stream_capturing():
+            at_ns, codes, events = self._waiting[0]
+            if not events[-1].query():
+                return
+            self._waiting.popleft()
+            spans = [begin.elapsed_time(end) for begin, end in pairwise(events)]
+            self._spare += events
+            self.ready.append((at_ns, list(zip(codes, spans, strict=False))))

@@ -1,0 +1,167 @@
+"""Which steps are looked at in detail, and the looking: copies to the device, device times, communication.
+
+Apart from the recorder because it costs: a hundred microseconds for a step that is sampled. So one step of
+many is, as many as the budget allows; all of them on request.
+"""
+
+import os
+from time import perf_counter_ns
+
+import torch
+
+from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.device_track import DeviceTrack
+from perftui.trainer.probe.live_objects import live_objects
+from perftui.trainer.probe.stamps import (
+    BACKWARD_BEGIN,
+    BACKWARD_END,
+    COMM_BEGIN,
+    FETCH_BEGIN,
+    FETCH_END,
+    H2D_BEGIN,
+    H2D_END,
+    OPTIMIZER_BEGIN,
+    OPTIMIZER_END,
+    SAMPLED,
+    UNKNOWN_CPU,
+    StampRing,
+)
+from perftui.trainer.probe.transfer_watch import TransferWatch
+
+VARIABLE = "PERFTUI_PHASES"
+"""`all`: every step. `off`: none. A number: one step of so many. Otherwise as the budget allows."""
+BUDGET_SHARE = 0.0005
+"""Of the step's wall time, on average over all steps."""
+BUDGET_MIN_US = 3.0
+FEWEST, MOST = 5, 997
+"""Odd, so that what happens every second or fourth step is not always, or never, hit."""
+NO_COPY = -H2D_END
+"""Mark of a call that looked like a copy to the device and was none."""
+_PHASES = frozenset((FETCH_BEGIN, FETCH_END, BACKWARD_BEGIN, BACKWARD_END, OPTIMIZER_BEGIN, OPTIMIZER_END))
+_NEVER = 1 << 62
+
+
+def wanted_stride(text: str) -> int | None:
+    """Return one step of how many the environment asks for, 0 for none; None to leave it to the budget."""
+    if text == "all":
+        return 1
+    if text == "off":
+        return 0
+    return int(text) if text.isdigit() and int(text) > 0 else None
+
+
+def stride_within(cost_us: float, step_us: float) -> int:
+    """Return one step of how many may be sampled.
+
+    Args:
+        cost_us: what sampling one step costs.
+        step_us: wall time of a step.
+    """
+    budget_us = max(BUDGET_MIN_US, BUDGET_SHARE * step_us)
+    return min(MOST, max(FEWEST, round(cost_us / budget_us) | 1))
+
+
+class PhaseSampling:
+    """Lives in the training thread; the agent sets `stride` and takes `device.ready`.
+
+    Attributes:
+        next_at: number of batches from which a fetch is worth a call of `at_step`.
+        on: the step that runs is sampled.
+    """
+
+    def __init__(self, ring: StampRing) -> None:
+        self.device = DeviceTrack()
+        self.on = False
+        self.wanted = wanted_stride(os.environ.get(VARIABLE, ""))
+        self.stride = FEWEST if self.wanted is None else self.wanted
+        self.next_at = 0 if self.stride else _NEVER
+        self.sampled = 0
+        self.spent_ns = 0
+        """Time of the training thread in `sampled` steps, for what they have more than others."""
+        self._transfers = TransferWatch(self)
+        self._due = 0
+        self._ring = ring
+        self._on_cuda = False
+        self._last = FETCH_BEGIN
+
+    def at_step(self, batches: int, at_ns: int, device: str | None, *, fetched: bool) -> None:
+        """A step begins: end the sampled one, ask after those before, begin another if it is time to.
+
+        Args:
+            batches: how many batches there were.
+            at_ns: now.
+            device: type of the device that trains; None before it is known.
+            fetched: the step begins with a fetch, so that the step clock knows of it by now.
+        """
+        began_ns = perf_counter_ns()
+        if self.on:
+            self.mark(FETCH_BEGIN)
+            self.device.end()
+            self.on = False
+            if self.stride != 1:
+                self._transfers.end()
+        if self.device.waiting:
+            self.device.resolve()
+        if batches >= self._due and device is not None:
+            self._due = batches + self.stride if self.stride else _NEVER
+            self._begin(at_ns, device, fetched=fetched)
+        self.next_at = 0 if self.on or self.device.waiting else self._due
+        self.spent_ns += perf_counter_ns() - began_ns
+
+    def _begin(self, at_ns: int, device: str, *, fetched: bool) -> None:
+        cuda: Foreign = torch.cuda
+        self._on_cuda = device == "cuda" and bool(cuda.is_initialized())
+        if not self._on_cuda and not live_objects.ddp.all():
+            return  # the ordinary stamps say all there is
+        self.on = True
+        self.sampled += 1
+        watched = self._on_cuda and self._transfers.begin(always=self.stride == 1)
+        if fetched:
+            self._ring.put(SAMPLED, at_ns, UNKNOWN_CPU, int(watched))
+        if self._on_cuda:
+            self.device.begin(at_ns)
+            self.device.mark(FETCH_BEGIN)
+
+    def mark(self, code: int) -> None:
+        """The sampled step has come to a stamp."""
+        if code in _PHASES:
+            self._last = code
+        if self._on_cuda:
+            began_ns = perf_counter_ns()
+            self.device.mark(code)
+            self.spent_ns += perf_counter_ns() - began_ns
+
+    def transfer_begin(self) -> None:
+        """A copy to the device may begin."""
+        self._ring.put(H2D_BEGIN, perf_counter_ns(), UNKNOWN_CPU, int(self._last == FETCH_END))
+        self.mark(H2D_BEGIN)
+
+    def transfer_end(self, *, copied: bool) -> None:
+        """It is over; without `copied` it was none."""
+        self._ring.put(H2D_END, perf_counter_ns(), UNKNOWN_CPU, int(copied))
+        self.mark(H2D_END if copied else NO_COPY)
+
+    def follow_backward(self, root: Foreign) -> None:
+        """Have the end of the backward's own work stamped: what comes after it is exposed communication.
+
+        A callback queued by the first gradient runs before the one in which DDP waits for its buckets.
+        """
+        first: Foreign = root[0] if _is_row(root) and root else root
+        if not isinstance(first, torch.Tensor) or not first.requires_grad or not live_objects.ddp.all():
+            return
+        engine: Foreign = torch.autograd.Variable._execution_engine
+
+        def computed() -> None:
+            self._ring.put(COMM_BEGIN, perf_counter_ns(), UNKNOWN_CPU, 0)
+            self.mark(COMM_BEGIN)
+
+        def at_first_gradient(_gradient: torch.Tensor) -> None:
+            handle.remove()
+            engine.queue_callback(computed)
+
+        register: Foreign = first.register_hook
+        handle: Foreign = register(at_first_gradient)
+
+
+def _is_row(root: Foreign) -> bool:
+    return isinstance(root, (list, tuple))

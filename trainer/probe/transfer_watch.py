@@ -1,0 +1,96 @@
+"""Copies from the host to the device, seen by standing in for `Tensor.to`, `cuda` and `copy_` during a step.
+
+Only for the length of a sampled step: code that compares functions (`func is torch.Tensor.to`, as subclasses
+of tensors do) must find torch's own. And only for so many steps of a process, as newer Pythons cease to cache
+the attributes of a class that has been changed a thousand times.
+"""
+
+import functools
+from collections.abc import Callable
+from threading import get_ident
+from time import monotonic
+from typing import Protocol
+
+import torch
+
+from perftui.trainer.probe.border import Foreign
+
+_NAMES = ("to", "cuda", "copy_")
+_AT_FIRST = 24
+_EVERY_S = 30.0
+_AT_MOST = 300
+_is_compiling = torch.compiler.is_compiling
+
+
+class Follower(Protocol):
+    """What is told of a copy."""
+
+    def transfer_begin(self) -> None:
+        """Perhaps a copy begins."""
+
+    def transfer_end(self, *, copied: bool) -> None:
+        """It is over; without `copied` it was none."""
+
+
+class TransferWatch:
+    """Stands in for torch's functions from `begin` to `end`; both in the training thread."""
+
+    def __init__(self, follower: Follower) -> None:
+        self._follower = follower
+        self._thread = 0
+        self._watched = 0
+        self._next_s = 0.0
+        self._on = False
+
+    def begin(self, *, always: bool) -> bool:
+        """Watch from now on, if it is time to; tell whether it is done.
+
+        Args:
+            always: every step is asked for.
+        """
+        if self._on:
+            return True
+        now_s = monotonic()
+        if not always and (
+            self._watched >= _AT_MOST or (self._watched >= _AT_FIRST and now_s < self._next_s)
+        ):
+            return False
+        self._watched += 1
+        self._next_s = now_s + _EVERY_S
+        self._thread = get_ident()
+        for name in _NAMES:
+            setattr(torch.Tensor, name, self._stand_in(getattr(torch.Tensor, name)))
+        self._on = True
+        return True
+
+    def end(self) -> None:
+        """Give torch its own functions back."""
+        if self._on:
+            self._on = False
+            for name in _NAMES:
+                delattr(torch.Tensor, name)  # they are inherited
+
+    def _stand_in(self, original: Callable[..., Foreign]) -> Callable[..., Foreign]:
+        follower = self._follower
+
+        @functools.wraps(original)
+        def transfer(self_: Foreign, *args: Foreign, **kwargs: Foreign) -> Foreign:
+            if get_ident() != self._thread or _is_compiling() or not _may_copy(self_, args):
+                return original(self_, *args, **kwargs)
+            follower.transfer_begin()
+            copied = False
+            try:
+                result = original(self_, *args, **kwargs)
+                copied = result.is_cuda
+            finally:
+                follower.transfer_end(copied=copied)
+            return result
+
+        return transfer
+
+
+def _may_copy(target: Foreign, args: tuple[Foreign, ...]) -> bool:
+    if target.is_cpu:
+        return True
+    source = args[0] if args else None
+    return isinstance(source, torch.Tensor) and source.is_cpu and source.dim() > 0
