@@ -13,7 +13,7 @@ import msgspec
 
 from perftui.ipc.host_view import HostView, Pressure
 from perftui.trainer.telemetry.cgroups import cpu_quota
-from perftui.trainer.telemetry.host_seconds import SecondReading, SecondSampler
+from perftui.trainer.telemetry.host_seconds import HIDDEN, SecondReading, SecondSampler
 from perftui.trainer.telemetry.host_slow import SlowReading, SlowSampler
 from perftui.trainer.telemetry.pace import OwnCost, Pace
 from perftui.trainer.telemetry.place import PlaceFinder, affinity_of
@@ -92,7 +92,8 @@ class HostSampler:
         self._workers.note_states(table)
         if self._pace.due(now_s):
             before_s = time.thread_time()
-            self._slow = self._slow_sampler.read(place, table, ranks, now_s)
+            hidden = HIDDEN if second.hidden else None
+            self._slow = self._slow_sampler.read(place, table, ranks, hidden, now_s)
             self._pace.took(time.thread_time() - before_s)
         view = self._view(second, table, self._pace.age_s(now_s) or 0.0)
         view = msgspec.structs.replace(
@@ -123,8 +124,8 @@ class HostSampler:
             pressure_cpu=pressure.get("cpu"),
             pressure_memory=pressure.get("memory"),
             pressure_io=pressure.get("io"),
-            run_processes=len(living),
-            run_threads=sum(reading.threads for reading in living),
+            run_processes=None if second.hidden else len(living),
+            run_threads=None if second.hidden else sum(reading.threads for reading in living),
             shm_free_mib=shm.free_mib if shm else None,
             shm_total_mib=shm.total_mib if shm else None,
             slow_age_s=slow_age_s,

@@ -13,6 +13,7 @@ from perftui.trainer.telemetry.process_table import ProcessTable
 from perftui.trainer.telemetry.throttling import ThrottleClock, Throttling
 
 _TWO = "needs two readings"
+HIDDEN = "none of the run's processes can be read in /proc"
 _NO_PRESSURE = "this kernel keeps no pressure figures (/proc/pressure)"
 
 
@@ -29,6 +30,8 @@ class SecondReading:
     pressure_share: float | None
     pressure: dict[str, Pressure]
     shm: SharedMemory | None
+    hidden: bool
+    """There are processes of the run of which not one could ever be read."""
     missing: dict[str, str] = field(default_factory=dict)
 
 
@@ -59,7 +62,8 @@ class SecondSampler:
         stat = read_whole(str(self._root / "proc/stat"))
         cpu = self._host_cpu.take(stat)
         run_busy = self._run_cpu.cores(table, now_s)
-        if self._is_hidden(members, table):
+        hidden = self._is_hidden(members, table)
+        if hidden:
             run_busy = None
         load = read_line(str(self._root / "proc/loadavg")).split()
         reading = SecondReading(
@@ -72,24 +76,26 @@ class SecondSampler:
             pressure_share=average_of_10_s(read_line(str(self._root / "proc/pressure/cpu"))),
             pressure=self._pressure.read(place.pressure, cpu.iowait_share if cpu else None, now_s),
             shm=shared_memory(self._root),
+            hidden=hidden,
         )
         reading.missing.update(self._reasons(reading, place, has_stat=bool(stat)))
         return reading
 
     def _is_hidden(self, members: set[int], table: ProcessTable) -> bool:
-        """Whether there are processes of the run of which not one could ever be read."""
         self._seen = {pid for pid, _ in table} | (self._seen & members)
         return bool(members) and not self._seen
 
     def _reasons(self, reading: SecondReading, place: Place, *, has_stat: bool) -> dict[str, str]:
         first = self._readings < 2
         no_cpu = "/proc/stat tells nothing of the run's CPUs" if not has_stat else _TWO
-        no_run = _TWO if first else "none of the run's processes can be read in /proc"
+        no_run = HIDDEN if reading.hidden else _TWO
         missing: dict[str, str] = {}
         if reading.cpu is None:
             missing.update(dict.fromkeys(("cpu_busy", "system_busy", "stolen"), no_cpu))
         if reading.run_busy is None:
             missing["run_busy"] = no_run
+        if reading.hidden:
+            missing["run_processes"] = missing["run_threads"] = HIDDEN
         if reading.others_busy is None:
             missing["others_busy"] = no_cpu if reading.cpu is None else no_run
         if reading.runnable is None:

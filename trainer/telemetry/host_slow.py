@@ -9,7 +9,7 @@ from perftui.trainer.telemetry.host_memory import MemoryUse, Paging, PagingClock
 from perftui.trainer.telemetry.place import Place
 from perftui.trainer.telemetry.proc_files import read_line
 from perftui.trainer.telemetry.process_table import ProcessKey, ProcessReading, ProcessTable
-from perftui.trainer.telemetry.run_reads import RunReads, RunTraffic
+from perftui.trainer.telemetry.run_reads import RunReads, RunTraffic, nothing
 from perftui.trainer.telemetry.traffic import DiskClock, DiskTraffic, NetworkClock, NetworkTraffic
 from perftui.trainer.telemetry.worker_kin import RankProcess, find_workers
 from perftui.trainer.telemetry.worker_sampler import WorkerSampler
@@ -50,14 +50,28 @@ class SlowSampler:
         self._readings = 0
 
     def read(
-        self, place: Place, table: ProcessTable, ranks: Sequence[RankProcess], now_s: float
+        self,
+        place: Place,
+        table: ProcessTable,
+        ranks: Sequence[RankProcess],
+        hidden: str | None,
+        now_s: float,
     ) -> SlowReading:
-        """Return what happened since the last call; arguments as in `SecondSampler.read`."""
+        """Return what happened since the last call.
+
+        Args:
+            place: the groups that count.
+            table: the run's processes that could be read.
+            ranks: those of them that are ranks.
+            hidden: why no process of the run can be read, if that is so.
+            now_s: when the table was read, in seconds since boot.
+        """
         self._readings += 1
         found = find_workers(table, {rank.pid: rank for rank in ranks}, self._command_getter(table, now_s))
         served = {kin.rank for kin in found.values()}
         loaders = {(rank.pid, rank.start_ticks) for rank in ranks if rank.rank not in served} | found.keys()
         run = self._reads.read(table, loaders, place.uncounted, now_s)
+        run = nothing(hidden) if hidden else run
         reading = SlowReading(
             memory=memory_use(self._root, place.memory),
             paging=self._paging.read(place.memory, now_s),

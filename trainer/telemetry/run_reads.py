@@ -52,9 +52,9 @@ class RunReads:
         unreadable = [key for key in table if key not in self.readings and not table[key].ended]
         if unreadable:
             self._cached.add(None)
-            return _nothing(self._why(unreadable, len(table)))
+            return nothing(self._why(unreadable, len(table)))
         if at_s is None or now_s <= at_s:
-            return _nothing("needs two readings")
+            return nothing("needs two readings")
         grown = growth(before, self.readings, table_before, at_s * self._hz)
         self._cached.add(total(each for key, each in grown.items() if key in loaders))
         cached = self._cached.share(uncounted)
@@ -82,6 +82,7 @@ class RunReads:
         return f"{why} ({len(unreadable)} of {processes} processes)"
 
 
-def _nothing(reason: str) -> RunTraffic:
+def nothing(reason: str) -> RunTraffic:
+    """Return that nothing is known, and why."""
     names = ("run_read_mib_s", "run_storage_read_mib_s", "run_storage_write_mib_s", "cached_read_share")
     return RunTraffic(missing=dict.fromkeys(names, reason))
