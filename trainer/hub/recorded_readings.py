@@ -14,18 +14,21 @@ class RecordedReadings:
     """Leaves the workers out of most readings; whoever reads them back keeps those of the reading before."""
 
     def __init__(self) -> None:
-        self._recorded_unix: float | None = None
+        self._recorded_unix = 0.0
+        self._none_there = True
 
     def thinned(self, hosts: list[HostView], unix: float) -> list[HostView]:
         """Return what is to be recorded of the readings taken at `unix`."""
-        looked = any(view.workers_age_s == 0 and view.workers for view in hosts)
-        last = self._recorded_unix
-        if looked and (last is None or unix - last >= WORKERS_EVERY_S):
-            self._recorded_unix = last = unix
-        if last is None or last == unix:
-            return hosts
-        age_s = unix - last
+        if any(view.workers_age_s == 0 for view in hosts):
+            none_there = not any(view.workers for view in hosts)
+            # that the first have come, or the last have gone, is recorded at once
+            if none_there or self._none_there or unix - self._recorded_unix >= WORKERS_EVERY_S:
+                self._recorded_unix, self._none_there = unix, none_there
+                return hosts
+        age_s = unix - self._recorded_unix
         return [
-            msgspec.structs.replace(view, workers=[], workers_age_s=age_s) if view.workers else view
+            view
+            if view.workers_age_s is None
+            else msgspec.structs.replace(view, workers=[], workers_age_s=age_s)
             for view in hosts
         ]

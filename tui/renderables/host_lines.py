@@ -34,6 +34,7 @@ def host_parts(host: HostView, hosts: int, *, short: bool = False) -> list[Line]
         line(Run(f"{fmt.clean(host.name)}{more}", "dim"), stale, *bar, " ", *_cores(host, short=short)),
         _throttled(host),
         _waiting(host),
+        _iowait(host.pressure_io),
         line(Run("load ", "dim"), fmt.number(host.load_1m)),
         line(Run("stolen ", "dim"), Run(f"{host.stolen:.1f} cores", "warning"))
         if host.stolen is not None and host.stolen >= _MUCH
@@ -86,15 +87,16 @@ def _throttled(host: HostView) -> Line:
 
 
 def _waiting(host: HostView) -> Line:
-    """Say which share of time tasks stood still for want of what; iowait goes by its own name."""
+    """Say which share of time tasks stood still for want of what."""
     runs: list[Run | str] = []
     for name, pressure in (
         ("cpu", host.pressure_cpu),
         ("disk", host.pressure_io),
         ("memory", host.pressure_memory),
     ):
-        if pressure is not None and (name != "memory" or pressure.some):
-            runs += [*_pressure(name, pressure)]
+        if pressure is None or pressure.source == "iowait" or (name == "memory" and not pressure.some):
+            continue
+        runs += [Run(f" {name} ", "dim"), _much(pressure.some)]
     if not runs:
         if host.pressure_share is None:
             return BLANK
@@ -102,10 +104,14 @@ def _waiting(host: HostView) -> Line:
     return line(Run("waiting for", "dim"), *runs)
 
 
-def _pressure(name: str, pressure: Pressure) -> Line:
-    label = "iowait" if pressure.source == "iowait" else name
-    role = "warning" if (pressure.some or 0.0) >= _MUCH else "text"
-    return line(Run(f" {label} ", "dim"), Run(fmt.percent(pressure.some), role))
+def _iowait(pressure: Pressure | None) -> Line:
+    if pressure is None or pressure.source != "iowait":
+        return BLANK
+    return line(Run("iowait ", "dim"), _much(pressure.some))
+
+
+def _much(share: float | None) -> Run:
+    return Run(fmt.percent(share), "warning" if (share or 0.0) >= _MUCH else "text")
 
 
 def _memory(host: HostView) -> Line:

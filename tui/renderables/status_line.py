@@ -28,13 +28,13 @@ def status_lines(state: DashboardState, width: int, height: int) -> list[Line]:
 
 
 def _with_own(state: DashboardState, parts: list[Line], width: int) -> Line:
-    own = _own(state)
+    own = _own(state, short=width < _SHORT_BELOW)
     room = width - width_of(own) - 3
     host = join_fitting(parts, _GAP, room) if parts else BLANK
     return (Run(" "), *spread(host, (*own, Run(" ")), width - 1))
 
 
-def _own(state: DashboardState) -> Line:
+def _own(state: DashboardState, *, short: bool) -> Line:
     header = state.header
     dropped = sum(rank.dropped for rank in state.ranks)
     lost = sum(rank.lost_frames for rank in state.ranks)
@@ -51,7 +51,8 @@ def _own(state: DashboardState) -> Line:
             Run("perftui costs ", "dim"), fmt.microseconds(header.overhead_us), Run(f" a step{share}", "dim")
         )
         parts = [cost, *parts]
-    return join_fitting([*parts[:1], _sampler(state), *parts[1:]], _GAP, 60)
+    sampler = BLANK if short else _sampler(state)
+    return join_fitting([*parts[:1], sampler, *parts[1:]], _GAP, 60)
 
 
 def _sampler(state: DashboardState) -> Line:
