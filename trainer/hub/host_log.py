@@ -16,6 +16,7 @@ _MEANS = (
     "disk_busy_share", "network_in_mib_s", "network_out_mib_s", "run_read_mib_s", "run_storage_read_mib_s",
     "run_storage_write_mib_s", "cached_read_share", "sampler_cpu_share",
 )  # fmt: skip
+_COUNTS = ("run_processes", "run_threads")
 _PRESSURES = ("pressure_cpu", "pressure_memory", "pressure_io")
 
 
@@ -27,10 +28,15 @@ def _mean(values: Iterable[float | None]) -> float | None:
 def mean_view(views: Sequence[HostView]) -> HostView:
     """Return the mean of some readings (at least one) of one host, without workers; limits are the newest's.
 
-    A figure that was missing in some of them is the mean of the others.
+    Counts of processes and threads are the highest. A figure that was missing in some of the readings is the
+    mean of the others.
     """
     newest = views[-1]
     changes: dict[str, object] = {name: _mean(getattr(view, name) for view in views) for name in _MEANS}
+    for name in _COUNTS:
+        changes[name] = max(
+            (count for view in views if (count := getattr(view, name)) is not None), default=None
+        )
     for name in _PRESSURES:
         changes[name] = _mean_pressure([each for view in views if (each := getattr(view, name))])
     missing = {name: why for name, why in newest.missing.items() if changes.get(name) is None}
@@ -103,7 +109,7 @@ def signals_over(readings: Iterable[HostView]) -> HostSignals:
         run_read_mib_s=mean.run_read_mib_s,
         run_storage_read_mib_s=mean.run_storage_read_mib_s,
         cached_read_share=mean.cached_read_share,
-        run_threads=newest.run_threads,
+        run_threads=mean.run_threads,
     )
 
 
