@@ -402,9 +402,11 @@ def test_help_explains_keys_phases_and_marks() -> None:
         await pilot.press("question_mark")
         for words in ("Stop the training (asks first)", "where a step goes", "gradients are computed"):
             await shown(pilot, words)
+        await shown(pilot, "ready without a core")
+        await pilot.press("pagedown")
         await shown(pilot, "never measured")
         await shown(pilot, "a profiling window or another event")
-        await pilot.press("pagedown", "pagedown")
+        await pilot.press("pagedown")
         await shown(pilot, "Follow the newest line of the output again")
 
     with_app(scenes.starved(), LARGE, play)

@@ -29,9 +29,9 @@ _WORDS = (
     ("launch A, B", "one start of the training, for measuring: as it is, and with the change"),
     ("GPU busy", "share of time with any kernel running, however little of the GPU it fills"),
     ("run, others, of", "cores busy with this run, with all else, and how many the run may use"),
-    ("waiting for", "share of time in which some task stood still for want of a core, a disk or memory"),
+    ("waiting for", "share of time in which some task stood still for want of it"),
     ("throttled", "share of the CPU quota's periods in which tasks were held back"),
-    ("D state, no core", "workers that wait for a device; share of time they were ready and got no core"),
+    ("D state, no core", "workers waiting for a device; share of time ready without a core"),
     ("—", "never measured; a measured zero is written 0"),
 )
 _MARKS = (
