@@ -232,3 +232,28 @@ def test_without_pressure_figures_iowait_is_shown_as_such(tmp_path: Path) -> Non
     assert view.pressure_io == Pressure(source="iowait", some=0.3)
     assert (view.pressure_cpu, view.pressure_memory) == (None, None)
     assert "pressure_io" not in view.missing
+
+
+_GARBAGE = (
+    "",
+    "\n",
+    "what is this\n",
+    "-1 -2 -3\n",
+    ": : :\n",
+    "a: b c d e f g h i j k l m n o p q r\n",
+    "\x00\xff\n",
+)
+
+
+@pytest.mark.parametrize("file", sorted(_machine(0)))
+def test_no_file_of_the_kernel_can_stop_the_hub(tmp_path: Path, file: str) -> None:
+    clock = Clock()
+    sampler = HostSampler("h", tmp_path, clock, {10: frozenset({0, 1})}.get)
+    ranks = [RankProcess(0, 10, 5, names_workers=True)]
+    good = _machine(1)[file]
+    shortened = (good[: len(good) // 2], good.replace(" ", " x"), good.upper(), good * 2)
+    for second, text in enumerate((good, *_GARBAGE, *shortened, good)):
+        lay(tmp_path, {**_machine(second), file: text})
+        view = sampler.read({10: 5}, ranks)
+        assert view.run_busy is None or view.run_busy >= 0
+        clock.now_s += 2

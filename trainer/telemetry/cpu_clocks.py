@@ -6,6 +6,7 @@ Counters, not gauges: each reading covers the time since the one before it, what
 import os
 from dataclasses import dataclass
 
+from perftui.trainer.telemetry.proc_files import whole_numbers
 from perftui.trainer.telemetry.process_table import ProcessKey, ProcessReading, ProcessTable
 
 _USER, _NICE, _SYSTEM, _IDLE, _IOWAIT, _IRQ, _SOFTIRQ, _STEAL = range(8)
@@ -62,8 +63,8 @@ def _sums(stat: bytes, cpus: frozenset[int]) -> list[int] | None:
             break
         if not name[3:].isdigit() or int(name[3:]) not in cpus:
             continue
-        for column, number in enumerate(numbers.split()[:_COUNTED_COLUMNS]):
-            sums[column] += int(number)
+        for column, number in enumerate(whole_numbers(numbers.split()[:_COUNTED_COLUMNS])):
+            sums[column] += number
     return sums if any(sums) else None
 
 

@@ -65,13 +65,13 @@ class SecondSampler:
         hidden = self._is_hidden(members, table)
         if hidden:
             run_busy = None
-        load = read_line(str(self._root / "proc/loadavg")).split()
+        load_1m, runnable = _load(read_line(str(self._root / "proc/loadavg")))
         reading = SecondReading(
             cpu=cpu,
             run_busy=run_busy,
             others_busy=None if cpu is None or run_busy is None else max(0.0, cpu.busy - run_busy),
-            load_1m=float(load[0]) if load else None,
-            runnable=int(load[3].partition(b"/")[0]) if len(load) > 3 else None,
+            load_1m=load_1m,
+            runnable=runnable,
             throttling=self._throttle.read(place.limited, now_s),
             pressure_share=average_of_10_s(read_line(str(self._root / "proc/pressure/cpu"))),
             pressure=self._pressure.read(place.pressure, cpu.iowait_share if cpu else None, now_s),
@@ -113,3 +113,12 @@ class SecondSampler:
         if reading.shm is None:
             missing["shm_free_mib"] = missing["shm_total_mib"] = "no /dev/shm"
         return missing
+
+
+def _load(text: bytes) -> tuple[float | None, int | None]:
+    """Return the load average over a minute, and tasks that run or are ready to."""
+    words = text.split()
+    try:
+        return float(words[0]), int(words[3].partition(b"/")[0])
+    except (IndexError, ValueError):
+        return None, None

@@ -71,11 +71,15 @@ class PressureClock:
 def average_of_10_s(text: bytes) -> float | None:
     """Return the kernel's own average of `some` over about ten seconds, as a share."""
     value = _fields(text).get("some", {}).get("avg10")
-    return None if value is None else float(value) / 100
+    try:
+        return float(value or "") / 100
+    except ValueError:
+        return None
 
 
 def _totals_us(text: bytes) -> dict[str, int]:
-    return {kind: int(fields["total"]) for kind, fields in _fields(text).items() if "total" in fields}
+    totals = {kind: fields.get("total", "") for kind, fields in _fields(text).items()}
+    return {kind: int(total) for kind, total in totals.items() if total.isdecimal()}
 
 
 def _fields(text: bytes) -> dict[str, dict[str, str]]:

@@ -6,6 +6,7 @@ Opening by `pathlib` costs three times what the kernel needs for the file itself
 import errno
 import os
 import time
+from collections.abc import Iterable
 
 _CHUNK = 1 << 16
 
@@ -65,6 +66,14 @@ def numbers_by_name(text: bytes) -> dict[bytes, int]:
         if len(words) >= 2 and words[1].isdigit():
             found[words[0].rstrip(b":")] = int(words[1])
     return found
+
+
+def whole_numbers(words: Iterable[bytes | str]) -> list[int]:
+    """Return the words as numbers; nothing when one of them is none."""
+    try:
+        return [int(word) for word in words]
+    except ValueError:
+        return []
 
 
 def boot_seconds() -> float:

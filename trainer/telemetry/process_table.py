@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from perftui.trainer.telemetry.proc_files import read_line
+from perftui.trainer.telemetry.proc_files import read_line, whole_numbers
 
 ProcessKey: TypeAlias = tuple[int, int]
 """Pid and start ticks: a pid alone is given away again."""
@@ -55,18 +55,21 @@ def parse_stat(pid: int, text: bytes) -> ProcessReading | None:
     fields = tail.split()
     if len(fields) < 20:
         return None
+    numbers = whole_numbers((b"0", *fields[1:20]))
+    if not numbers:
+        return None
     return ProcessReading(
         pid=pid,
         name=head.partition(b"(")[2].decode("utf-8", "replace"),
         state=fields[0].decode("ascii", "replace"),
-        parent=int(fields[1]),
-        minor_faults=int(fields[7]),
-        major_faults=int(fields[9]),
-        own_ticks=int(fields[11]) + int(fields[12]),
-        children_ticks=int(fields[13]) + int(fields[14]),
-        threads=int(fields[17]),
-        start_ticks=int(fields[19]),
-        io_wait_ticks=int(fields[39]) if len(fields) > 39 else 0,
+        parent=numbers[1],
+        minor_faults=numbers[7],
+        major_faults=numbers[9],
+        own_ticks=numbers[11] + numbers[12],
+        children_ticks=numbers[13] + numbers[14],
+        threads=numbers[17],
+        start_ticks=numbers[19],
+        io_wait_ticks=int(fields[39]) if len(fields) > 39 and fields[39].isdigit() else 0,
     )
 
 
@@ -90,7 +93,7 @@ def read_table(proc: Path, members: Mapping[int, int | None]) -> dict[ProcessKey
             continue
         found[reading.key] = reading
         # of the main thread only, which starts the workers; the kernel may be built without this file
-        for child in map(int, read_line(f"{base}/{pid}/task/{pid}/children").split()):
+        for child in whole_numbers(read_line(f"{base}/{pid}/task/{pid}/children").split()):
             if child not in known:
                 known.add(child)
                 ahead.append(child)

@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from perftui.trainer.telemetry.proc_files import read_whole
+from perftui.trainer.telemetry.proc_files import read_whole, whole_numbers
 from perftui.trainer.telemetry.rates import Rates
 
 _MIB = 1024 * 1024
@@ -38,9 +38,10 @@ class DiskClock:
         wholes = _whole_disks(self._block)
         for line in read_whole(self._path).decode("ascii", "replace").splitlines():
             words = line.split()
-            if len(words) < 14 or not _counts(words[2], wholes):
+            numbers = whole_numbers(words[3:14])
+            if len(numbers) < 11 or not _counts(words[2], wholes):
                 continue
-            name, numbers = words[2], [int(word) for word in words[3:14]]
+            name = words[2]
             counters[name, "reads"] = numbers[0]
             counters[name, "read"] = numbers[2] * _SECTOR_BYTES
             counters[name, "read_s"] = numbers[3] / 1e3
@@ -119,10 +120,10 @@ class NetworkClock:
         counters: dict[tuple[str, str], float] = {}
         for line in read_whole(self._path).decode("ascii", "replace").splitlines():
             name, colon, rest = line.partition(":")
-            words = rest.split()
-            if colon and len(words) >= 16 and name.strip() != "lo":
-                counters[name.strip(), "in"] = int(words[0])
-                counters[name.strip(), "out"] = int(words[8])
+            numbers = whole_numbers(rest.split())
+            if colon and len(numbers) >= 16 and name.strip() != "lo":
+                counters[name.strip(), "in"] = numbers[0]
+                counters[name.strip(), "out"] = numbers[8]
         chosen = self._chosen(frozenset(name for name, _ in counters))
         rates = self._rates.take({key: value for key, value in counters.items() if key[0] in chosen}, now_s)
         return NetworkTraffic(_sum(rates, "in") / _MIB, _sum(rates, "out") / _MIB) if rates else None

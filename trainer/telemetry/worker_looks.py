@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from perftui.ipc.host_view import WorkerView
-from perftui.trainer.telemetry.proc_files import read_line
+from perftui.trainer.telemetry.proc_files import read_line, whole_numbers
 from perftui.trainer.telemetry.process_io import IoReading
 from perftui.trainer.telemetry.process_table import ProcessKey, ProcessReading
 from perftui.trainer.telemetry.worker_kin import Kin
@@ -46,14 +46,14 @@ class _Growth(NamedTuple):
 
 def read_waited_ns(proc: Path, pid: int) -> int | None:
     """Return the main thread's time in the run queue; None where the kernel does not tell."""
-    words = read_line(f"{proc}/{pid}/schedstat").split()
-    return int(words[1]) if len(words) == 3 else None
+    numbers = whole_numbers(read_line(f"{proc}/{pid}/schedstat").split())
+    return numbers[1] if len(numbers) == 3 else None
 
 
 def read_memory_pages(proc: Path, pid: int) -> tuple[int, int] | None:
     """Return resident pages, and those of them that are of files or shared memory."""
-    words = read_line(f"{proc}/{pid}/statm").split()
-    return (int(words[1]), int(words[2])) if len(words) >= 3 else None
+    numbers = whole_numbers(read_line(f"{proc}/{pid}/statm").split())
+    return (numbers[1], numbers[2]) if len(numbers) >= 3 else None
 
 
 def view_of(
