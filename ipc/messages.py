@@ -149,6 +149,8 @@ class LoaderFacts(msgspec.Struct, frozen=True, kw_only=True):
     dataset: str
     sharded: bool | None = None
     """For an IterableDataset: whether it asked for its worker's number; None when not known."""
+    worker_pids: list[int] = []
+    """Pids of its living workers in the order of their numbers; empty: not told, the hub looks for them."""
 
 
 class Effective(RankMessage, frozen=True, kw_only=True, tag="effective"):

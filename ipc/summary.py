@@ -5,7 +5,15 @@ import msgspec
 from perftui.ipc.findings import Finding
 from perftui.ipc.ledger_records import Verdict
 from perftui.ipc.settings import SettingValue
-from perftui.ipc.view import DeviceView, GpuView, HostView, ProfileView, Shares, StepStats
+from perftui.ipc.view import (
+    DeviceView,
+    GpuView,
+    HostView,
+    LoaderWorkers,
+    ProfileView,
+    Shares,
+    StepStats,
+)
 
 SUMMARY_SCHEMA = 1
 
@@ -40,6 +48,8 @@ class RankSummary(msgspec.Struct, frozen=True, kw_only=True):
     settings_failed: dict[str, str] = {}
     probe_errors: int = 0
     window_steps: int = 0
+    workers: LoaderWorkers | None = None
+    """Its loader workers taken together, mean over the training."""
 
 
 class Overhead(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,9 +78,12 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     ranks: list[RankSummary]
     gpus: list[GpuView]
     host: HostView
+    """The newest reading: after the end one of a host at rest."""
     findings: list[Finding]
     profiles: list[ProfileView]
     overhead: Overhead
     verdict: Verdict | None = None
     message: str | None = None
     recording_failed_entries: int = 0
+    host_mean: HostView | None = None
+    """The mean of all readings made while the run trained, without single workers."""

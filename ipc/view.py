@@ -9,6 +9,10 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from perftui.ipc.findings import Finding
+from perftui.ipc.host_view import HostView as HostView
+from perftui.ipc.host_view import LoaderWorkers as LoaderWorkers
+from perftui.ipc.host_view import Pressure as Pressure
+from perftui.ipc.host_view import WorkerView as WorkerView
 from perftui.ipc.ledger_records import Launch, Verdict
 from perftui.ipc.settings import SettingValue
 
@@ -100,6 +104,8 @@ class RankView(msgspec.Struct, frozen=True, kw_only=True):
     """Update number at which this view last changed."""
     device_ms: DeviceView | None = None
     """None without a GPU, or before the first sampled steps have come through it."""
+    workers: LoaderWorkers | None = None
+    """Its loader workers taken together, each of them in `HostView.workers`; None: none seen."""
 
 
 class GpuView(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,32 +125,6 @@ class GpuView(msgspec.Struct, frozen=True, kw_only=True):
     temperature_c: float | None = None
     sm_clock_mhz: float | None = None
     missing: dict[str, str] = {}
-
-
-class HostView(msgspec.Struct, frozen=True, kw_only=True):
-    """One host."""
-
-    name: str
-    age_s: float
-    cpus: float | None = None
-    """Effective: affinity and cgroup quota taken into account."""
-    cpu_busy: float | None = None
-    """Cores busy, all processes."""
-    run_busy: float | None = None
-    """Cores busy with this run's processes."""
-    load_1m: float | None = None
-    pressure_share: float | None = None
-    """Share of the last 10 s in which some task waited for a CPU (PSI)."""
-    memory_used_mib: float | None = None
-    memory_total_mib: float | None = None
-    shm_free_mib: float | None = None
-    gpu_note: str | None = None
-    """Why there are no GPU figures, when there are none."""
-    sampler_cpu_share: float | None = None
-    cores: float | None = None
-    """Cores of the affinity mask, over which `cpu_busy` counts; a quota may leave `cpus` lower."""
-    missing: dict[str, str] = {}
-    """Why a figure is None."""
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,11 +7,13 @@ CARDS_MAX = 8
 WIDE = 100
 """From this width on, findings and output stand side by side."""
 _FIXED = 5
-"""Header, two lines of verdict, status, keys."""
+"""Header, two lines of verdict, a line of status, keys."""
 _CHART_MIN = 7
 _BOTTOM_MIN = 6
 _OUTPUT_MIN = 4
 _FRAME = 2
+_TWO_STATUS_LINES = 30
+"""From this height on the host has a line of its own."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Plan:
     """Of the bottom: all of it, or its larger part where output stands below."""
     side_by_side: bool
     """Findings and output next to each other."""
+    status: int = 1
+    """Lines about the host and about perftui itself."""
 
 
 def plan(
@@ -40,6 +44,7 @@ def plan(
     ranks: int,
     *,
     gpus: bool = False,
+    workers: bool = False,
     relaunch: int = 0,
     large_output: bool = False,
     findings: tuple[int, int] = (0, 0),
@@ -51,16 +56,18 @@ def plan(
         height: of the screen, in lines.
         ranks: how many there are.
         gpus: whether cards show a GPU.
+        workers: whether cards show loader workers.
         relaunch: the height that its panel would like; 0 when there is none.
         large_output: the output gets all the room.
         findings: lines that the leading finding needs, and that all need. The leading one is never cut for
             the chart's sake, and the chart is no higher than the least while any is cut.
     """
-    body = max(0, height - _FIXED)
+    status = 2 if height >= _TWO_STATUS_LINES else 1
+    body = max(0, height - _FIXED - (status - 1))
     wide = width >= WIDE
     if large_output:
-        return Plan(0, 0, 0, 0, body, body, side_by_side=False)
-    columns, card, rank_lines = _rank_room(width, body, ranks, gpus=gpus)
+        return Plan(0, 0, 0, 0, body, body, side_by_side=False, status=status)
+    columns, card, rank_lines = _rank_room(width, body, ranks, extras=gpus + workers)
     left = body - rank_lines
     lead, every = (lines + _FRAME for lines in findings)
     if relaunch:
@@ -71,7 +78,7 @@ def plan(
         middle = _chart_room(left, max(least, lead + below), max(least, every + below))
     bottom = left - middle
     high = bottom if wide else max(-(-bottom * 5 // 9), min(every, bottom - _OUTPUT_MIN))
-    return Plan(columns, card, rank_lines, middle, bottom, high, side_by_side=wide)
+    return Plan(columns, card, rank_lines, middle, bottom, high, side_by_side=wide, status=status)
 
 
 def _chart_room(left: int, lead: int, every: int) -> int:
@@ -81,13 +88,12 @@ def _chart_room(left: int, lead: int, every: int) -> int:
     return _CHART_MIN if left - lead >= _CHART_MIN else 0
 
 
-def _rank_room(width: int, body: int, ranks: int, *, gpus: bool) -> tuple[int, int, int]:
+def _rank_room(width: int, body: int, ranks: int, *, extras: int) -> tuple[int, int, int]:
     """Return columns of cards, their height, and the height of all; table: 0 columns."""
-    full = 7 if gpus else 6
     if ranks <= CARDS_MAX:
         columns = max(1, min(width // CARD_WIDTH_MIN, max(1, ranks)))
         rows = -(-max(1, ranks) // columns)
-        for card in (full, 6, 5):
+        for card in range(6 + extras, 4, -1):
             if card * rows <= body * 0.6:
                 return columns, card, card * rows
     return 0, 0, min(ranks + 1, max(3, body // 2))

@@ -12,6 +12,7 @@ from perftui.ipc import (
     codec,
     dashboard_messages,
     findings,
+    host_view,
     hub_sockets,
     ledger_records,
     messages,
@@ -22,7 +23,7 @@ from perftui.ipc import (
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "protocol.md").read_text()
-MODULES = (messages, dashboard_messages, view, findings, ledger_records, recording)
+MODULES = (messages, dashboard_messages, view, host_view, findings, ledger_records, recording)
 HEADING = re.compile(r"^#### (?:`(?P<tag>\w+)` \((?P<message>\w+)\)|(?P<struct>\w+))$", re.MULTILINE)
 
 

@@ -1,48 +1,22 @@
 """The host's figures: from this machine, and from folders laid out like machines that are not here."""
 
 import os
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from perftui.ipc.view import HostView, Pressure
 from perftui.trainer.telemetry.cgroups import cpu_quota, memory_limit
-from perftui.trainer.telemetry.cpu_clocks import HostCpuClock, RunCpuClock
 from perftui.trainer.telemetry.host import HostSampler, effective_cpus
-
-_V2 = "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
-_V1 = (
-    "32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu,cpuacct\n"
-    "33 31 0:30 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
-)
-_BURN = """
-import sys, time
-end = time.process_time() + float(sys.argv[1])
-while time.process_time() < end: pass
-"""
-_BURN_IN_CHILD = f"""
-import subprocess, sys
-subprocess.run([sys.executable, '-c', {_BURN!r}, sys.argv[1]])
-print('done', flush=True)
-sys.stdin.read()
-"""
-
-
-def _lay(root: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return root
+from perftui.trainer.telemetry.worker_kin import RankProcess
+from tests.telemetry.fake_root import HZ, V1, V2, Clock, cpu_stat, io, lay, psi, stat
 
 
 def test_the_tightest_quota_on_the_whole_path_binds(tmp_path: Path) -> None:
-    root = _lay(
+    root = lay(
         tmp_path,
         {
-            "proc/self/mountinfo": _V2,
+            "proc/self/mountinfo": V2,
             "proc/self/cgroup": "0::/job/rank\n",
             "sys/fs/cgroup/job/rank/cpu.max": "max 100000\n",
             "sys/fs/cgroup/job/cpu.max": "150000 100000\n",
@@ -53,10 +27,10 @@ def test_the_tightest_quota_on_the_whole_path_binds(tmp_path: Path) -> None:
 
 
 def test_version_1_quota(tmp_path: Path) -> None:
-    root = _lay(
+    root = lay(
         tmp_path,
         {
-            "proc/self/mountinfo": _V1,
+            "proc/self/mountinfo": V1,
             "proc/self/cgroup": "4:cpu,cpuacct:/job\n0::/\n",
             "sys/fs/cgroup/cpu/job/cpu.cfs_quota_us": "50000\n",
             "sys/fs/cgroup/cpu/job/cpu.cfs_period_us": "100000\n",
@@ -68,7 +42,7 @@ def test_version_1_quota(tmp_path: Path) -> None:
 
 
 def test_a_container_sees_its_own_group_at_the_mount(tmp_path: Path) -> None:
-    root = _lay(
+    root = lay(
         tmp_path,
         {
             "proc/self/mountinfo": "31 23 0:28 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
@@ -80,10 +54,10 @@ def test_a_container_sees_its_own_group_at_the_mount(tmp_path: Path) -> None:
 
 
 def test_a_path_outside_the_namespace_is_the_top_of_the_mount(tmp_path: Path) -> None:
-    root = _lay(
+    root = lay(
         tmp_path,
         {
-            "proc/self/mountinfo": _V2,
+            "proc/self/mountinfo": V2,
             "proc/self/cgroup": "0::/../../elsewhere\n",
             "sys/fs/cgroup/cpu.max": "30000 100000\n",
         },
@@ -93,9 +67,9 @@ def test_a_path_outside_the_namespace_is_the_top_of_the_mount(tmp_path: Path) ->
 
 @pytest.mark.parametrize("text", ["max 100000", "", "what", "100000", "0 100000", "100000 0", "-1 100000"])
 def test_no_quota_and_nonsense_leave_the_affinity_mask(tmp_path: Path, text: str) -> None:
-    root = _lay(
+    root = lay(
         tmp_path,
-        {"proc/self/mountinfo": _V2, "proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": text},
+        {"proc/self/mountinfo": V2, "proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": text},
     )
     assert effective_cpus(root) == len(os.sched_getaffinity(0))
 
@@ -106,137 +80,180 @@ def test_a_machine_without_cgroups(tmp_path: Path) -> None:
 
 
 def test_a_memory_limit_replaces_the_hosts_total_and_leaves_page_cache_out(tmp_path: Path) -> None:
-    root = _lay(
+    root = lay(
         tmp_path,
         {
-            "proc/self/mountinfo": _V2,
+            "proc/self/mountinfo": V2,
             "proc/self/cgroup": "0::/job\n",
             "proc/meminfo": "MemTotal: 1048576 kB\nMemAvailable: 524288 kB\n",
             "sys/fs/cgroup/job/memory.max": f"{256 << 20}\n",
             "sys/fs/cgroup/job/memory.stat": f"anon {64 << 20}\nfile {190 << 20}\nshmem {8 << 20}\n",
         },
     )
-    view = HostSampler("h", root).read(set())
+    view = HostSampler("h", root).read({})
     assert (view.memory_used_mib, view.memory_total_mib) == (72.0, 256.0)
 
 
 def test_an_unlimited_version_1_group_leaves_the_hosts_memory(tmp_path: Path) -> None:
-    root = _lay(
+    root = lay(
         tmp_path,
         {
-            "proc/self/mountinfo": _V1,
+            "proc/self/mountinfo": V1,
             "proc/self/cgroup": "3:memory:/\n",
             "proc/meminfo": "MemTotal: 1048576 kB\nMemAvailable: 524288 kB\n",
             "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
         },
     )
-    view = HostSampler("h", root).read(set())
+    view = HostSampler("h", root).read({})
     assert (view.memory_used_mib, view.memory_total_mib) == (512.0, 1024.0)
 
 
 def test_what_a_machine_does_not_tell_is_none_with_a_reason(tmp_path: Path) -> None:
-    sampler = HostSampler("h", tmp_path)
-    sampler.read(set())
-    view = sampler.read(set())
-    assert view.pressure_share is None
-    assert "/proc/pressure/cpu" in view.missing["pressure_share"]
-    assert view.cpu_busy is None
-    assert "cannot be read" in view.missing["cpu_busy"]
-    assert view.load_1m is None
-    assert {"memory_total_mib", "memory_used_mib", "shm_free_mib"} <= set(view.missing)
+    clock = Clock()
+    sampler = HostSampler("h", tmp_path, clock)
+    view = sampler.read({10: None}, [RankProcess(0, 10, 5)])
+    for _ in range(3):
+        clock.now_s += 1
+        view = sampler.read({10: None}, [RankProcess(0, 10, 5)])
+    told = {
+        "name", "age_s", "cpus", "cores", "sampler_cpu_share", "slow_age_s", "workers_age_s", "workers",
+        "gpu_note", "missing",
+    }  # fmt: skip
+    silent = set(HostView.__struct_fields__) - told
+    assert {name for name in silent if getattr(view, name) is not None} == set()
+    assert silent == set(view.missing) - {"workers.io_wait_share"}
+    assert "needs two" not in " ".join(view.missing.values())
+    assert view.missing["pressure_io"] == "this kernel keeps no pressure figures (/proc/pressure)"
+    assert view.missing["run_busy"] == "none of the run's processes can be read in /proc"
+    assert view.missing["throttled_share"] == "no CPU quota is to be seen"
 
 
-def test_pressure_is_a_share(tmp_path: Path) -> None:
-    text = "some avg10=47.87 avg60=19.33 avg300=4.99 total=18733179\nfull avg10=0.00 avg60=0.00\n"
-    root = _lay(tmp_path, {"proc/pressure/cpu": text})
-    assert HostSampler("h", root).read(set()).pressure_share == 47.87 / 100
+def _machine(second: int) -> dict[str, str]:
+    """A host of two CPUs as it is after so many seconds, with one rank and one loader worker."""
+    ticks, mib = second * HZ, second << 20
+    cpus = (ticks // 2, 0, ticks // 4, ticks // 4), (ticks // 4, 0, 0, 3 * ticks // 4 + 1)
+    return {
+        "proc/stat": cpu_stat(*cpus),
+        "proc/loadavg": "1.50 1.00 0.50 3/456 7890\n",
+        "proc/pressure/cpu": psi(second * 125_000, avg10=12.0),
+        "proc/pressure/io": psi(second * 250_000, second * 62_500),
+        "proc/pressure/memory": psi(0),
+        "proc/meminfo": "MemTotal: 2097152 kB\nMemAvailable: 1048576 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n",
+        "proc/vmstat": "pswpin 0\npswpout 0\nworkingset_refault_file 0\n",
+        "proc/diskstats": f"8 0 sda {4 * second} 0 {second * 8192} {6 * second} 0 0 0 0 0 {second * 500} 0\n",
+        "proc/net/dev": f"eth0: {8 * mib} 0 0 0 0 0 0 0 {mib} 0 0 0 0 0 0 0\n",
+        "proc/10/stat": stat(10, 5, ticks // 2, name="python", threads=4),
+        "proc/10/io": io(100 * mib),
+        "proc/10/task/10/children": "11",
+        "proc/11/stat": stat(11, 6, ticks // 4, name="pt_data_worker", parent=10, state="D"),
+        "proc/11/io": io(8 * mib, 2 * mib, mib),
+        "proc/11/statm": "90 50 10 0 0 0 0\n",
+        "proc/11/schedstat": f"0 {second * 250_000_000} 7\n",
+    }
 
 
-def test_only_cpus_of_the_mask_count(tmp_path: Path) -> None:
-    def stat(busy: int, idle: int) -> str:
-        lines = (f"cpu{cpu} {busy * (cpu == 1)} 0 0 {idle} 0 0 0 0 0 0" for cpu in range(4))
-        return "\n".join(("cpu 0 0 0 0 0 0 0 0 0 0", *lines, "intr 1 2 3", ""))
-
-    root = _lay(tmp_path, {"proc/stat": stat(0, 0).replace("0 0 0 0 0 0", "0 0 0 1 0 0")})
-    inside, outside = HostCpuClock(frozenset({1}), root), HostCpuClock(frozenset({2, 3}), root)
-    assert inside.cores() is None
-    assert outside.cores() is None
-    _lay(tmp_path, {"proc/stat": stat(75, 25)})
-    assert inside.cores() == 75 / 99
-    assert outside.cores() == 0.0
-
-
-def _stat(pid: int, started: int, own: int, children: int) -> str:
-    fields = ["S", *["0"] * 10, str(own), "0", str(children), "0", *["0"] * 4, str(started), "0"]
-    return f"{pid} (a name) with) {' '.join(fields)}\n"
-
-
-def test_a_child_that_ended_counts_once(tmp_path: Path) -> None:
-    clock = RunCpuClock(tmp_path)
-    _lay(tmp_path, {"proc/10/stat": _stat(10, 5, 100, 0), "proc/11/stat": _stat(11, 6, 1000, 0)})
-    began = time.monotonic()
-    assert clock.cores({10, 11}) is None
-    earliest = time.monotonic()
-    (tmp_path / "proc/11/stat").unlink()
-    _lay(tmp_path, {"proc/10/stat": _stat(10, 5, 101, 1002)})
-    latest = time.monotonic()
-    cores = clock.cores({10, 11})
-    used_s = 3 / os.sysconf("SC_CLK_TCK")
-    assert cores is not None
-    assert used_s / (time.monotonic() - began) <= cores <= used_s / (latest - earliest)
-
-
-def test_a_child_that_nobody_waited_for_takes_nothing_from_the_rest(tmp_path: Path) -> None:
-    clock = RunCpuClock(tmp_path)
-    _lay(tmp_path, {"proc/10/stat": _stat(10, 5, 100, 0), "proc/11/stat": _stat(11, 6, 1000, 0)})
-    clock.cores({10, 11})
-    _lay(tmp_path, {"proc/10/stat": _stat(10, 5, 150, 0)})
-    cores = clock.cores({10})
-    assert cores is not None
-    assert cores > 0
+def test_a_whole_machine_to_exact_figures(tmp_path: Path) -> None:
+    clock = Clock()
+    sampler = HostSampler("h", tmp_path, clock, {10: frozenset({0, 1}), 11: frozenset({1})}.get)
+    ranks = [RankProcess(0, 10, 5, names_workers=True)]
+    views: list[HostView] = []
+    for second in range(5):
+        lay(tmp_path, _machine(second))
+        views.append(sampler.read({10: 5}, ranks))
+        clock.now_s += 1
+    assert [view.slow_age_s for view in views] == [0.0, 1.0, 0.0, 1.0, 0.0]
+    assert [len(view.workers) for view in views] == [1, 0, 1, 0, 1]
+    view = views[4]
+    assert (view.cpus, view.cores, view.load_1m, view.runnable) == (2.0, 2.0, 1.5, 3)
+    assert view.cpu_busy == pytest.approx(1.0, abs=0.02)
+    assert view.system_busy == pytest.approx(0.25, abs=0.01)
+    assert (view.run_busy, view.stolen) == (0.75, 0.0)
+    assert view.others_busy == pytest.approx(0.25, abs=0.02)
+    assert (view.pressure_share, view.pressure_cpu) == (0.12, Pressure(source="host", some=0.125))
+    assert view.pressure_io == Pressure(source="host", some=0.25, full=0.0625)
+    assert (view.memory_used_mib, view.memory_total_mib, view.memory_scope) == (1024.0, 2048.0, "host")
+    assert (view.disk_read_mib_s, view.disk_read_ms, view.disk_busy_share) == (4.0, 1.5, 0.5)
+    assert (view.network_in_mib_s, view.network_out_mib_s, view.refault_mib_s) == (8.0, 1.0, 0.0)
+    assert (view.run_read_mib_s, view.run_storage_read_mib_s) == (108.0, 2.0)
+    assert view.run_storage_write_mib_s == 1.0
+    assert (view.cached_read_share, view.run_processes, view.run_threads) == (0.75, 2, 5)
+    (worker,) = view.workers
+    assert (worker.rank, worker.state, worker.blocked_share, worker.cores) == (0, "D", 1.0, 1)
+    assert (worker.cpu_share, worker.cpu_wait_share, worker.read_mib_s) == (0.25, 0.25, 8.0)
+    assert set(view.missing) == {
+        "throttled_share", "throttled_cores", "oom_kills", "shm_free_mib", "shm_total_mib",
+        "workers.io_wait_share",
+    }  # fmt: skip
 
 
-def test_children_are_found_without_being_named(tmp_path: Path) -> None:
-    clock = RunCpuClock(tmp_path)
-    _lay(
+def test_ranks_are_asked_how_they_are_confined_not_the_hub(tmp_path: Path) -> None:
+    lay(
         tmp_path,
         {
-            "proc/10/stat": _stat(10, 5, 0, 0),
-            "proc/10/task/10/children": "11 ",
-            "proc/11/stat": _stat(11, 6, 0, 0),
-            "proc/11/task/11/children": "12 10 ",
-            "proc/12/stat": _stat(12, 7, 0, 0),
+            "proc/self/mountinfo": V2,
+            "proc/self/cgroup": "0::/hub\n",
+            "proc/10/cgroup": "0::/job\n",
+            "proc/10/stat": stat(10, 5),
+            "sys/fs/cgroup/hub/cpu.max": "100000 100000\n",
+            "sys/fs/cgroup/job/cpu.max": "250000 100000\n",
         },
     )
-    clock.cores({10})
-    _lay(tmp_path, {"proc/12/stat": _stat(12, 7, 50, 0)})
-    cores = clock.cores({10})
-    assert cores is not None
-    assert cores > 0
+    masks = {10: frozenset({0, 1, 2}), 20: frozenset({2, 3})}
+    sampler = HostSampler("h", tmp_path, Clock(), masks.get)
+    assert sampler.read({}).cpus == min(1.0, len(os.sched_getaffinity(0)))
+    view = sampler.read({}, [RankProcess(0, 10, 5), RankProcess(1, 20, 5)])
+    assert (view.cores, view.cpus) == (4.0, 2.5)
 
 
-def test_a_process_met_late_brings_no_past(tmp_path: Path) -> None:
-    clock = RunCpuClock(tmp_path)
-    clock.cores(set())
-    _lay(tmp_path, {"proc/10/stat": _stat(10, 5, 100_000, 7)})
-    assert clock.cores({10}) == 0.0
+def test_processes_hidden_from_this_user_leave_no_figure_and_those_that_ended_a_zero(tmp_path: Path) -> None:
+    clock = Clock()
+    sampler = HostSampler("h", tmp_path, clock)
+    lay(tmp_path, {"proc/stat": cpu_stat((0, 0, 0, 1))})
+    sampler.read({10: 5})
+    clock.now_s += 1
+    view = sampler.read({10: 5})
+    clock.now_s += 1
+    assert (view.run_busy, view.others_busy) == (None, None)
+    lay(tmp_path, {"proc/10/stat": stat(10, 5)})
+    assert sampler.read({10: 5}).run_busy == 0.0
+    (tmp_path / "proc/10/stat").unlink()
+    clock.now_s += 1
+    assert sampler.read({10: 5}).run_busy == 0.0
 
 
-def test_the_runs_own_work_is_seen_including_children_that_ended() -> None:
-    sampler = HostSampler("here")
-    command = [sys.executable, "-c", _BURN_IN_CHILD, "0.4"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        began = time.monotonic()
-        sampler.read({process.pid})
-        assert process.stdout.readline() == b"done\n"
-        view = sampler.read({process.pid})
-        elapsed = time.monotonic() - began
-        process.stdin.close()
-    assert view.run_busy is not None
-    assert view.cpu_busy is not None
-    assert 0.3 < view.run_busy * elapsed < 0.7
-    assert view.sampler_cpu_share is not None
-    assert view.missing.keys() <= {"pressure_share"}
-    assert view.cores == len(os.sched_getaffinity(0))
+def test_without_pressure_figures_iowait_is_shown_as_such(tmp_path: Path) -> None:
+    clock = Clock()
+    sampler = HostSampler("h", tmp_path, clock, {10: frozenset({0})}.get)
+    lay(tmp_path, {"proc/stat": cpu_stat((0, 0, 0, 0, 1))})
+    sampler.read({}, [RankProcess(0, 10, 5)])
+    clock.now_s += 1
+    lay(tmp_path, {"proc/stat": cpu_stat((0, 0, 0, 70, 31))})
+    view = sampler.read({}, [RankProcess(0, 10, 5)])
+    assert view.pressure_io == Pressure(source="iowait", some=0.3)
+    assert (view.pressure_cpu, view.pressure_memory) == (None, None)
+    assert "pressure_io" not in view.missing
+
+
+_GARBAGE = (
+    "",
+    "\n",
+    "what is this\n",
+    "-1 -2 -3\n",
+    ": : :\n",
+    "a: b c d e f g h i j k l m n o p q r\n",
+    "\x00\xff\n",
+)
+
+
+@pytest.mark.parametrize("file", sorted(_machine(0)))
+def test_no_file_of_the_kernel_can_stop_the_hub(tmp_path: Path, file: str) -> None:
+    clock = Clock()
+    sampler = HostSampler("h", tmp_path, clock, {10: frozenset({0, 1})}.get)
+    ranks = [RankProcess(0, 10, 5, names_workers=True)]
+    good = _machine(1)[file]
+    shortened = (good[: len(good) // 2], good.replace(" ", " x"), good.upper(), good * 2)
+    for second, text in enumerate((good, *_GARBAGE, *shortened, good)):
+        lay(tmp_path, {**_machine(second), file: text})
+        view = sampler.read({10: 5}, ranks)
+        assert view.run_busy is None or view.run_busy >= 0
+        clock.now_s += 2

@@ -152,6 +152,7 @@ HOST = HostView(
     cpus=2.0,
     cpu_busy=1.94,
     run_busy=1.8,
+    others_busy=0.14,
     load_1m=2.13,
     pressure_share=0.34,
     memory_used_mib=3276.0,

@@ -80,8 +80,8 @@ def test_overview_shows_what_matters(size: tuple[int, int]) -> None:
         for words in (
             "resnet18-jpeg", "● training", "step 412  epoch 1: 28/384", "▲ CRITICAL",
             "r relaunches with loader.num_workers 0 → 2", "step 142 ms  p50 140  p99 188", "■ wait 75 %",
-            "225 samples/s", "cpu 1.9/2", "perftui costs 11.6 µs a step", "loader wait 75 % · workers 0",
-            "epoch 1 step  410", "p profile", "q detach",
+            "225 samples/s", "run 1.8 others 0.1 of 2", "perftui costs 11.6 µs a step",
+            "loader wait 75 % · workers 0", "epoch 1 step  410", "p profile", "q detach",
         ):  # fmt: skip
             await shown(pilot, words)
 
@@ -402,9 +402,11 @@ def test_help_explains_keys_phases_and_marks() -> None:
         await pilot.press("question_mark")
         for words in ("Stop the training (asks first)", "where a step goes", "gradients are computed"):
             await shown(pilot, words)
+        await shown(pilot, "ready without a core")
+        await pilot.press("pagedown")
         await shown(pilot, "never measured")
         await shown(pilot, "a profiling window or another event")
-        await pilot.press("pagedown", "pagedown")
+        await pilot.press("pagedown")
         await shown(pilot, "Follow the newest line of the output again")
 
     with_app(scenes.starved(), LARGE, play)

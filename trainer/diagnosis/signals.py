@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
-from perftui.ipc.view import Shares, StepStats
+from perftui.ipc.view import LoaderWorkers, Pressure, Shares, StepStats
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,8 @@ class RankSignals:
     settings: dict[str, SettingValue] = field(default_factory=dict)
     epoch_start_wait: float | None = None
     """Share of the window's wall time that is loader wait of the first step of an epoch: starting workers."""
+    workers: LoaderWorkers | None = None
+    """Its loader workers taken together, mean over about ten seconds."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,29 @@ class HostSignals:
     shm_free_mib: float | None = None
     cores: float | None = None
     """Cores of the affinity mask, over which `cpu_busy` counts; a quota may leave `cpus` lower."""
+    others_busy: float | None = None
+    """This and all below: as in `HostView`."""
+    system_busy: float | None = None
+    stolen: float | None = None
+    throttled_share: float | None = None
+    throttled_cores: float | None = None
+    pressure_cpu: Pressure | None = None
+    pressure_memory: Pressure | None = None
+    pressure_io: Pressure | None = None
+    memory_used_mib: float | None = None
+    memory_total_mib: float | None = None
+    oom_kills: int | None = None
+    swap_in_mib_s: float | None = None
+    refault_mib_s: float | None = None
+    shm_total_mib: float | None = None
+    disk_read_mib_s: float | None = None
+    disk_read_ms: float | None = None
+    disk_busy_share: float | None = None
+    network_in_mib_s: float | None = None
+    run_read_mib_s: float | None = None
+    run_storage_read_mib_s: float | None = None
+    cached_read_share: float | None = None
+    run_threads: int | None = None
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from perftui.ipc.messages import FromRank, Hello, RankMessage
 from perftui.ipc.recording import Entry
 from perftui.ipc.view import GpuView, HostView
-from perftui.trainer.hub.host_log import HostLog
+from perftui.trainer.hub.host_log import HostLog, with_workers
 from perftui.trainer.hub.rank_track import RankTrack
+from perftui.trainer.hub.worker_log import WorkerLog, together
 
 _PAST_ATTEMPTS = 8
 
@@ -20,6 +21,10 @@ class RunFold:
     """Earlier attempts of ranks that were started again, newest last."""
     hosts: list[HostView] = field(default_factory=list)
     host_logs: dict[str, HostLog] = field(default_factory=dict)
+    hosts_unix: float = 0.0
+    """When they were read."""
+    worker_logs: dict[int, WorkerLog] = field(default_factory=dict)
+    """By rank."""
     gpus: list[GpuView] = field(default_factory=list)
     first_unix: float | None = None
     last_unix: float = 0.0
@@ -34,16 +39,23 @@ class RunFold:
             self.first_unix = entry.unix
         self.last_unix = entry.unix
         if entry.hosts:
-            self._hear_hosts(entry.hosts)
+            self._hear_hosts(entry.hosts, entry.unix)
         if entry.hosts or entry.gpus:
             self.gpus = entry.gpus
         return entry.message is None or self._apply_message(entry.message, entry.unix)
 
-    def _hear_hosts(self, hosts: list[HostView]) -> None:
-        self.hosts = hosts
+    def _hear_hosts(self, hosts: list[HostView], unix: float) -> None:
+        self.hosts = [with_workers(view, self.hosts) for view in hosts]
+        self.hosts_unix = unix
         training = any(track.log.raw and not track.ended for track in self.ranks.values())
         for view in hosts:
             self.host_logs.setdefault(view.name, HostLog()).add(view, training=training)
+        looked = {view.name: view.workers for view in hosts if view.workers_age_s == 0}
+        for rank, track in self.ranks.items():
+            if track.hello.host in looked:
+                mine = [worker for worker in looked[track.hello.host] if worker.rank == rank]
+                log = self.worker_logs.setdefault(rank, WorkerLog())
+                log.add(together(mine), unix, training=training)
 
     def _apply_message(self, message: FromRank, unix: float) -> bool:
         track = self.ranks.get(message.rank)

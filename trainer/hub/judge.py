@@ -1,6 +1,7 @@
 """From the folded state to signals, and from signals to findings, once a second."""
 
 from perftui.ipc.findings import Finding
+from perftui.ipc.view import LoaderWorkers
 from perftui.trainer.diagnosis import Steadied, diagnose
 from perftui.trainer.diagnosis.signals import HostSignals, RankSignals, RunSignals
 from perftui.trainer.hub.fold import RunFold
@@ -15,7 +16,9 @@ def signals_of(fold: RunFold, *, whole_run: bool = False) -> RunSignals:
     for track in fold.ordered:
         figures = track.log.whole() if whole_run else track.log.window(WINDOW_STEPS)
         if figures is not None:
-            ranks.append(_rank_signals(track, figures))
+            log = fold.worker_logs.get(track.hello.rank)
+            workers = (log.whole() if whole_run else log.recent()) if log else None
+            ranks.append(_rank_signals(track, figures, workers))
     return RunSignals(
         ranks=tuple(ranks),
         hosts=tuple(_hosts(fold, whole_run=whole_run)),
@@ -23,7 +26,7 @@ def signals_of(fold: RunFold, *, whole_run: bool = False) -> RunSignals:
     )
 
 
-def _rank_signals(track: RankTrack, figures: WindowFigures) -> RankSignals:
+def _rank_signals(track: RankTrack, figures: WindowFigures, workers: LoaderWorkers | None) -> RankSignals:
     return RankSignals(
         rank=track.hello.rank,
         host=track.hello.host,
@@ -36,6 +39,7 @@ def _rank_signals(track: RankTrack, figures: WindowFigures) -> RankSignals:
         loader=track.loader,
         settings=track.settings,
         epoch_start_wait=figures.epoch_start_wait,
+        workers=workers,
     )
 
 

@@ -24,6 +24,7 @@ from perftui.trainer.hub.judge import Judge
 from perftui.trainer.hub.limits import Limits
 from perftui.trainer.hub.profile_windows import ProfileWindows
 from perftui.trainer.hub.rank_track import RankTrack
+from perftui.trainer.hub.recorded_readings import RecordedReadings
 from perftui.trainer.hub.sensors import Sensors
 from perftui.trainer.hub.served import Reply
 from perftui.trainer.hub.summaries import summarise
@@ -58,6 +59,7 @@ class LiveRun:
         self._recorder = RecordingWriter(places.recording, RECORDING_BUDGET_BYTES)
         self._judge = Judge()
         self._limits = Limits(description)
+        self._readings = RecordedReadings()
         self._sensors = Sensors(description.run_id, description.host)
         self._relaunch: RelaunchView | None = None
         self._tuner: subprocess.Popen[bytes] | None = None
@@ -151,9 +153,8 @@ class LiveRun:
     def _every_second(self, now: float) -> None:
         self._sensors.mark_gone(self.fold)
         hosts, gpus = self._sensors.read(self.fold)
-        reading = Entry(unix=now, hosts=hosts, gpus=gpus)
-        self._recorder.append(reading)
-        self.fold.apply(reading)
+        self._recorder.append(Entry(unix=now, hosts=self._readings.thinned(hosts, now), gpus=gpus))
+        self.fold.apply(Entry(unix=now, hosts=hosts, gpus=gpus))
         self._read_files(now)
         if self.ended is None:
             self._judge.look(self.fold, now)

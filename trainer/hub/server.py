@@ -2,14 +2,16 @@
 
 import time
 
+import msgspec
+
 from perftui.ipc.codec import decode_from_dashboard
 from perftui.ipc.dashboard_messages import Mismatch, Pull, ToDashboard, Update
 from perftui.ipc.errors import ProtocolError
 from perftui.ipc.messages import PROTOCOL_VERSION
-from perftui.ipc.view import ProfileView, RankView, RunView
+from perftui.ipc.view import LoaderWorkers, ProfileView, RankView, RunView
 from perftui.trainer.hub.increments import Increments
 from perftui.trainer.hub.served import Reply, ServedRun
-from perftui.trainer.hub.views import header, rank_view
+from perftui.trainer.hub.views import header, host_views, rank_view, workers_of
 from perftui.trainer.tuning.price import price_of_leading
 
 _PICTURE_S = 0.1
@@ -77,7 +79,7 @@ class DashboardServer:
             header=top,
             ranks=ranks,
             gpus=self._run.fold.gpus,
-            hosts=self._run.fold.hosts,
+            hosts=host_views(self._run.fold, self._run.now()),
             findings=findings,
             profiles=profiles,
             relaunch=self._run.relaunch(),
@@ -105,8 +107,9 @@ class DashboardServer:
         self._picture_at = now
         number = self._increments.advance(self._run.fold)
         for track in self._run.fold.ordered:
-            rank = track.hello.rank
-            fresh = rank_view(track, self._run.now(), self._run.marks(rank), number)
+            rank, at = track.hello.rank, self._run.now()
+            workers = workers_of(self._run.fold, rank, at)
+            fresh = rank_view(track, at, self._run.marks(rank), number, workers)
             old = self._ranks.get(rank)
             if old is None or not _alike(old, fresh):
                 self._ranks[rank] = fresh
@@ -122,6 +125,8 @@ def _alike(old: RankView, fresh: RankView) -> bool:
         return False
     if fresh.state == "silent" and int(old.age_s) != int(fresh.age_s):
         return False
+    if _looked_at(old) != _looked_at(fresh):
+        return False
     return (old.loss, old.settings, old.dropped, old.probe_errors, old.settings_failed) == (
         fresh.loss,
         fresh.settings,
@@ -129,3 +134,8 @@ def _alike(old: RankView, fresh: RankView) -> bool:
         fresh.probe_errors,
         fresh.settings_failed,
     )
+
+
+def _looked_at(view: RankView) -> LoaderWorkers | None:
+    """Return its workers whatever the look's age."""
+    return None if view.workers is None else msgspec.structs.replace(view.workers, age_s=0.0)

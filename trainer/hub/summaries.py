@@ -8,7 +8,8 @@ from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.judge import signals_of
 from perftui.trainer.hub.overhead import overhead_of
 from perftui.trainer.hub.rank_track import RankTrack
-from perftui.trainer.hub.views import RunFacts, header
+from perftui.trainer.hub.views import RunFacts, header, host_views
+from perftui.trainer.hub.worker_log import WorkerLog
 
 
 def summarise(
@@ -21,7 +22,9 @@ def summarise(
 ) -> Summary:
     """Return the summary as of `now`; findings are judged on the whole run."""
     top = header(fold, facts, now)
-    host = fold.hosts[0] if fold.hosts else HostView(name=facts.description.host, age_s=0.0)
+    hosts = host_views(fold, now)
+    host = hosts[0] if hosts else HostView(name=facts.description.host, age_s=0.0)
+    log = fold.host_logs.get(host.name)
     return Summary(
         run_id=top.run_id,
         name=top.name,
@@ -31,7 +34,7 @@ def summarise(
         stopped_by=top.stopped_by,
         elapsed_s=top.elapsed_s,
         settings=top.settings,
-        ranks=[_rank_summary(track) for track in fold.ordered],
+        ranks=[_rank_summary(track, fold.worker_logs.get(track.hello.rank)) for track in fold.ordered],
         gpus=fold.gpus,
         host=host,
         findings=diagnose(signals_of(fold, whole_run=True)),
@@ -40,10 +43,11 @@ def summarise(
         verdict=verdict,
         message=top.message,
         recording_failed_entries=recording_failed_entries,
+        host_mean=log.mean() if log else None,
     )
 
 
-def _rank_summary(track: RankTrack) -> RankSummary:
+def _rank_summary(track: RankTrack, workers: WorkerLog | None) -> RankSummary:
     figures = track.log.whole()
     return RankSummary(
         rank=track.hello.rank,
@@ -63,6 +67,7 @@ def _rank_summary(track: RankTrack) -> RankSummary:
         probe_errors=track.probe_errors,
         window_steps=figures.steps if figures else 0,
         device_ms=_device_time(track),
+        workers=workers.whole() if workers else None,
     )
 
 

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from perftui.ipc.run_files import ExitRecord, RunDescription
-from perftui.ipc.view import Header, RankView, RunState, Shares
+from perftui.ipc.view import Header, HostView, LoaderWorkers, RankView, RunState, Shares
 from perftui.trainer.hub.fold import RunFold
+from perftui.trainer.hub.host_log import aged
 from perftui.trainer.hub.overhead import overhead_of
 from perftui.trainer.hub.rank_track import RankTrack
 
@@ -31,7 +32,9 @@ class RunFacts:
     message: str | None = None
 
 
-def rank_view(track: RankTrack, now: float, marks: list[str], changed: int) -> RankView:
+def rank_view(
+    track: RankTrack, now: float, marks: list[str], changed: int, workers: LoaderWorkers | None = None
+) -> RankView:
     """Return one rank as it stands at `now`."""
     figures = track.log.window(WINDOW_STEPS)
     newest = track.log.raw[-1] if track.log.raw else None
@@ -64,7 +67,19 @@ def rank_view(track: RankTrack, now: float, marks: list[str], changed: int) -> R
         marks=marks,
         changed=changed,
         device_ms=track.device_log.view(len(track.log) - WINDOW_STEPS),
+        workers=workers,
     )
+
+
+def host_views(fold: RunFold, now: float) -> list[HostView]:
+    """Return the hosts with the ages that their figures have at `now`."""
+    return [aged(view, max(0.0, now - fold.hosts_unix)) for view in fold.hosts]
+
+
+def workers_of(fold: RunFold, rank: int, now: float) -> LoaderWorkers | None:
+    """Return the loader workers of a rank taken together; None when none was seen."""
+    log = fold.worker_logs.get(rank)
+    return log.at(now) if log else None
 
 
 def run_state(fold: RunFold, facts: RunFacts, now: float) -> RunState:

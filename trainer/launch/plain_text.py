@@ -58,6 +58,7 @@ def status_text(summary: dict[str, Any]) -> list[str]:
         lines.append("settings  " + " ".join(shown))
     if summary["ranks"]:
         lines += ["", *_ranks_table(summary["ranks"])]
+    lines += _host_lines(summary)
     lines += ["", *_finding_lines(summary["findings"])]
     if summary.get("message"):
         lines.append(summary["message"])
@@ -82,6 +83,28 @@ def _ranks_table(ranks: list[dict[str, Any]]) -> list[str]:
             )
         )
     return table(rows, frozenset(range(7)))
+
+
+def _host_lines(summary: dict[str, Any]) -> list[str]:
+    """Return the host over the training, as far as it was measured."""
+    host = summary.get("host_mean") or {}
+    cores = [
+        f"{_number(host.get(name), '.1f')} {what}"
+        for name, what in (("run_busy", "by the run"), ("others_busy", "by others"), ("cpus", "usable"))
+        if host.get(name) is not None
+    ]
+    if not cores:
+        return []
+    parts = ["cores " + ", ".join(cores)]
+    for name, what in (("throttled_share", "throttled"), ("cached_read_share", "of reads cached")):
+        if host.get(name) is not None:
+            parts.append(f"{host[name]:.0%} {what}")
+    for name, what in (("pressure_cpu", "cpu"), ("pressure_io", "disk"), ("pressure_memory", "memory")):
+        pressure = host.get(name) or {}
+        if pressure.get("some") is not None:
+            label = "iowait" if pressure["source"] == "iowait" else f"waiting for {what}"
+            parts.append(f"{label} {pressure['some']:.0%}")
+    return ["", "host      " + " · ".join(parts)]
 
 
 def _finding_lines(findings: list[dict[str, Any]]) -> list[str]:

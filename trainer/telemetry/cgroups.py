@@ -1,20 +1,28 @@
-"""Limits that control groups put on this process, version 1 and 2, over the whole path of groups.
+"""Limits that control groups put on a process, version 1 and 2, over the whole path of groups.
 
-A limit on any ancestor binds, so the walk goes from this process's group up to the top of the mount. Apart
+A limit on any ancestor binds, so the walk goes from the process's group up to the top of the mount. Apart
 from the samplers because `effective_cpus` is asked by tools that sample nothing.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+
+from perftui.trainer.telemetry.proc_files import numbers_by_name, read_whole
 
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """One mounted hierarchy as seen by this process."""
+    """One mounted hierarchy, and where in it a process is."""
 
     version: int
     folders: tuple[Path, ...]
-    """From this process's own group up to the top of the mount."""
+    """From the process's own group up to the top of the mount."""
+
+    @property
+    def own(self) -> Path:
+        """The process's own group."""
+        return self.folders[0]
 
 
 @dataclass(frozen=True)
@@ -25,9 +33,15 @@ class MemoryLimit:
     used: int | None
 
 
-def hierarchies(controller: str, root: Path = Path("/")) -> list[Hierarchy]:
-    """Return the hierarchies that may limit `controller` (`cpu`, `memory`); none where cgroups are absent."""
-    paths = _own_groups(root)
+def hierarchies(controller: str, root: Path = Path("/"), process: int | str = "self") -> list[Hierarchy]:
+    """Return the hierarchies that may limit `controller` (`cpu`, `memory`); none where cgroups are absent.
+
+    Args:
+        controller: the name of a controller.
+        root: where /proc and /sys are looked for.
+        process: whose groups: a pid, or `self`.
+    """
+    paths = _groups_of(process, root)
     found: list[Hierarchy] = []
     for line in read_text(root / "proc/self/mountinfo").splitlines():
         left, _, right = line.partition(" - ")
@@ -42,20 +56,29 @@ def hierarchies(controller: str, root: Path = Path("/")) -> list[Hierarchy]:
 
 
 def cpu_quota(root: Path = Path("/")) -> float | None:
-    """Return the tightest CPU quota in cores; None without one."""
-    quotas = [
-        quota
-        for hierarchy in hierarchies("cpu", root)
+    """Return the tightest CPU quota on this process in cores; None without one."""
+    return min((quota for _, _, quota in cpu_quotas(hierarchies("cpu", root))), default=None)
+
+
+def cpu_quotas(found: Iterable[Hierarchy]) -> list[tuple[int, Path, float]]:
+    """Return each group with a CPU quota as cgroup version, folder, and quota in cores."""
+    return [
+        (hierarchy.version, folder, quota)
+        for hierarchy in found
         for folder in hierarchy.folders
         if (quota := _quota(folder, hierarchy.version)) is not None
     ]
-    return min(quotas, default=None)
 
 
 def memory_limit(root: Path = Path("/")) -> MemoryLimit | None:
-    """Return the tightest memory limit; None without one."""
+    """Return the tightest memory limit on this process; None without one."""
+    return tightest_memory_limit(hierarchies("memory", root))
+
+
+def tightest_memory_limit(found: Iterable[Hierarchy]) -> MemoryLimit | None:
+    """Return the tightest memory limit of these; None without one."""
     tightest: MemoryLimit | None = None
-    for hierarchy in hierarchies("memory", root):
+    for hierarchy in found:
         name = "memory.max" if hierarchy.version == 2 else "memory.limit_in_bytes"
         for folder in hierarchy.folders:
             limit = _number(read_text(folder / name))
@@ -72,10 +95,10 @@ def read_text(path: Path) -> str:
         return ""
 
 
-def _own_groups(root: Path) -> dict[str, str]:
-    """Map each version 1 controller to this process's path; the key "" is version 2."""
+def _groups_of(process: int | str, root: Path) -> dict[str, str]:
+    """Map each version 1 controller to the process's path; the key "" is version 2."""
     groups: dict[str, str] = {}
-    for line in read_text(root / "proc/self/cgroup").splitlines():
+    for line in read_text(root / "proc" / str(process) / "cgroup").splitlines():
         _, _, rest = line.partition(":")
         controllers, colon, path = rest.partition(":")
         if colon:
@@ -111,12 +134,15 @@ def _quota(folder: Path, version: int) -> float | None:
 
 def _held(folder: Path, version: int) -> int | None:
     # memory.current counts page cache that the kernel gives back when asked: no risk, so not counted.
-    names = ("anon", "shmem") if version == 2 else ("total_rss", "total_shmem")
-    stat = dict(
-        line.split(maxsplit=1) for line in read_text(folder / "memory.stat").splitlines() if " " in line
-    )
-    values = [_number(stat.get(name, "")) for name in names]
-    return None if values[0] is None else values[0] + (values[1] or 0)
+    stat = numbers_by_name(read_whole(str(folder / "memory.stat")))
+    if version == 2:
+        anonymous = stat.get(b"anon")
+        kernel = max(0, stat.get(b"kernel", 0) - stat.get(b"slab_reclaimable", 0))
+        rest = stat.get(b"shmem", 0) + kernel + stat.get(b"sock", 0)
+    else:
+        anonymous = stat.get(b"total_rss")
+        rest = stat.get(b"total_shmem", 0)
+    return None if anonymous is None else anonymous + rest
 
 
 def _number(text: str) -> int | None:

@@ -8,6 +8,7 @@ from perftui.tui.renderables.gauge import gauge
 from perftui.tui.renderables.lines import BLANK, Line, Run, frame, join, join_fitting, line, spread
 from perftui.tui.renderables.phase_bar import legend, phase_bar
 from perftui.tui.renderables.sparkline import sparkline
+from perftui.tui.renderables.worker_line import worker_line
 from perftui.tui.state import Track
 
 GAP = line("  ")
@@ -33,15 +34,17 @@ class RankPicture:
 def rank_card(
     picture: RankPicture, width: int, height: int, *, selected: bool = False, textured: bool = False
 ) -> list[Line]:
-    """Draw the card: five lines show the essentials, six add the history, seven the GPU."""
+    """Draw the card: five lines show the essentials, six add the history, more the workers and the GPU."""
     view, inner = picture.view, width - 4
     speed = _speed(view, inner)
     history = line(Run(sparkline(picture.track.wall_ms, inner), "accent"))
     bar = phase_bar(view.shares, inner, textured=textured)
     key = legend(view.shares, inner, textured=textured)
     gpu = gpu_line(picture.gpu, inner) if picture.gpu else BLANK
+    workers = worker_line(view.workers, inner) if view.workers else BLANK
+    extras = [part for part in (workers, gpu) if part]
     body = {3: [speed, bar, key], 4: [speed, gpu or history, bar, key]}.get(
-        height - 2, [speed, history, bar, key, gpu]
+        height - 2, [speed, history, bar, key, *extras[max(0, len(extras) - (height - 6)) :]]
     )
     role = "frame-selected" if selected else "frame"
     if view.marks and not selected:

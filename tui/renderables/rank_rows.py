@@ -8,6 +8,7 @@ from perftui.tui.renderables.gauge import gauge
 from perftui.tui.renderables.lines import Line, Run, fit, line, plain
 from perftui.tui.renderables.rank_card import STATE_MARKS, RankPicture
 from perftui.tui.renderables.sparkline import sparkline
+from perftui.tui.renderables.worker_line import worker_cell
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ _COLUMNS = (
     _Column("finding", 22, _marks, right=False),
     _Column("samples/s", 9, lambda picture: line(fmt.number(picture.view.samples_per_s))),
     _Column("GPU", 5, _gpu),
+    _Column("workers", 9, lambda picture: worker_cell(picture.view.workers)),
     _Column("steps", 8, lambda picture: line(fmt.count(picture.view.steps))),
     _Column("GPU memory", 12, _memory),
     _Column("history", 16, lambda p: line(Run(sparkline(p.track.wall_ms, 16), "accent")), right=False),
@@ -68,7 +70,7 @@ _COLUMNS = (
 """The most needed first."""
 _ORDER = (
     "rank", "host", "device", "state", "steps", "step ms", "p50", "p99", "history", "wait",
-    "samples/s", "GPU", "GPU memory", "finding",
+    "workers", "samples/s", "GPU", "GPU memory", "finding",
 )  # fmt: skip
 
 

@@ -1,45 +1,40 @@
-"""The host, and what perftui itself costs and loses: one line."""
+"""The host, and what perftui itself costs and loses: one line, or two where there is room."""
 
-from perftui.ipc.view import HostView
 from perftui.tui import format as fmt
+from perftui.tui.renderables.host_lines import host_parts, store_parts
 from perftui.tui.renderables.lines import BLANK, Line, Run, join_fitting, line, spread, width_of
 from perftui.tui.state import DashboardState
 
+_SHORT_BELOW = 100
 _GAP = line(Run(" · ", "frame"))
 
 
 def status_line(state: DashboardState, width: int) -> Line:
-    """Draw the first host's figures at the left, our own at the right."""
-    own = _own(state)
+    """Draw the first host's most needed figures at the left, our own at the right."""
+    parts: list[Line] = []
+    if state.hosts:
+        cores, *rest = host_parts(state.hosts[0], len(state.hosts), short=width < _SHORT_BELOW)
+        memory, *stores = store_parts(state.hosts[0])
+        parts = [cores, memory, *rest, *stores]
+    return _with_own(state, parts, width)
+
+
+def status_lines(state: DashboardState, width: int, height: int) -> list[Line]:
+    """Draw one line, or two: the cores on a line of their own, memory and disks before our own."""
+    if height < 2 or not state.hosts:
+        return [status_line(state, width)]
+    cores = join_fitting(host_parts(state.hosts[0], len(state.hosts)), _GAP, width - 2)
+    return [(Run(" "), *cores), _with_own(state, store_parts(state.hosts[0]), width)]
+
+
+def _with_own(state: DashboardState, parts: list[Line], width: int) -> Line:
+    own = _own(state, short=width < _SHORT_BELOW)
     room = width - width_of(own) - 3
-    host = join_fitting(_host(state.hosts[0], len(state.hosts)), _GAP, room) if state.hosts else BLANK
+    host = join_fitting(parts, _GAP, room) if parts else BLANK
     return (Run(" "), *spread(host, (*own, Run(" ")), width - 1))
 
 
-def _host(host: HostView, hosts: int) -> list[Line]:
-    memory = fmt.used_of(host.memory_used_mib, host.memory_total_mib)
-    more = f" +{hosts - 1}" if hosts > 1 else ""
-    return [
-        line(
-            Run(f"{fmt.clean(host.name)}{more} ", "dim"), Run("cpu ", "dim"), _cores(host.cpu_busy, host.cpus)
-        ),
-        line(Run("this run ", "dim"), _cores(host.run_busy, None)),
-        line(Run("mem ", "dim"), memory),
-        line(Run(fmt.clean(host.gpu_note), "dim")) if host.gpu_note else BLANK,
-        line(Run("waiting for cpu ", "dim"), fmt.percent(host.pressure_share))
-        if host.pressure_share is not None
-        else BLANK,
-        line(Run("shm free ", "dim"), fmt.mebibytes(host.shm_free_mib)),
-        line(Run("load ", "dim"), fmt.number(host.load_1m)),
-    ]
-
-
-def _cores(busy: float | None, cpus: float | None) -> str:
-    used = fmt.NOTHING if busy is None else f"{busy:.1f}"
-    return used if cpus is None else f"{used}/{cpus:g}"
-
-
-def _own(state: DashboardState) -> Line:
+def _own(state: DashboardState, *, short: bool) -> Line:
     header = state.header
     dropped = sum(rank.dropped for rank in state.ranks)
     lost = sum(rank.lost_frames for rank in state.ranks)
@@ -56,4 +51,11 @@ def _own(state: DashboardState) -> Line:
             Run("perftui costs ", "dim"), fmt.microseconds(header.overhead_us), Run(f" a step{share}", "dim")
         )
         parts = [cost, *parts]
-    return join_fitting(parts, _GAP, 60)
+    sampler = BLANK if short else _sampler(state)
+    return join_fitting([*parts[:1], sampler, *parts[1:]], _GAP, 60)
+
+
+def _sampler(state: DashboardState) -> Line:
+    """Say what reading the host costs, in the hub."""
+    share = state.hosts[0].sampler_cpu_share if state.hosts else None
+    return BLANK if share is None else line(Run("sampler ", "dim"), fmt.percent(share))

@@ -28,7 +28,10 @@ _WORDS = (
     ("expected, at most", "the predicted speed-up; the speed-up if the cause cost nothing at all"),
     ("launch A, B", "one start of the training, for measuring: as it is, and with the change"),
     ("GPU busy", "share of time with any kernel running, however little of the GPU it fills"),
-    ("waiting for cpu", "share of the last 10 s in which some process had to wait for a core"),
+    ("run, others, of", "cores busy with this run, with all else, and how many the run may use"),
+    ("waiting for", "share of time in which some task stood still for want of it"),
+    ("throttled", "share of the CPU quota's periods in which tasks were held back"),
+    ("D state, no core", "workers waiting for a device; share of time ready without a core"),
     ("—", "never measured; a measured zero is written 0"),
 )
 _MARKS = (

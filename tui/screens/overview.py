@@ -97,6 +97,7 @@ class OverviewScreen(RunScreen):
             self.size.height,
             len(self._state.ranks),
             gpus=bool(self._state.gpus),
+            workers=any(view.workers for view in self._state.ranks),
             relaunch=relaunch,
             large_output=self._large_output,
             findings=self._lines_needed(),
@@ -132,6 +133,7 @@ class OverviewScreen(RunScreen):
         chart.styles.height = wanted.middle
         panel.display = wanted.middle > 0 and relaunching
         panel.styles.height = wanted.middle
+        self._status.styles.height = wanted.status
         self._bottom.set_class(wanted.side_by_side, "-wide")
         cramped = not wanted.side_by_side and wanted.bottom < 8
         self._findings.display = not self._large_output and not (cramped and relaunching)

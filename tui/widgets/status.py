@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from perftui.tui.renderables.lines import Line
-from perftui.tui.renderables.status_line import status_line
+from perftui.tui.renderables.status_line import status_lines
 from perftui.tui.state import DashboardState
 from perftui.tui.widgets.picture import Picture
 
 
 class StatusLine(Picture):
-    """One line."""
+    """One line, or two where there is room."""
 
     state: DashboardState | None = None
 
@@ -19,5 +19,5 @@ class StatusLine(Picture):
         self.redraw()
 
     def draw(self) -> Sequence[Line]:
-        """Draw the line."""
-        return [status_line(self.state, self.size.width)] if self.state else []
+        """Draw the lines."""
+        return status_lines(self.state, *self.size) if self.state else []

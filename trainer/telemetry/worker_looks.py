@@ -1,0 +1,125 @@
+"""One look at a loader worker, and what it says next to the look before. Pure but for two small files."""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from perftui.ipc.host_view import WorkerView
+from perftui.trainer.telemetry.proc_files import read_line, whole_numbers
+from perftui.trainer.telemetry.process_io import IoReading
+from perftui.trainer.telemetry.process_table import ProcessKey, ProcessReading
+from perftui.trainer.telemetry.worker_kin import Kin
+
+_MIB = 1024 * 1024
+_PAGE_MIB = os.sysconf("SC_PAGE_SIZE") / _MIB
+_HZ = os.sysconf("SC_CLK_TCK")
+_NS = 1e9
+_FIRST = "needs two looks"
+
+
+class Look(NamedTuple):
+    """All that was read of one worker at one time."""
+
+    at_s: float
+    """Seconds since boot."""
+    reading: ProcessReading
+    io: IoReading | None
+    waited_ns: int | None
+    """Time that the main thread was ready and had no core (/proc/PID/schedstat)."""
+    memory_pages: tuple[int, int] | None
+    """Resident, and shared of these (/proc/PID/statm)."""
+    cores: int | None
+    threads_running: int | None
+    states: tuple[str, ...]
+    """Of the main thread at the last looks, this one included."""
+
+
+class _Growth(NamedTuple):
+    cpu_share: float
+    cpu_wait_share: float | None
+    io_wait_share: float
+    minor_faults_per_s: float
+    major_faults_per_s: float
+    read_mib_s: float | None
+    storage_read_mib_s: float | None
+
+
+def read_waited_ns(proc: Path, pid: int) -> int | None:
+    """Return the main thread's time in the run queue; None where the kernel does not tell."""
+    numbers = whole_numbers(read_line(f"{proc}/{pid}/schedstat").split())
+    return numbers[1] if len(numbers) == 3 else None
+
+
+def read_memory_pages(proc: Path, pid: int) -> tuple[int, int] | None:
+    """Return resident pages, and those of them that are of files or shared memory."""
+    numbers = whole_numbers(read_line(f"{proc}/{pid}/statm").split())
+    return (numbers[1], numbers[2]) if len(numbers) >= 3 else None
+
+
+def view_of(
+    look: Look, before: Look | None, kin: Kin, reasons: dict[str, str], *, accounts_io_wait: bool
+) -> WorkerView:
+    """Return what a look shows.
+
+    Args:
+        look: the newest.
+        before: the one before it of the same process.
+        kin: whose worker it is.
+        reasons: why figures that this look lacks are lacking.
+        accounts_io_wait: whether the kernel accounts for time spent waiting for block devices.
+    """
+    reading, growth = look.reading, _growth(before, look)
+    missing = {**reasons, **({} if growth else dict.fromkeys(_Growth._fields, _FIRST))}
+    resident, shared = look.memory_pages or (None, None)
+    return WorkerView(
+        rank=kin.rank,
+        pid=reading.pid,
+        start_ticks=reading.start_ticks,
+        found_by=kin.found_by,
+        number=kin.number,
+        state=reading.state,
+        alive_s=max(0.0, look.at_s - reading.start_ticks / _HZ),
+        cpu_share=growth.cpu_share if growth else None,
+        cpu_wait_share=growth.cpu_wait_share if growth else None,
+        io_wait_share=growth.io_wait_share if growth and accounts_io_wait else None,
+        blocked_share=sum(state == "D" for state in look.states) / len(look.states),
+        rss_mib=None if resident is None else resident * _PAGE_MIB,
+        shared_mib=None if shared is None else shared * _PAGE_MIB,
+        minor_faults_per_s=growth.minor_faults_per_s if growth else None,
+        major_faults_per_s=growth.major_faults_per_s if growth else None,
+        read_mib_s=growth.read_mib_s if growth else None,
+        storage_read_mib_s=growth.storage_read_mib_s if growth else None,
+        threads=reading.threads,
+        threads_running=look.threads_running,
+        cores=look.cores,
+        missing=missing,
+    )
+
+
+def gone(key: ProcessKey, kin: Kin) -> WorkerView:
+    """Return what is left of a worker that has ended."""
+    return WorkerView(
+        rank=kin.rank, pid=key[0], start_ticks=key[1], found_by=kin.found_by, number=kin.number, gone=True
+    )
+
+
+def _growth(before: Look | None, look: Look) -> _Growth | None:
+    if before is None or look.at_s <= before.at_s:
+        return None
+    span_s = look.at_s - before.at_s
+    new, old = look.reading, before.reading
+    waited = read = stored = None
+    if look.waited_ns is not None and before.waited_ns is not None:
+        waited = min(1.0, (look.waited_ns - before.waited_ns) / _NS / span_s)
+    if look.io is not None and before.io is not None:
+        since = look.io.less(before.io)
+        read, stored = since.called / _MIB / span_s, since.from_storage / _MIB / span_s
+    return _Growth(
+        cpu_share=(new.own_ticks - old.own_ticks) / _HZ / span_s,
+        cpu_wait_share=waited,
+        io_wait_share=min(1.0, (new.io_wait_ticks - old.io_wait_ticks) / _HZ / span_s),
+        minor_faults_per_s=(new.minor_faults - old.minor_faults) / span_s,
+        major_faults_per_s=(new.major_faults - old.major_faults) / span_s,
+        read_mib_s=read,
+        storage_read_mib_s=stored,
+    )
