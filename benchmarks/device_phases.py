@@ -53,7 +53,11 @@ def predicted(trace: dict[str, Any]) -> list[dict[str, float]]:
     ]
 
 
-def _step(work: list[tuple[float, float, str]], phases: dict[str, tuple[float, float]]) -> dict[str, float]:
+def _step(
+    work: list[tuple[float, float, str]],
+    phases: dict[str, tuple[float, float]],
+    copies: list[tuple[float, float]],
+) -> dict[str, float]:
     def reached(host: float, *, communication: bool = True) -> float:
         ends = [
             end
@@ -63,9 +67,9 @@ def _step(work: list[tuple[float, float, str]], phases: dict[str, tuple[float, f
         return max([host, *ends])
 
     backward, optimizer = phases["backward"], phases["optimizer"]
-    h2d, forward = phases["h2d"], phases["forward"]
+    forward = phases["forward"]
     parts = {
-        "h2d": reached(h2d[1]) - reached(h2d[0]),
+        "h2d": sum(reached(end) - reached(begin) for begin, end in copies),
         "forward": reached(backward[0]) - reached(forward[0]),
         "optimizer": reached(optimizer[1]) - reached(optimizer[0]),
     }

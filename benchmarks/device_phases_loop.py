@@ -98,6 +98,7 @@ def main() -> None:
             profiler.start()
         with record_function("phase:h2d"):
             images = images.to("cuda", non_blocking=True)
+        with record_function("phase:h2d"):
             labels = labels.to("cuda", non_blocking=True)
         with record_function("phase:forward"), torch.autocast("cuda", torch.bfloat16):
             loss = loss_of(model(images), labels)

@@ -12,6 +12,7 @@ from perftui.trainer.probe.own_cost import EVERY_STAMPS, OwnCost
 from perftui.trainer.probe.placing import Placing
 from perftui.trainer.probe.stamp_reader import StampReader
 from perftui.trainer.probe.stamps import UNKNOWN_CPU, Stamp, StampRing
+from perftui.trainer.probe.step_times import StepTimes
 
 LOADER, ADAM = 7, 1000
 
@@ -168,11 +169,16 @@ def record(step: int, end_ns: int) -> StepRecord:
 
 
 def test_things_are_placed_into_the_step_in_which_they_happened() -> None:
-    placing: Placing[str] = Placing()
+    times = StepTimes()
+    placing: Placing[str] = Placing(times)
     for at_ns, name in ((5, "a"), (10, "b"), (11, "c"), (35, "d")):
         placing.add(at_ns, name)
-    assert list(placing.placed([record(0, 10), record(1, 20)])) == [(0, "a"), (0, "b"), (1, "c")]
-    assert list(placing.placed([record(2, 30)])) == []
+    assert list(placing.placed()) == []
+    times.note([record(0, 10), record(1, 20)])
+    assert list(placing.placed()) == [(0, "a"), (0, "b"), (1, "c")]
+    times.note([record(2, 30)])
+    placing.add(12, "late")
+    assert list(placing.placed()) == [(1, "late")]
     assert list(placing.rest(3)) == [(3, "d")]
 
 

@@ -41,6 +41,7 @@ from perftui.trainer.probe.outbox import Outbox
 from perftui.trainer.probe.phase_sampling import stride_within
 from perftui.trainer.probe.placing import Placing
 from perftui.trainer.probe.recorder import Recorder, Save, Window
+from perftui.trainer.probe.step_times import StepTimes
 from perftui.trainer.probe.telegrams import (
     BLANK,
     checkpoint_event,
@@ -115,9 +116,12 @@ class Agent:
         self._sent_at = 0.0
         self._next_step = 0
         self._greeted = False
-        self._saves: Placing[Save] = Placing()
-        self._losses: Placing[float] = Placing()
-        self._device: Placing[DeviceTimes] = Placing()
+        self._times = StepTimes()
+        self._saves: Placing[Save] = Placing(self._times)
+        self._losses: Placing[float] = Placing(self._times)
+        self._device: Placing[DeviceTimes] = Placing(self._times)
+        self._interrupted: deque[int] = deque(maxlen=64)
+        """Steps with a validation in them: on the device it cannot be told from the step."""
         self._step_rate = 0.0
         """Steps that come between two wakes, at most, of late."""
         self._runner: WindowRunner | None = None
@@ -300,14 +304,16 @@ class Agent:
             self._saves.add(save.at_ns, save)
         for at_ns, value in _drain(recorder.loss.ready):
             self._losses.add(at_ns, value)
-        self._post_placed(self._saves.placed(steps), self._losses.placed(steps))
+        self._times.note(steps)
+        self._post_placed(self._saves.placed(), self._losses.placed())
         if at_end:
             step = recorder.clock.steps
             self._post_placed(self._saves.rest(step), self._losses.rest(step))
         gaps = _drain(recorder.reader.gaps)
         for gap in gaps:
             self._outbox.post(validation_event(gap))
-        self._post_device(steps, {gap.step for gap in gaps})
+            self._interrupted.append(gap.step)
+        self._post_device(steps)
         now = time.perf_counter_ns()
         for report in recorder.border.take_reports():
             self._outbox.post(RankEvent(**BLANK, at_ns=now, event="probe_error", text=report))
@@ -328,13 +334,13 @@ class Agent:
             for event in events_of(frame):
                 self._outbox.post(event)
 
-    def _post_device(self, steps: list[StepRecord], interrupted: set[int]) -> None:
+    def _post_device(self, steps: list[StepRecord]) -> None:
         sampling = self._recorder.sampling
         for at_ns, marks in _drain(sampling.device.ready):
             times = device_times(marks)
             if times is not None:
                 self._device.add(at_ns + 1, times)  # a step begins when the one before ends
-        placed = [(step, times) for step, times in self._device.placed(steps) if step not in interrupted]
+        placed = [(step, times) for step, times in self._device.placed() if step not in self._interrupted]
         if placed:
             self._outbox.post(device_steps(placed))
         if steps and sampling.sampled and sampling.wanted is None:
