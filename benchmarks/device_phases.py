@@ -48,8 +48,11 @@ def predicted(trace: dict[str, Any]) -> list[dict[str, float]]:
             phases.setdefault(name.removeprefix("phase:"), []).append(
                 (event["ts"], event["ts"] + event["dur"])
             )
+    ordered = {name: sorted(rows) for name, rows in phases.items()}
+    copies = ordered.pop("h2d")
     return [
-        _step(work, {name: sorted(rows)[place] for name, rows in phases.items()}) for place in range(1, 5)
+        _step(work, {name: rows[place] for name, rows in ordered.items()}, copies[2 * place : 2 * place + 2])
+        for place in range(1, 5)
     ]
 
 
