@@ -9,9 +9,10 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from perftui.ipc.facts import RankFacts
 from perftui.ipc.settings import SettingValue
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 
 FLAG_EPOCH_START = 1
 """First step of an epoch: its wait includes creating the iterator."""
@@ -134,8 +135,28 @@ class Effective(RankMessage, frozen=True, kw_only=True, tag="effective"):
 
 
 EventKind: TypeAlias = Literal[
-    "epoch", "validation", "checkpoint", "compile", "probe_error", "written", "note", "loader"
+    "epoch",
+    "validation",
+    "checkpoint",
+    "compile",
+    "probe_error",
+    "written",
+    "note",
+    "loader",
+    "gc",
+    "allocator",
 ]
+
+
+class Facts(RankMessage, frozen=True, kw_only=True, tag="facts"):
+    """What the rank tells of itself beside its steps, at most once a second.
+
+    A subject that is None, and for which `facts.missing` has no reason, is as it was told before. All
+    subjects are told after a hello, and once a minute.
+    """
+
+    at_ns: int
+    facts: RankFacts
 
 
 class RankEvent(RankMessage, frozen=True, kw_only=True, tag="event"):
@@ -183,7 +204,9 @@ class Goodbye(RankMessage, frozen=True, kw_only=True, tag="goodbye"):
     """Exceptions that the probe's border swallowed."""
 
 
-FromRank: TypeAlias = Hello | StepBatch | LossSample | Effective | RankEvent | WindowReport | Beat | Goodbye
+FromRank: TypeAlias = (
+    Hello | StepBatch | LossSample | Effective | Facts | RankEvent | WindowReport | Beat | Goodbye
+)
 
 
 class Welcome(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="welcome"):

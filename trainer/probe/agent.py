@@ -33,6 +33,7 @@ from perftui.ipc.rank_link import RankLink, rank_identity
 from perftui.ipc.settings import SettingValue
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.effective import InForce, read_in_force
+from perftui.trainer.probe.facts import FactsTeller
 from perftui.trainer.probe.identity import Identity, command, read_identity, start_ticks
 from perftui.trainer.probe.outbox import Outbox
 from perftui.trainer.probe.recorder import Recorder, Window
@@ -94,6 +95,7 @@ class Agent:
         self._outbox = Outbox(run.run_id, socket.gethostname())
         self._link = self._connect()
         self._wall_offset_ns = time.time_ns() - time.perf_counter_ns()
+        self._facts = FactsTeller(recorder, self._wall_offset_ns)
         self._hub_pid = 0
         self._in_force: InForce | None = None
         self._read_back_at = 0.0
@@ -137,6 +139,7 @@ class Agent:
             self._greet()
         self._collect()
         self._read_back(at_end=True)
+        self._facts.close()
         self._outbox.post(
             Goodbye(**BLANK, reason=reason, dropped=self._outbox.dropped, errors=self._recorder.border.errors)
         )
@@ -236,23 +239,25 @@ class Agent:
         )
         self._greeted = self._outbox.send_now(self._link, hello, who.rank)
         self._in_force = None
+        self._facts.forget()
         self._read_back_at = 0.0
 
     def _read_back(self, *, at_end: bool) -> None:
         in_force = read_in_force(self._recorder, self._run.settings, at_end=at_end)
-        if in_force == self._in_force:
-            return
-        self._in_force = in_force
-        self._outbox.post(
-            Effective(
-                **BLANK,
-                settings=in_force.settings,
-                failed=in_force.failed,
-                loader=in_force.loader,
-                device=in_force.device,
-                gpu_uuid=in_force.gpu_uuid,
+        if in_force != self._in_force:
+            self._in_force = in_force
+            self._outbox.post(
+                Effective(
+                    **BLANK,
+                    settings=in_force.settings,
+                    failed=in_force.failed,
+                    loader=in_force.loader,
+                    device=in_force.device,
+                    gpu_uuid=in_force.gpu_uuid,
+                )
             )
-        )
+        for message in self._facts.read(time.perf_counter_ns(), in_force, at_end=at_end):
+            self._outbox.post(message)
 
     def _collect(self) -> None:
         recorder = self._recorder
@@ -263,6 +268,7 @@ class Agent:
             self._outbox.post(
                 step_batch(frame, probe_ns, recorder.border.hook_ns, recorder.border.hook_steps)
             )
+            self._facts.note(frame)
             for event in events_of(frame):
                 self._outbox.post(event)
         while recorder.gaps:

@@ -12,7 +12,7 @@ import sys
 
 import torch.utils.data
 
-from perftui.trainer.probe import trial
+from perftui.trainer.probe import live_objects, trial
 from perftui.trainer.probe.agent_thread import AgentThread
 from perftui.trainer.probe.applied import Applied, read_applied
 from perftui.trainer.probe.border import Border
@@ -89,6 +89,7 @@ def install(*, explicit: bool = False) -> Probe | None:
     probe = Probe(applied)
     _installed.append(probe)
     install_hooks(probe.recorder)
+    live_objects.install(probe.border)
     if applied.trial:
         trial.after_torch(applied)
     return probe
