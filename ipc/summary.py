@@ -2,6 +2,7 @@
 
 import msgspec
 
+from perftui.ipc.facts import RankFacts
 from perftui.ipc.findings import Finding
 from perftui.ipc.ledger_records import Verdict
 from perftui.ipc.settings import SettingValue
@@ -37,6 +38,8 @@ class RankSummary(msgspec.Struct, frozen=True, kw_only=True):
     settings_failed: dict[str, str] = {}
     probe_errors: int = 0
     window_steps: int = 0
+    facts: RankFacts = RankFacts()
+    """What the rank told beside its steps: the newest of each subject."""
 
 
 class Overhead(msgspec.Struct, frozen=True, kw_only=True):

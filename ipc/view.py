@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from perftui.ipc.facts import RankFacts
 from perftui.ipc.findings import Finding
 from perftui.ipc.ledger_records import Launch, Verdict
 from perftui.ipc.settings import SettingValue
@@ -77,6 +78,8 @@ class RankView(msgspec.Struct, frozen=True, kw_only=True):
     """Finding codes that point at this rank."""
     changed: int = 0
     """Update number at which this view last changed."""
+    facts: RankFacts | None = None
+    """What the rank tells beside its steps; None, in an increment alone: as before."""
 
 
 class GpuView(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ import pytest
 from perftui.ipc import (
     codec,
     dashboard_messages,
+    facts,
     findings,
     hub_sockets,
     ledger_records,
@@ -22,7 +23,7 @@ from perftui.ipc import (
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "protocol.md").read_text()
-MODULES = (messages, dashboard_messages, view, findings, ledger_records, recording)
+MODULES = (messages, facts, dashboard_messages, view, findings, ledger_records, recording)
 HEADING = re.compile(r"^#### (?:`(?P<tag>\w+)` \((?P<message>\w+)\)|(?P<struct>\w+))$", re.MULTILINE)
 
 

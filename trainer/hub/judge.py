@@ -2,11 +2,14 @@
 
 from perftui.ipc.findings import Finding
 from perftui.trainer.diagnosis import Steadied, diagnose
-from perftui.trainer.diagnosis.signals import HostSignals, RankSignals, RunSignals
+from perftui.trainer.diagnosis.signals import FactsChange, HostSignals, RankSignals, RunSignals
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.rank_track import RankTrack
 from perftui.trainer.hub.step_log import WindowFigures
 from perftui.trainer.hub.views import WINDOW_STEPS
+
+CHANGE_S = 60.0
+"""Growth of totals is taken over about so long."""
 
 
 def signals_of(fold: RunFold, *, whole_run: bool = False) -> RunSignals:
@@ -15,7 +18,8 @@ def signals_of(fold: RunFold, *, whole_run: bool = False) -> RunSignals:
     for track in fold.ordered:
         figures = track.log.whole() if whole_run else track.log.window(WINDOW_STEPS)
         if figures is not None:
-            ranks.append(_rank_signals(track, figures))
+            change = track.facts_log.change(track.last_unix, len(track.log), None if whole_run else CHANGE_S)
+            ranks.append(_rank_signals(track, figures, change))
     return RunSignals(
         ranks=tuple(ranks),
         hosts=tuple(_hosts(fold, whole_run=whole_run)),
@@ -23,7 +27,7 @@ def signals_of(fold: RunFold, *, whole_run: bool = False) -> RunSignals:
     )
 
 
-def _rank_signals(track: RankTrack, figures: WindowFigures) -> RankSignals:
+def _rank_signals(track: RankTrack, figures: WindowFigures, change: FactsChange | None) -> RankSignals:
     return RankSignals(
         rank=track.hello.rank,
         host=track.hello.host,
@@ -36,6 +40,8 @@ def _rank_signals(track: RankTrack, figures: WindowFigures) -> RankSignals:
         loader=track.loader,
         settings=track.settings,
         epoch_start_wait=figures.epoch_start_wait,
+        facts=track.facts,
+        change=change,
     )
 
 

@@ -4,11 +4,13 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Literal
 
+from perftui.ipc.facts import RankFacts, merged
 from perftui.ipc.messages import (
     FLAG_EPOCH_START,
     FLAG_EXPLICIT_BOUNDARY,
     FLAG_LOADER_BOUNDARY,
     Effective,
+    Facts,
     Goodbye,
     Hello,
     LoaderFacts,
@@ -21,6 +23,7 @@ from perftui.ipc.messages import (
 from perftui.ipc.settings import SettingValue
 from perftui.ipc.step_record import StepRecord
 from perftui.ipc.view import Mark, RankState
+from perftui.trainer.hub.facts_log import FactsLog
 from perftui.trainer.hub.step_log import StepLog
 
 _MARKS_KEPT = 256
@@ -44,6 +47,8 @@ class RankTrack:
     settings: dict[str, SettingValue] = field(default_factory=dict)
     settings_failed: dict[str, str] = field(default_factory=dict)
     loader: LoaderFacts | None = None
+    facts: RankFacts = field(default_factory=RankFacts)
+    facts_log: FactsLog = field(default_factory=FactsLog)
     device: str = "unknown"
     gpu_uuid: str | None = None
     loss: float | None = None
@@ -72,6 +77,9 @@ class RankTrack:
             self.losses.append((message.step, message.value))
         elif isinstance(message, Effective):
             self._take_effective(message)
+        elif isinstance(message, Facts):
+            self.facts = merged(self.facts, message.facts)
+            self.facts_log.add(unix, len(self.log), self.facts)
         elif isinstance(message, RankEvent):
             self._add_event(message)
         elif isinstance(message, WindowReport):

@@ -62,4 +62,5 @@ def _rank_summary(track: RankTrack) -> RankSummary:
         settings_failed=track.settings_failed,
         probe_errors=track.probe_errors,
         window_steps=figures.steps if figures else 0,
+        facts=track.facts,
     )

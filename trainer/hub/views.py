@@ -63,6 +63,7 @@ def rank_view(track: RankTrack, now: float, marks: list[str], changed: int) -> R
         settings_failed=track.settings_failed,
         marks=marks,
         changed=changed,
+        facts=track.facts,
     )
 
 
