@@ -8,6 +8,7 @@ from perftui.ipc.facts import CompileFacts, GraphBreak, Recompiled
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.compile_words import break_reason
 from perftui.trainer.probe.dynamo_books import (
+    A_MODULE,
     Compilation,
     as_break,
     as_compilation,
@@ -107,7 +108,7 @@ class CompileReader:
         else:
             self._failures += 1
             reason = break_reason(failure)
-        known = None if one.function == "a compiled module" else f"{one.function} ({one.at})"
+        known = None if one.function == A_MODULE else f"{one.function} ({one.at})"
         _count(self._uncompiled, (reason, known))
         self._note(one, f"runs uncompiled: {known or 'a function'}: {reason}")
 

@@ -17,6 +17,8 @@ from perftui.trainer.probe.compile_words import break_reason, guard_reason, plac
 _DYNAMO = "torch._dynamo.utils"
 _COPIES = 4
 _CALLED = re.compile(r"Line: (\d+), Name: .*, Filename: (.*)")
+A_MODULE = "a module"
+"""What is compiled has no name of its own: the frame is torch's wrapper round it."""
 _WRAPPER = "torch/_dynamo/external_utils.py"
 _NUMBER = re.compile(r"(\d+)/(\d+)")
 _Copy = TypeVar("_Copy")
@@ -136,8 +138,8 @@ def _function(entry: Foreign) -> tuple[str, str]:
     for called in reversed(getattr(entry, "stack_trace", None) or []):
         found = _CALLED.fullmatch(str(called))
         if found and "/torch/" not in found[2]:
-            return "a compiled module", place(found[2], int(found[1]))
-    return "a compiled module", f"graph {getattr(entry, 'compile_id', None) or '?'}".partition("/")[0]
+            return A_MODULE, place(found[2], int(found[1]))
+    return A_MODULE, f"graph {getattr(entry, 'compile_id', None) or '?'}".partition("/")[0]
 
 
 def _why_again(entry: Foreign, books: dict[str, Any], again: int) -> str | None:

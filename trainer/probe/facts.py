@@ -25,7 +25,7 @@ from perftui.trainer.probe.happening import Happening
 from perftui.trainer.probe.live_objects import live_objects
 from perftui.trainer.probe.model_reading import read_model
 from perftui.trainer.probe.optimizer_reading import read_optimizers
-from perftui.trainer.probe.parallel_reading import read_parallel
+from perftui.trainer.probe.parallel_reading import ParallelReader
 from perftui.trainer.probe.recorder import Recorder
 from perftui.trainer.probe.step_times import StepTimes
 from perftui.trainer.probe.telegrams import BLANK
@@ -36,6 +36,7 @@ _ALL_AGAIN_NS = 60 * _SECOND
 EVENTS_AT_ONCE = 24
 """So many events of a kind may come at once; after that one in ten seconds. Totals count them all."""
 _EVENT_EVERY_NS = 10 * _SECOND
+NO_OPTIMIZER = "no optimizer of torch was built"
 UNREADABLE = "could not be read; the probe's errors say why"
 
 Reading: TypeAlias = tuple[Any, str | None]
@@ -51,6 +52,13 @@ class _Subject:
     read: Callable[[], Reading | None]
     due_ns: int = 0
     told: Reading = (None, None)
+
+    def look(self, now_ns: int) -> None:
+        """Read anew. What had a value keeps it when there is none any more: the object is gone."""
+        self.due_ns = now_ns + self.every_ns
+        reading = self.read() or (None, UNREADABLE)
+        if reading[0] is not None or self.told[0] is None:
+            self.told = reading
 
 
 class FactsTeller:
@@ -75,7 +83,7 @@ class FactsTeller:
         self._allowances: dict[str, _Allowance] = {}
 
     def _make_subjects(self) -> list[_Subject]:
-        optimizers = self._optimizers
+        optimizers = self._living_optimizers
         readers: tuple[tuple[str, int, Callable[[], Reading]], ...] = (
             ("compile", _OFTEN_NS, self._compile.read),
             ("gc", _OFTEN_NS, lambda: (self._gc.facts(), None)),
@@ -84,9 +92,9 @@ class FactsTeller:
             ("batch", _OFTEN_NS, self._read_batch),
             ("backends", _SELDOM_NS, lambda: (read_backends(own_window=self._own_window()), None)),
             ("environment", _SELDOM_NS, lambda: (read_environment(), None)),
-            ("parallel", _SELDOM_NS, lambda: (read_parallel(live_objects), None)),
-            ("optimizers", _SELDOM_NS, lambda: (read_optimizers(optimizers()), None)),
-            ("model", _RARELY_NS, lambda: (read_model(optimizers(), live_objects.scalers.all()), None)),
+            ("parallel", _SELDOM_NS, ParallelReader(live_objects).read),
+            ("optimizers", _SELDOM_NS, lambda: (read_optimizers(optimizers()) or None, NO_OPTIMIZER)),
+            ("model", _RARELY_NS, self._read_model),
         )
         guard = self._recorder.border.guard
         return [_Subject(name, every, guard(f"facts: {name}", read)) for name, every, read in readers]
@@ -105,36 +113,34 @@ class FactsTeller:
         Args:
             now_ns: perf_counter.
             in_force: the newest reading of the settings.
-            at_end: read every subject; the process ends.
+            at_end: read the totals once more; the process ends, and its objects may be gone.
         """
         self._device = in_force.device
         self._loader = None if in_force.loader is None else in_force.loader.index
-        everything = at_end or now_ns >= self._all_again_ns
-        told: dict[str, Any] = {}
-        missing: dict[str, str] = {}
+        all_again = now_ns >= self._all_again_ns
+        told: dict[str, Reading] = {}
         for subject in self._subjects:
-            if not everything and now_ns < subject.due_ns:
-                continue
-            subject.due_ns = now_ns + subject.every_ns
-            reading = subject.read() or (None, UNREADABLE)
-            if reading != subject.told or now_ns >= self._all_again_ns:
-                value, reason = subject.told = reading
-                told[subject.name] = value
-                if value is None:
-                    missing[subject.name] = reason or UNREADABLE
-        if now_ns >= self._all_again_ns:
+            before = subject.told
+            if now_ns >= subject.due_ns or (at_end and subject.every_ns == _OFTEN_NS):
+                subject.look(now_ns)
+            if all_again or subject.told != before:
+                told[subject.name] = subject.told
+        if all_again:
             self._all_again_ns = now_ns + _ALL_AGAIN_NS
         messages: list[Facts | RankEvent] = [*self._events(now_ns)]
         if told:
-            facts = msgspec.structs.replace(RankFacts(), **told, missing=missing)
-            messages.append(Facts(**BLANK, at_ns=now_ns, facts=facts))
+            messages.append(Facts(**BLANK, at_ns=now_ns, facts=_as_facts(told)))
         return messages
 
     def close(self) -> None:
         """Watch no longer."""
         self._gc.end()
 
-    def _optimizers(self) -> list[Foreign]:
+    def _read_model(self) -> Reading:
+        optimizers = self._living_optimizers()
+        return read_model(optimizers, live_objects.scalers.all()) if optimizers else None, NO_OPTIMIZER
+
+    def _living_optimizers(self) -> list[Foreign]:
         first = self._recorder.optimizer() if self._recorder.optimizer is not None else None
         known = live_objects.optimizers.all()
         missed = first is not None and all(
@@ -173,6 +179,12 @@ class FactsTeller:
             duration_ns=one.duration_ns,
             step=self._times.step_at(at_ns),
         )
+
+
+def _as_facts(told: dict[str, Reading]) -> RankFacts:
+    values = {name: value for name, (value, _) in told.items()}
+    missing = {name: reason or UNREADABLE for name, (value, reason) in told.items() if value is None}
+    return msgspec.structs.replace(RankFacts(), **values, missing=missing)
 
 
 class _Allowance:

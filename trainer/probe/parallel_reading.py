@@ -13,17 +13,40 @@ _STATES = "torch.distributed._composable_state"
 _FSDP2_STATE = "FSDPState"
 
 
-def read_parallel(live: LiveObjects) -> ParallelFacts:
-    """Read the default process group and all wrappers that are alive."""
-    group = _group()
-    ddp = live.ddp.all()
-    return ParallelFacts(
-        backend=None if group is None else str(group.get_backend()),
-        world_size=None if group is None else int(group.get_world_size()),
-        ddp=_ddp(ddp) if ddp else None,
-        fsdp=_fsdp1(live.fsdp1.all()) or _fsdp2(),
-        data_parallel=bool(live.data_parallel.all()),
-    )
+ALONE = "no process group and no parallel wrapper in this process"
+
+
+class ParallelReader:
+    """Reads the default process group and all wrappers that are alive.
+
+    A script destroys its process group before it ends; what was in force then stays.
+    """
+
+    def __init__(self, live: LiveObjects) -> None:
+        self._live = live
+        self._backend: str | None = None
+        self._world_size: int | None = None
+        self._ddp: DdpFacts | None = None
+
+    def read(self) -> tuple[ParallelFacts | None, str | None]:
+        """Return what is in force, or None with the reason."""
+        group = _group()
+        if group is not None:
+            self._backend, self._world_size = str(group.get_backend()), int(group.get_world_size())
+        ddp = self._live.ddp.all()
+        if ddp and (group is not None or self._ddp is None):
+            self._ddp = _ddp(ddp)
+        fsdp = _fsdp1(self._live.fsdp1.all()) or _fsdp2()
+        data_parallel = bool(self._live.data_parallel.all())
+        if self._backend is None and not ddp and fsdp is None and not data_parallel:
+            return None, ALONE
+        return ParallelFacts(
+            backend=self._backend,
+            world_size=self._world_size,
+            ddp=self._ddp if ddp else None,
+            fsdp=fsdp,
+            data_parallel=data_parallel,
+        ), None
 
 
 def _group() -> Foreign:

@@ -29,6 +29,8 @@ class _Order:
     """What samplers took the epoch to be: the first few values."""
     worker_init_fn: bool = False
     generator: bool = False
+    known: SamplingFacts | None = None
+    """The last reading: a loader that the script does not keep is gone between two epochs."""
 
 
 class SamplerWatch:
@@ -62,9 +64,9 @@ class SamplerWatch:
         if index is None or order is None:
             return None, NOT_SEEN
         root = order.root() if order.root is not None else None
-        if root is None:
-            return None, GONE
-        return _read(index, order, _chain(root)), None
+        if root is not None:
+            order.known = _read(index, order, _chain(root))
+        return order.known, None if order.known else GONE
 
 
 def _chain(root: Foreign) -> list[Foreign]:
