@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from types import CodeType
 from typing import Any
 
 from perftui.ipc.facts import CompileFacts, GraphBreak, Recompiled
@@ -46,6 +47,7 @@ class CompileReader:
         self._breaks: dict[tuple[str, str | None], int] = {}
         self._breaks_read = 0
         self._cuts = 0
+        self._failures_told: dict[CodeType, int] = {}
         self._uncompiled: dict[tuple[str, str | None], int] = {}
         self._skips: dict[str, None] = {}
         self._happened: list[Happening] = []
@@ -57,7 +59,7 @@ class CompileReader:
             return None, NOTHING
         entries = read_compilations(books)
         for entry in self._fresh(entries or []):
-            self._take(as_compilation(entry, books))
+            self._take(as_compilation(entry, books, self._failures_told))
         cuts = read_breaks(books)
         self._take_breaks(cuts or [])
         counters = read_counters(books)

@@ -93,11 +93,16 @@ def read_breaks(books: dict[str, Any]) -> list[Foreign] | None:
     return copied(list, books.get("graph_break_reasons"))
 
 
-def as_compilation(entry: Foreign, books: dict[str, Any]) -> Compilation:
-    """Read one entry."""
+def as_compilation(entry: Foreign, books: dict[str, Any], told: dict[CodeType, int]) -> Compilation:
+    """Read one entry.
+
+    Args:
+        entry: of `read_compilations`, each once and in their order.
+        books: as opened.
+        told: kept by the caller from one entry to the next: how many guard failures of a function are told.
+    """
     function, at = _function(entry)
-    number = _NUMBER.fullmatch(str(getattr(entry, "compile_id", None)))
-    again = int(number[2]) if number else (getattr(entry, "cache_size", None) or 0)
+    again = _graphs_before(entry)
     failure = getattr(entry, "fail_type", None) and getattr(entry, "fail_reason", None)
     skip = getattr(entry, "cudagraph_skip_reason", None)
     part = getattr(entry, "is_forward", None) is False or bool(getattr(entry, "is_runtime", None))
@@ -110,7 +115,7 @@ def as_compilation(entry: Foreign, books: dict[str, Any]) -> Compilation:
         took_s=_seconds(entry),
         whole=not part and compiled and not failure,
         again=bool(again) and not part,
-        why_again=_why_again(entry, books, again),
+        why_again=_why_again(entry, books, told, again),
         failure=str(failure) if failure else None,
         skip=guard_reason(str(skip)) if skip else None,
     )
@@ -142,22 +147,34 @@ def _function(entry: Foreign) -> tuple[str, str]:
     return A_MODULE, f"graph {getattr(entry, 'compile_id', None) or '?'}".partition("/")[0]
 
 
-def _why_again(entry: Foreign, books: dict[str, Any], again: int) -> str | None:
+def _graphs_before(entry: Foreign) -> int:
+    """Return how many graphs of the same function (and object) there were: above 0, it is compiled again."""
+    size = getattr(entry, "cache_size", None)
+    if isinstance(size, int):
+        return size
+    number = _NUMBER.fullmatch(str(getattr(entry, "compile_id", None)))
+    return int(number[2]) if number else 0
+
+
+def _why_again(entry: Foreign, books: dict[str, Any], told: dict[CodeType, int], again: int) -> str | None:
     reason = getattr(entry, "recompile_reason", None)
     if reason:
         return guard_reason(str(reason))
-    return _guard_that_failed(entry, books, again) if again else None
+    return _guard_that_failed(entry, books, told, again) if again else None
 
 
-def _guard_that_failed(entry: Foreign, books: dict[str, Any], again: int) -> str | None:
-    """Return the same where torch (before 2.6) does not write it into the entry.
+def _guard_that_failed(
+    entry: Foreign, books: dict[str, Any], told: dict[CodeType, int], again: int
+) -> str | None:
+    """Return the same where torch does not write it into the entry (2.4 to 2.7).
 
-    The nth recompilation of a function adds n failures, of the newest graph first.
+    A recompilation adds one failure for each graph that there was, the newest graph first.
     """
     kept: Foreign = books.get("guard_failures")
     name, file = getattr(entry, "co_name", None), getattr(entry, "co_filename", None)
     for code, failures in copied(list, kept.items() if isinstance(kept, dict) else ()) or []:
         if isinstance(code, CodeType) and (code.co_name, code.co_filename) == (name, file):
-            first = again * (again - 1) // 2
+            first = told.get(code, 0)
+            told[code] = first + again
             return guard_reason(str(failures[first])) if first < len(failures) else None
     return None
