@@ -34,7 +34,7 @@ def read_model(optimizers: list[Foreign], scalers: list[Foreign]) -> ModelFacts:
         numbers = count(tensor)
         dtypes[str(tensor.dtype).removeprefix("torch.")] += numbers
         devices[str(tensor.device)] += numbers
-        size += numbers * tensor.element_size()
+        size += numbers * tensor.dtype.itemsize
         sharded += type(tensor).__name__ == _SHARDED
         last = _channels_last(tensor)
         if last is not None:
