@@ -144,8 +144,10 @@ def test_what_is_gone_leaves_its_last_reading() -> None:
     assert watch.read(0) == (None, NOT_SEEN)
     known = begun(watch, DataLoader(Numbers(), batch_size=4, shuffle=True))
     assert read(watch) == known
-    watch.begin(1, DataLoader(Numbers(), batch_size=4))
-    assert watch.read(1) == (None, GONE)
+    watch.begin(1, DataLoader(Numbers(), batch_size=4, sampler=distributed(seed=3)))
+    assert read(watch, 1).seed == 3
+    watch.begin(2, DataLoader(Numbers(), batch_size=4, sampler=Backwards()))
+    assert watch.read(2) == (None, GONE)
 
 
 def test_preparation_of_workers_and_a_generator_are_told() -> None:

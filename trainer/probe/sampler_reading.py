@@ -50,9 +50,11 @@ class SamplerWatch:
             order.root = weakref.ref(root)
         except TypeError:
             order.root = None
-        inner = getattr(root, "sampler", root) if type(root).__module__.startswith("torch.") else root
+        inner = getattr(root, "sampler", root) if _is_torchs(root) else root
         if isinstance(inner, DistributedSampler):
             _remember(order.epochs, vars(inner).get("epoch"))
+        if _is_torchs(root) and _is_torchs(inner):  # what the script does not keep may soon be gone
+            order.known = _read(index, order, [root] if inner is root else [root, inner])
 
     def read(self, index: int | None) -> tuple[SamplingFacts | None, str | None]:
         """Return what is known of a loader, or None with the reason.
@@ -67,6 +69,10 @@ class SamplerWatch:
         if root is not None:
             order.known = _read(index, order, _chain(root))
         return order.known, None if order.known else GONE
+
+
+def _is_torchs(sampler: Foreign) -> bool:
+    return type(sampler).__module__.startswith("torch.")
 
 
 def _chain(root: Foreign) -> list[Foreign]:
