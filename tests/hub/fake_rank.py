@@ -4,7 +4,18 @@ import os
 import time
 from collections.abc import Callable
 
-from perftui.ipc.messages import PROTOCOL_VERSION, Effective, Goodbye, Hello, LoaderFacts, StepBatch
+from perftui.ipc.facts import RankFacts
+from perftui.ipc.messages import (
+    PROTOCOL_VERSION,
+    Effective,
+    EventKind,
+    Facts,
+    Goodbye,
+    Hello,
+    LoaderFacts,
+    RankEvent,
+    StepBatch,
+)
 from perftui.ipc.places import RunPlaces
 from perftui.ipc.rank_link import RankLink, rank_identity
 
@@ -102,6 +113,32 @@ class FakeRank:
             )
         )
         self._steps += count
+
+    def facts(self, facts: RankFacts) -> None:
+        assert self.link.send(
+            Facts(
+                run_id=self._places.run_id,
+                host="h",
+                rank=self._rank,
+                seq=self._next_seq(),
+                at_ns=time.perf_counter_ns(),
+                facts=facts,
+            )
+        )
+
+    def event(self, kind: EventKind, step: int, text: str) -> None:
+        assert self.link.send(
+            RankEvent(
+                run_id=self._places.run_id,
+                host="h",
+                rank=self._rank,
+                seq=self._next_seq(),
+                at_ns=time.perf_counter_ns(),
+                event=kind,
+                text=text,
+                step=step,
+            )
+        )
 
     def goodbye(self) -> None:
         assert self.link.send(
