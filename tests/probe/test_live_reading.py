@@ -19,7 +19,7 @@ from perftui.trainer.probe.border import Border
 from perftui.trainer.probe.environment_reading import read_environment
 from perftui.trainer.probe.live_objects import Living
 from perftui.trainer.probe.model_reading import read_model
-from perftui.trainer.probe.optimizer_reading import read_optimizers
+from perftui.trainer.probe.optimizer_reading import OptimizerReader
 
 pytestmark = pytest.mark.torch
 
@@ -161,13 +161,18 @@ def test_optimizers_and_their_flags() -> None:
     ]
     adam = torch.optim.AdamW(groups, lr=0.1, fused=True, amsgrad=True)
     sgd = torch.optim.SGD(net.point.parameters(), lr=torch.tensor(0.25), momentum=0.9, foreach=False)
-    first, second = read_optimizers([adam, sgd])
+    reader = OptimizerReader()
+    first, second = reader.read([adam, sgd])
     assert (first.kind, first.groups, first.tensors, first.parameters) == ("AdamW", 2, 4, 242)
     assert first.lr == 0.5
     assert (first.flags["fused"], first.flags["amsgrad"], first.flags["foreach"]) == (True, True, None)
     assert (second.kind, second.lr, second.flags["foreach"]) == ("SGD", 0.25, False)
     assert second.flags["nesterov"] is False
     assert "amsgrad" not in second.flags
+    sgd.add_param_group({"params": nn.Linear(2, 1).parameters()})
+    sgd.param_groups[0]["lr"] = 0.125
+    (again,) = reader.read([sgd])
+    assert (again.parameters, again.tensors, again.lr) == (second.parameters + 3, 4, 0.125)
 
 
 def test_each_parameter_counts_once_with_its_type_and_device() -> None:

@@ -24,7 +24,7 @@ from perftui.trainer.probe.gc_pauses import GcWatch, pause_text
 from perftui.trainer.probe.happening import Happening
 from perftui.trainer.probe.live_objects import live_objects
 from perftui.trainer.probe.model_reading import read_model
-from perftui.trainer.probe.optimizer_reading import read_optimizers
+from perftui.trainer.probe.optimizer_reading import OptimizerReader
 from perftui.trainer.probe.parallel_reading import ParallelReader
 from perftui.trainer.probe.recorder import Recorder
 from perftui.trainer.probe.step_times import StepTimes
@@ -83,7 +83,7 @@ class FactsTeller:
         self._allowances: dict[str, _Allowance] = {}
 
     def _make_subjects(self) -> list[_Subject]:
-        optimizers = self._living_optimizers
+        optimizers, flags = self._living_optimizers, OptimizerReader()
         readers: tuple[tuple[str, int, Callable[[], Reading]], ...] = (
             ("compile", _OFTEN_NS, self._compile.read),
             ("gc", _OFTEN_NS, lambda: (self._gc.facts(), None)),
@@ -93,7 +93,7 @@ class FactsTeller:
             ("backends", _SELDOM_NS, lambda: (read_backends(own_window=self._own_window()), None)),
             ("environment", _SELDOM_NS, lambda: (read_environment(), None)),
             ("parallel", _SELDOM_NS, ParallelReader(live_objects).read),
-            ("optimizers", _SELDOM_NS, lambda: (read_optimizers(optimizers()) or None, NO_OPTIMIZER)),
+            ("optimizers", _SELDOM_NS, lambda: (flags.read(optimizers()) or None, NO_OPTIMIZER)),
             ("model", _RARELY_NS, self._read_model),
         )
         guard = self._recorder.border.guard

@@ -1,5 +1,6 @@
 """What is trained: size, types, devices and memory format of the parameters in all living optimizers."""
 
+import time
 from collections import Counter
 
 import torch
@@ -10,6 +11,7 @@ from perftui.trainer.probe.optimizer_reading import count
 
 _MIB = 2**20
 _IMAGES = 4
+_AT_ONCE = 64
 _SHARDED = "DTensor"
 
 
@@ -30,7 +32,9 @@ def read_model(optimizers: list[Foreign], scalers: list[Foreign]) -> ModelFacts:
     devices: Counter[str] = Counter()
     formats: Counter[bool] = Counter()
     size = sharded = 0
-    for tensor in parameters.values():
+    for place, tensor in enumerate(parameters.values()):
+        if place % _AT_ONCE == 0:
+            time.sleep(0)  # lets the training thread in: there may be thousands
         numbers = count(tensor)
         dtypes[str(tensor.dtype).removeprefix("torch.")] += numbers
         devices[str(tensor.device)] += numbers

@@ -18,23 +18,34 @@ _FLAGS = (
 _SHOWN = 8
 
 
-def read_optimizers(optimizers: list[Foreign]) -> list[OptimizerFacts]:
-    """Return the newest optimizers, at most 8, in the order of their construction."""
-    return [_read(optimizer) for optimizer in optimizers[-_SHOWN:]]
+class OptimizerReader:
+    """Reads the optimizers; counts the parameters of each again only when it has other tensors."""
 
+    def __init__(self) -> None:
+        self._counted: dict[tuple[int, int], int] = {}
 
-def _read(optimizer: Foreign) -> OptimizerFacts:
-    groups: list[dict[str, Foreign]] = list(optimizer.param_groups)
-    tensors = [tensor for group in groups for tensor in list(group["params"])]
-    first = groups[0] if groups else {}
-    return OptimizerFacts(
-        kind=type(optimizer).__name__,
-        groups=len(groups),
-        tensors=len(tensors),
-        parameters=sum(count(tensor) for tensor in tensors),
-        lr=_number(first.get("lr")),
-        flags={name: _flag(first[name]) for name in _FLAGS if name in first},
-    )
+    def read(self, optimizers: list[Foreign]) -> list[OptimizerFacts]:
+        """Return the newest optimizers, at most 8, in the order of their construction."""
+        shown = [self._read(optimizer) for optimizer in optimizers[-_SHOWN:]]
+        if len(self._counted) > 4 * _SHOWN:
+            self._counted.clear()
+        return shown
+
+    def _read(self, optimizer: Foreign) -> OptimizerFacts:
+        groups: list[dict[str, Foreign]] = list(optimizer.param_groups)
+        tensors = sum(len(group["params"]) for group in groups)
+        key = id(optimizer), tensors
+        if key not in self._counted:
+            self._counted[key] = sum(count(tensor) for group in groups for tensor in list(group["params"]))
+        first = groups[0] if groups else {}
+        return OptimizerFacts(
+            kind=type(optimizer).__name__,
+            groups=len(groups),
+            tensors=tensors,
+            parameters=self._counted[key],
+            lr=_number(first.get("lr")),
+            flags={name: _flag(first[name]) for name in _FLAGS if name in first},
+        )
 
 
 def count(tensor: Foreign) -> int:
