@@ -63,7 +63,11 @@ def test_without_cuda_nobody_asks_whether_it_is_pinned() -> None:
     assert not torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
 
 
-@pytest.mark.parametrize("batch", ["text", 7, None, [], {}, ["a"] * 1000, [[[]] * 100] * 100])
+EMPTY: list[object] = []
+WITHOUT: list[object] = ["text", 7, None, EMPTY, {}, ["a"] * 1000, [[EMPTY] * 100] * 100]
+
+
+@pytest.mark.parametrize("batch", WITHOUT)
 def test_batches_without_tensors_have_an_empty_signature(batch: object) -> None:
     assert describe_batch(batch).tensors == []
 

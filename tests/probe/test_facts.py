@@ -1,7 +1,7 @@
 """What is told, when, and with which step."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +12,10 @@ from perftui.ipc.facts import SUBJECTS, AllocatorFacts, RankFacts, merged
 from perftui.ipc.messages import Facts, RankEvent
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe import facts as facts_module
+from perftui.trainer.probe.allocator_reading import AllocatorReader
 from perftui.trainer.probe.batch_signature import BatchBook
 from perftui.trainer.probe.border import Border
+from perftui.trainer.probe.compile_reading import CompileReader
 from perftui.trainer.probe.effective import read_in_force
 from perftui.trainer.probe.facts import EVENTS_AT_ONCE, UNREADABLE, FactsTeller
 from perftui.trainer.probe.happening import Happening
@@ -161,13 +163,18 @@ def finished(first: int, count: int) -> list[StepRecord]:
     ]
 
 
+def giving(happened: list[Happening]) -> Callable[[object], list[Happening]]:
+    def take(_reader: object) -> list[Happening]:
+        return happened
+
+    return take
+
+
 def test_what_happens_gets_the_step_it_happened_in(rank: Rank, monkeypatch: pytest.MonkeyPatch) -> None:
     rank.teller.note(finished(0, 3))
     at = [1000 * SECOND - 5, 1001 * SECOND + 7, 1003 * SECOND + 1, 2000 * SECOND]
     happened = [Happening(at_ns, "allocator", f"at {at_ns}", 9) for at_ns in at]
-    monkeypatch.setattr(
-        "perftui.trainer.probe.allocator_reading.AllocatorReader.take_happenings", lambda _: happened
-    )
+    monkeypatch.setattr(AllocatorReader, "take_happenings", giving(happened))
     events = [one for one in rank.read(4) if isinstance(one, RankEvent)]
     assert [event.step for event in events] == [0, 1, 3, 3]
     assert events[-1].at_ns == rank.now_ns  # nothing lies ahead
@@ -177,9 +184,7 @@ def test_what_happens_gets_the_step_it_happened_in(rank: Rank, monkeypatch: pyte
 
 def test_a_flood_of_events_is_dammed(rank: Rank, monkeypatch: pytest.MonkeyPatch) -> None:
     happened = [Happening(at, "compile", "compiled f", 1) for at in range(100)]
-    monkeypatch.setattr(
-        "perftui.trainer.probe.compile_reading.CompileReader.take_happenings", lambda _: happened
-    )
+    monkeypatch.setattr(CompileReader, "take_happenings", giving(happened))
 
     def passed(after_s: float) -> int:
         return sum(isinstance(one, RankEvent) for one in rank.read(after_s))

@@ -211,10 +211,11 @@ def test_parameters_without_a_shape_yet_count_as_nothing() -> None:
 def test_objects_are_remembered_and_not_kept_alive() -> None:
     living = Living(kept=2)
     nets = [Net(), Net(), Net()]
-    for net in nets:
-        living.note(net)
+    living.note(nets[0])
+    living.note(nets[1])
+    living.note(nets[2])
     assert living.all() == nets[1:]
-    del net, nets[2]
+    del nets[2]
     gc.collect()
     assert living.all() == nets[1:]
 

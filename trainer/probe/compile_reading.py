@@ -25,7 +25,7 @@ _NAMED = 16
 _SKIPS_NAMED = 8
 _REMEMBERED = 256
 _LIMIT = re.compile(r"(cache_size|recompile)[_ ]limit", re.IGNORECASE)
-_COUNTED = ("frames", "graphs", "limit_hits", "cudagraph_skips")
+_COUNTED = ("graphs", "limit_hits", "cudagraph_skips")
 _TIMED = ("recompiles", "failures", "compile_s")
 
 
@@ -40,6 +40,7 @@ class CompileReader:
         self._wall_offset_ns = wall_offset_ns
         self._newest: Foreign = None
         self._compile_s = 0.0
+        self._frames = 0
         self._recompiles = 0
         self._failures = 0
         self._doubt: str | None = None
@@ -83,6 +84,7 @@ class CompileReader:
 
     def _take(self, one: Compilation) -> None:
         self._compile_s += one.took_s or 0.0
+        self._frames += one.whole
         if one.took_s is None and one.whole:
             self._doubt = self._doubt or "too low: some compilations were not timed"
         if one.skip:
@@ -133,6 +135,7 @@ class CompileReader:
         missing: dict[str, str] = {}
         if counters is None:
             missing |= dict.fromkeys(_COUNTED, "this torch keeps no such counters")
+            missing |= {} if timed else {"frames": "this torch keeps no such counters"}
         if not timed:
             missing |= dict.fromkeys(_TIMED, "this torch keeps no metrics of compilations")
         elif self._doubt:
@@ -143,7 +146,7 @@ class CompileReader:
         limits = sum(n for text, n in known.get("unimplemented", {}).items() if _LIMIT.search(text))
         cut = self._cuts if placed else sum(known.get("graph_break", {}).values())
         return CompileFacts(
-            frames=known["frames"].get("ok", 0) if counters else None,
+            frames=self._frames if timed else known["frames"].get("ok", 0) if counters else None,
             graphs=known["stats"].get("unique_graphs", 0) if counters else None,
             recompiles=self._recompiles if timed else None,
             graph_breaks=cut if placed or counters else None,
