@@ -5,6 +5,7 @@ Run as `python benchmarks/facts_cost.py`. CPU time of one thread, the least of s
 
 import gc
 import time
+import weakref
 from collections.abc import Callable
 
 import torch
@@ -43,7 +44,7 @@ def reading(layers: int) -> None:
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     live_objects.optimizers.note(optimizer)
     recorder = Recorder(Border(), LoaderBook({}), lambda: None)
-    recorder.optimizer_begin(optimizer)
+    recorder.optimizer = weakref.ref(optimizer)
     torch.compile(model, backend="eager")(torch.zeros(2, 16))  # so that dynamo has books
     teller = FactsTeller(recorder, time.time_ns() - time.perf_counter_ns())
     in_force = read_in_force(recorder, {})

@@ -1,6 +1,7 @@
 """What is told, when, and with which step."""
 
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -120,7 +121,7 @@ def test_objects_that_come_are_told_and_when_they_go_the_last_reading_stays(
 
 def test_an_optimizer_that_was_not_seen_built_counts_when_it_steps(rank: Rank) -> None:
     optimizer = torch.optim.SGD(torch.nn.Linear(3, 2).parameters(), 0.1)
-    rank.recorder.optimizer_begin(optimizer)
+    rank.recorder.optimizer = weakref.ref(optimizer)
     facts = rank.facts()
     assert facts.optimizers is not None
     assert facts.optimizers[0].parameters == 8
@@ -128,11 +129,11 @@ def test_an_optimizer_that_was_not_seen_built_counts_when_it_steps(rank: Rank) -
 
 def test_batches_are_told_once_the_recorder_looks_at_them(rank: Rank) -> None:
     recorder: Any = rank.recorder
-    recorder.batches = BatchBook(recorder.book.index_of)
+    recorder.batch_book = BatchBook(recorder.book.index_of)
     loader = torch.utils.data.DataLoader([torch.zeros(3)] * 4, batch_size=2)  # type: ignore[arg-type,var-annotated]
     key = recorder.book.note(loader)
     for batch in loader:
-        recorder.batches.look(key, batch)
+        recorder.batch_book.look(key, batch)
     rank.loader = key
     facts = rank.facts()
     assert facts.batch is not None

@@ -153,7 +153,7 @@ class FactsTeller:
         return window is not None and window.active
 
     def _read_batch(self) -> Reading:
-        book = getattr(self._recorder, "batches", None)
+        book = getattr(self._recorder, "batch_book", None)
         return book.read(self._loader) if isinstance(book, BatchBook) else (None, NOT_SEEN)
 
     def _events(self, now_ns: int) -> list[RankEvent]:
