@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from perftui.ipc.facts import RankFacts
 from perftui.ipc.settings import SettingValue
 
 PROTOCOL_VERSION = 2
@@ -165,8 +166,28 @@ class Effective(RankMessage, frozen=True, kw_only=True, tag="effective"):
 
 
 EventKind: TypeAlias = Literal[
-    "epoch", "validation", "checkpoint", "compile", "probe_error", "written", "note", "loader"
+    "epoch",
+    "validation",
+    "checkpoint",
+    "compile",
+    "probe_error",
+    "written",
+    "note",
+    "loader",
+    "gc",
+    "allocator",
 ]
+
+
+class Facts(RankMessage, frozen=True, kw_only=True, tag="facts"):
+    """What the rank tells of itself beside its steps, at most once a second.
+
+    A subject that is None, and for which `facts.missing` has no reason, is as it was told before. All
+    subjects are told after a hello, and once a minute.
+    """
+
+    at_ns: int
+    facts: RankFacts
 
 
 class RankEvent(RankMessage, frozen=True, kw_only=True, tag="event"):
@@ -215,7 +236,16 @@ class Goodbye(RankMessage, frozen=True, kw_only=True, tag="goodbye"):
 
 
 FromRank: TypeAlias = (
-    Hello | StepBatch | DeviceSteps | LossSample | Effective | RankEvent | WindowReport | Beat | Goodbye
+    Hello
+    | StepBatch
+    | DeviceSteps
+    | LossSample
+    | Effective
+    | Facts
+    | RankEvent
+    | WindowReport
+    | Beat
+    | Goodbye
 )
 
 

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from perftui.ipc.facts import RankFacts
 from perftui.ipc.findings import Finding
 from perftui.ipc.ledger_records import Verdict
 from perftui.ipc.settings import SettingValue
@@ -50,6 +51,8 @@ class RankSummary(msgspec.Struct, frozen=True, kw_only=True):
     window_steps: int = 0
     workers: LoaderWorkers | None = None
     """Its loader workers taken together, mean over the training."""
+    facts: RankFacts = RankFacts()
+    """What the rank told beside its steps: the newest of each subject."""
 
 
 class Overhead(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from perftui.ipc.facts import RankFacts
 from perftui.ipc.findings import Finding
 from perftui.ipc.host_view import HostView as HostView
 from perftui.ipc.host_view import LoaderWorkers as LoaderWorkers
@@ -106,6 +107,8 @@ class RankView(msgspec.Struct, frozen=True, kw_only=True):
     """None without a GPU, or before the first sampled steps have come through it."""
     workers: LoaderWorkers | None = None
     """Its loader workers taken together, each of them in `HostView.workers`; None: none seen."""
+    facts: RankFacts | None = None
+    """What the rank tells beside its steps; None, in an increment alone: as before."""
 
 
 class GpuView(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+import msgspec
+
 from perftui.ipc.dashboard_messages import Update
 from perftui.ipc.findings import Finding
 from perftui.ipc.view import (
@@ -154,7 +156,12 @@ def _relaunch(state: DashboardState, view: RunView) -> RelaunchView | None:
 def _merged_ranks(known: tuple[RankView, ...], changed: list[RankView]) -> tuple[RankView, ...]:
     if not changed:
         return known
-    by_rank = {view.rank: view for view in (*known, *changed)}
+    by_rank = {view.rank: view for view in known}
+    for view in changed:
+        before = by_rank.get(view.rank)
+        if view.facts is None and before is not None:
+            view = msgspec.structs.replace(view, facts=before.facts)
+        by_rank[view.rank] = view
     return tuple(by_rank[rank] for rank in sorted(by_rank))
 
 

@@ -4,7 +4,18 @@ import os
 import time
 from collections.abc import Callable
 
-from perftui.ipc.messages import Effective, Goodbye, Hello, LoaderFacts, StepBatch
+from perftui.ipc.facts import RankFacts
+from perftui.ipc.messages import (
+    PROTOCOL_VERSION,
+    Effective,
+    EventKind,
+    Facts,
+    Goodbye,
+    Hello,
+    LoaderFacts,
+    RankEvent,
+    StepBatch,
+)
 from perftui.ipc.places import RunPlaces
 from perftui.ipc.rank_link import RankLink, rank_identity
 
@@ -39,7 +50,7 @@ class FakeRank:
                 host="h",
                 rank=self._rank,
                 seq=self._next_seq(),
-                protocol=1,
+                protocol=PROTOCOL_VERSION,
                 pid=self._process[0],
                 start_ticks=self._process[1],
                 local_rank=self._rank,
@@ -102,6 +113,32 @@ class FakeRank:
             )
         )
         self._steps += count
+
+    def facts(self, facts: RankFacts) -> None:
+        assert self.link.send(
+            Facts(
+                run_id=self._places.run_id,
+                host="h",
+                rank=self._rank,
+                seq=self._next_seq(),
+                at_ns=time.perf_counter_ns(),
+                facts=facts,
+            )
+        )
+
+    def event(self, kind: EventKind, step: int, text: str) -> None:
+        assert self.link.send(
+            RankEvent(
+                run_id=self._places.run_id,
+                host="h",
+                rank=self._rank,
+                seq=self._next_seq(),
+                at_ns=time.perf_counter_ns(),
+                event=kind,
+                text=text,
+                step=step,
+            )
+        )
 
     def goodbye(self) -> None:
         assert self.link.send(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from perftui.ipc import codec
 from perftui.ipc.dashboard_messages import Done, FromDashboard, Pull, ToDashboard
 from perftui.ipc.errors import ProtocolError
-from perftui.ipc.messages import FromRank, Goodbye, StepBatch, ToRank
+from perftui.ipc.messages import PROTOCOL_VERSION, FromRank, Goodbye, StepBatch, ToRank
 from perftui.ipc.step_record import StepRecord
 
 DECODERS: dict[Any, Callable[[bytes], Any]] = {
@@ -71,7 +71,7 @@ def test_a_frame_names_its_kind_and_no_class() -> None:
 
 def test_unknown_kind_names_this_protocol_and_the_way_out() -> None:
     frame = msgspec.msgpack.encode({"kind": "dance", "run_id": "r", "host": "h", "rank": 0, "seq": 0})
-    with pytest.raises(ProtocolError, match=r"dance.*protocol 1.*same perftui version"):
+    with pytest.raises(ProtocolError, match=rf"dance.*protocol {PROTOCOL_VERSION}.*same perftui version"):
         codec.decode_from_rank(frame)
 
 

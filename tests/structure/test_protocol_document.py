@@ -11,6 +11,7 @@ import pytest
 from perftui.ipc import (
     codec,
     dashboard_messages,
+    facts,
     findings,
     host_view,
     hub_sockets,
@@ -23,7 +24,7 @@ from perftui.ipc import (
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "protocol.md").read_text()
-MODULES = (messages, dashboard_messages, view, host_view, findings, ledger_records, recording)
+MODULES = (messages, facts, dashboard_messages, view, host_view, findings, ledger_records, recording)
 HEADING = re.compile(r"^#### (?:`(?P<tag>\w+)` \((?P<message>\w+)\)|(?P<struct>\w+))$", re.MULTILINE)
 
 

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from perftui.ipc.facts import SUBJECTS
 from perftui.ipc.settings import ENVIRONMENT_ALLOWED, TABLE, Setting
+from perftui.trainer.probe.environment_reading import SHOWN
 
 TEXT = (Path(__file__).parents[2] / "docs" / "settings.md").read_text()
 
@@ -27,6 +29,16 @@ def test_documented_variables_are_those_that_are_allowed() -> None:
     assert len(listed) > 10
     refused = [name for name in listed if not ENVIRONMENT_ALLOWED.fullmatch(name.replace("*", "X"))]
     assert refused == []
+
+
+def test_the_variables_that_are_read_back_are_all_told() -> None:
+    sentence = TEXT.split("No other variable of the environment is ever read: ")[1].split("\n")[0]
+    assert re.findall(r"`([A-Z0-9_]+\*?)`", sentence) == list(SHOWN)
+
+
+def test_subjects_that_are_read_back_are_all_told() -> None:
+    section = TEXT.split("## What is read back")[1].split("\n## ")[0]
+    assert tuple(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)) == SUBJECTS
 
 
 @pytest.mark.parametrize("alternative", ENVIRONMENT_ALLOWED.pattern.split("|"))

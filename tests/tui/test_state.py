@@ -3,6 +3,7 @@
 import msgspec
 
 from perftui.ipc.dashboard_messages import Update
+from perftui.ipc.facts import RankFacts
 from perftui.ipc.view import Mark, RankHistory, RunView
 from perftui.tui import state as states
 from perftui.tui.state import DashboardState, apply, followed, silent
@@ -28,6 +29,18 @@ def test_changed_ranks_are_merged_into_those_known() -> None:
     partial = msgspec.structs.replace(scenes.two_ranks(), ranks=[scenes.rank(1, now_ms=7.0)])
     state = apply(state, update(2, partial))
     assert [(view.rank, view.now_ms) for view in state.ranks] == [(0, 142.3), (1, 7.0)]
+
+
+def test_facts_that_are_not_told_again_stay() -> None:
+    facts = RankFacts(environment={"OMP_NUM_THREADS": "1"})
+    first = msgspec.structs.replace(scenes.two_ranks(), ranks=[scenes.rank(0, facts=facts), scenes.rank(1)])
+    state = apply(EMPTY, update(1, first, snapshot=True))
+    partial = msgspec.structs.replace(first, ranks=[scenes.rank(0, now_ms=7.0), scenes.rank(1, now_ms=8.0)])
+    state = apply(state, update(2, partial))
+    assert [(view.now_ms, view.facts) for view in state.ranks] == [(7.0, facts), (8.0, None)]
+    other = RankFacts(environment={"OMP_NUM_THREADS": "2"})
+    state = apply(state, update(3, msgspec.structs.replace(first, ranks=[scenes.rank(0, facts=other)])))
+    assert [view.facts for view in state.ranks] == [other, None]
 
 
 def test_profiles_are_merged_by_window() -> None:

@@ -2,9 +2,27 @@
 
 from dataclasses import dataclass, field
 
+from perftui.ipc.facts import RankFacts
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
 from perftui.ipc.view import LoaderWorkers, Pressure, Shares, StepStats
+
+
+@dataclass(frozen=True)
+class FactsChange:
+    """By how much totals of a rank grew over a stretch of time; None where one end was not measured."""
+
+    seconds: float
+    steps: int
+    gc_ms: float | None = None
+    """Time in Python's garbage collections, which stop every thread."""
+    compile_s: float | None = None
+    recompiles: float | None = None
+    graph_breaks: float | None = None
+    alloc_retries: float | None = None
+    device_frees: float | None = None
+    allocated_mib: float | None = None
+    reserved_mib: float | None = None
 
 
 @dataclass(frozen=True)
@@ -27,6 +45,10 @@ class RankSignals:
     """Share of the window's wall time that is loader wait of the first step of an epoch: starting workers."""
     workers: LoaderWorkers | None = None
     """Its loader workers taken together, mean over about ten seconds."""
+    facts: RankFacts = field(default_factory=RankFacts)
+    """The newest of each subject."""
+    change: FactsChange | None = None
+    """How its totals grew over about the last minute (whole run: since the beginning); None: too early."""
 
 
 @dataclass(frozen=True)

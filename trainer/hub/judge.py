@@ -3,11 +3,14 @@
 from perftui.ipc.findings import Finding
 from perftui.ipc.view import LoaderWorkers
 from perftui.trainer.diagnosis import Steadied, diagnose
-from perftui.trainer.diagnosis.signals import HostSignals, RankSignals, RunSignals
+from perftui.trainer.diagnosis.signals import FactsChange, HostSignals, RankSignals, RunSignals
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.rank_track import RankTrack
 from perftui.trainer.hub.step_log import WindowFigures
 from perftui.trainer.hub.views import WINDOW_STEPS
+
+CHANGE_S = 60.0
+"""Growth of totals is taken over about so long."""
 
 
 def signals_of(fold: RunFold, *, whole_run: bool = False) -> RunSignals:
@@ -18,7 +21,8 @@ def signals_of(fold: RunFold, *, whole_run: bool = False) -> RunSignals:
         if figures is not None:
             log = fold.worker_logs.get(track.hello.rank)
             workers = (log.whole() if whole_run else log.recent()) if log else None
-            ranks.append(_rank_signals(track, figures, workers))
+            change = track.facts_log.change(track.last_unix, len(track.log), None if whole_run else CHANGE_S)
+            ranks.append(_rank_signals(track, figures, workers, change))
     return RunSignals(
         ranks=tuple(ranks),
         hosts=tuple(_hosts(fold, whole_run=whole_run)),
@@ -26,7 +30,12 @@ def signals_of(fold: RunFold, *, whole_run: bool = False) -> RunSignals:
     )
 
 
-def _rank_signals(track: RankTrack, figures: WindowFigures, workers: LoaderWorkers | None) -> RankSignals:
+def _rank_signals(
+    track: RankTrack,
+    figures: WindowFigures,
+    workers: LoaderWorkers | None,
+    change: FactsChange | None,
+) -> RankSignals:
     return RankSignals(
         rank=track.hello.rank,
         host=track.hello.host,
@@ -40,6 +49,8 @@ def _rank_signals(track: RankTrack, figures: WindowFigures, workers: LoaderWorke
         settings=track.settings,
         epoch_start_wait=figures.epoch_start_wait,
         workers=workers,
+        facts=track.facts,
+        change=change,
     )
 
 

@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Literal
 
+from perftui.ipc.facts import RankFacts, merged
 from perftui.ipc.messages import (
     FLAG_EPOCH_START,
     FLAG_EXPLICIT_BOUNDARY,
     FLAG_LOADER_BOUNDARY,
     DeviceSteps,
     Effective,
+    Facts,
     Goodbye,
     Hello,
     LoaderFacts,
@@ -24,6 +26,7 @@ from perftui.ipc.settings import SettingValue
 from perftui.ipc.step_record import StepRecord
 from perftui.ipc.view import Mark, RankState
 from perftui.trainer.hub.device_log import DeviceLog
+from perftui.trainer.hub.facts_log import FactsLog
 from perftui.trainer.hub.step_log import StepLog
 
 _MARKS_KEPT = 256
@@ -49,6 +52,8 @@ class RankTrack:
     settings: dict[str, SettingValue] = field(default_factory=dict)
     settings_failed: dict[str, str] = field(default_factory=dict)
     loader: LoaderFacts | None = None
+    facts: RankFacts = field(default_factory=RankFacts)
+    facts_log: FactsLog = field(default_factory=FactsLog)
     device: str = "unknown"
     gpu_uuid: str | None = None
     loss: float | None = None
@@ -79,6 +84,9 @@ class RankTrack:
             self.losses.append((message.step, message.value))
         elif isinstance(message, Effective):
             self._take_effective(message)
+        elif isinstance(message, Facts):
+            self.facts = merged(self.facts, message.facts)
+            self.facts_log.add(unix, len(self.log), self.facts)
         elif isinstance(message, RankEvent):
             self._add_event(message)
         elif isinstance(message, WindowReport):

@@ -26,6 +26,8 @@ class DashboardServer:
         self._run = run
         self._increments = Increments()
         self._ranks: dict[int, RankView] = {}
+        self._facts_changed: dict[int, int] = {}
+        """Update number at which the facts of a rank last changed."""
         self._profiles: dict[str, tuple[int, ProfileView]] = {}
         self._picture_at = 0.0
         self._attempts = run.fold.attempts
@@ -71,7 +73,7 @@ class DashboardServer:
             ranks = list(self._ranks.values())
             profiles = [view for _, view in self._profiles.values()]
         else:
-            ranks = [view for view in self._ranks.values() if view.changed > since]
+            ranks = [self._news(view, since) for view in self._ranks.values() if view.changed > since]
             profiles = [view for changed, view in self._profiles.values() if changed > since]
         lines, last = self._run.output.since(pull.output_since if known else 0)
         top, findings = header(self._run.fold, self._run.facts(), self._run.now()), self._run.findings()
@@ -97,6 +99,11 @@ class DashboardServer:
             sent_unix=time.time(),
         )
 
+    def _news(self, view: RankView, since: int) -> RankView:
+        """Return the view without the facts where the dashboard has them: they are the larger part."""
+        told = self._facts_changed.get(view.rank, 0) <= since
+        return msgspec.structs.replace(view, facts=None) if told else view
+
     def _refresh(self) -> None:
         now = time.monotonic()
         if now - self._picture_at < _PICTURE_S:
@@ -111,6 +118,8 @@ class DashboardServer:
             workers = workers_of(self._run.fold, rank, at)
             fresh = rank_view(track, at, self._run.marks(rank), number, workers)
             old = self._ranks.get(rank)
+            if old is None or old.facts != fresh.facts:
+                self._facts_changed[rank] = number
             if old is None or not _alike(old, fresh):
                 self._ranks[rank] = fresh
         for view in self._run.profiles():
@@ -127,7 +136,8 @@ def _alike(old: RankView, fresh: RankView) -> bool:
         return False
     if _looked_at(old) != _looked_at(fresh):
         return False
-    return (old.loss, old.settings, old.dropped, old.probe_errors, old.settings_failed) == (
+    return (old.facts, old.loss, old.settings, old.dropped, old.probe_errors, old.settings_failed) == (
+        fresh.facts,
         fresh.loss,
         fresh.settings,
         fresh.dropped,

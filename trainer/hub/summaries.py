@@ -68,6 +68,7 @@ def _rank_summary(track: RankTrack, workers: WorkerLog | None) -> RankSummary:
         window_steps=figures.steps if figures else 0,
         device_ms=_device_time(track),
         workers=workers.whole() if workers else None,
+        facts=track.facts,
     )
 
 

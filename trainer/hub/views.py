@@ -68,6 +68,7 @@ def rank_view(
         changed=changed,
         device_ms=track.device_log.view(len(track.log) - WINDOW_STEPS),
         workers=workers,
+        facts=track.facts,
     )
 
 

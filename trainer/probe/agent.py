@@ -36,6 +36,7 @@ from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.device_times import DeviceTimes, device_times
 from perftui.trainer.probe.effective import InForce, read_in_force
 from perftui.trainer.probe.expected_window import wanted_window
+from perftui.trainer.probe.facts import FactsTeller
 from perftui.trainer.probe.identity import Identity, command, read_identity, start_ticks
 from perftui.trainer.probe.outbox import Outbox
 from perftui.trainer.probe.phase_sampling import stride_within
@@ -110,6 +111,7 @@ class Agent:
         self._outbox = Outbox(run.run_id, socket.gethostname())
         self._link = self._connect()
         self._wall_offset_ns = time.time_ns() - time.perf_counter_ns()
+        self._facts = FactsTeller(recorder, self._wall_offset_ns)
         self._hub_pid = 0
         self._in_force: InForce | None = None
         self._read_back_at = 0.0
@@ -163,6 +165,7 @@ class Agent:
             self._greet()
         self._collect(at_end=True)
         self._read_back(at_end=True)
+        self._facts.close()
         self._outbox.post(
             Goodbye(**BLANK, reason=reason, dropped=self._outbox.dropped, errors=self._recorder.border.errors)
         )
@@ -277,23 +280,25 @@ class Agent:
         )
         self._greeted = self._outbox.send_now(self._link, hello, who.rank)
         self._in_force = None
+        self._facts.forget()
         self._read_back_at = 0.0
 
     def _read_back(self, *, at_end: bool) -> None:
         in_force = read_in_force(self._recorder, self._run.settings, at_end=at_end)
-        if in_force == self._in_force:
-            return
-        self._in_force = in_force
-        self._outbox.post(
-            Effective(
-                **BLANK,
-                settings=in_force.settings,
-                failed=in_force.failed,
-                loader=in_force.loader,
-                device=in_force.device,
-                gpu_uuid=in_force.gpu_uuid,
+        if in_force != self._in_force:
+            self._in_force = in_force
+            self._outbox.post(
+                Effective(
+                    **BLANK,
+                    settings=in_force.settings,
+                    failed=in_force.failed,
+                    loader=in_force.loader,
+                    device=in_force.device,
+                    gpu_uuid=in_force.gpu_uuid,
+                )
             )
-        )
+        for message in self._facts.read(time.perf_counter_ns(), in_force, at_end=at_end):
+            self._outbox.post(message)
 
     def _collect(self, *, at_end: bool = False) -> None:
         recorder = self._recorder
@@ -305,6 +310,7 @@ class Agent:
         for at_ns, value in _drain(recorder.loss.ready):
             self._losses.add(at_ns, value)
         self._times.note(steps)
+        self._facts.note(steps)
         self._post_placed(self._saves.placed(), self._losses.placed())
         if at_end:
             step = recorder.clock.steps

@@ -28,6 +28,8 @@ from perftui.trainer.probe.recorder import FOREIGN_LOADER, LOADER_KEY, Recorder
 from perftui.trainer.probe.stamps import UNKNOWN_CPU
 
 _BUILD_ERRORS = (ValueError, TypeError, RuntimeError, AssertionError, AttributeError)
+_LOOK_MASK = 255
+"""One batch of so many, and one, is looked at: its shapes and types."""
 _is_compiling = torch.compiler.is_compiling
 _is_grad_enabled = torch.is_grad_enabled
 
@@ -123,12 +125,14 @@ def _patch_fetch(recorder: Recorder) -> None:
             raise
         end_ns = perf_counter_ns()
         if get_ident() == recorder.thread:  # it may have been taken over meanwhile
-            count = counts.get(key) or recorder.count_of(key)
+            count = counts.get(key) or recorder.count_of(key, batch)
             samples = count(batch)
             recorder.batches += 1
             put(stamps.FETCH_END, end_ns, worker, -1 if samples is None else samples)
             if recorder.sampling.on:
                 mark(stamps.FETCH_END)
+            if not recorder.batches & _LOOK_MASK:
+                recorder.look(key, batch)
         return batch
 
     kind.__next__ = fetch

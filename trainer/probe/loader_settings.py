@@ -19,6 +19,7 @@ from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.loader_reading import AnyLoader, join_name, read_loader
+from perftui.trainer.probe.sampler_reading import SamplerWatch
 
 _NAME = re.compile(r"loader(?:\[(\d+)\])?\.(\w+)")
 _ONLY_WITH_WORKERS = ("prefetch_factor", "persistent_workers", "timeout", "multiprocessing_context")
@@ -52,6 +53,7 @@ class LoaderBook:
             place = split_name(name)
             if place is not None:
                 self.wanted.setdefault(place[0], {})[place[1]] = value
+        self.samplers = SamplerWatch()
         self._facts: dict[int, LoaderFacts] = {}
         self._alive: dict[int, weakref.ref[AnyLoader]] = {}
         self._keys = 0
@@ -79,8 +81,15 @@ class LoaderBook:
     def note(self, loader: AnyLoader) -> int:
         """Read a loader that begins to be iterated; return its key."""
         key = self.key(loader)
-        self._facts[key] = read_loader(self.index(loader), loader)
+        index = self.index(loader)
+        self._facts[key] = read_loader(index, loader)
+        self.samplers.begin(index, loader)
         return key
+
+    def index_of(self, key: int) -> int | None:
+        """Return the index of the loader with that key; None for one that was never iterated."""
+        facts = self._facts.get(key)
+        return None if facts is None else facts.index
 
     def facts(self, key: int) -> LoaderFacts | None:
         """Return what a loader said of itself when it was last iterated."""

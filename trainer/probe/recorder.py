@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 import torch
 
 from perftui.ipc.messages import FLAG_PROFILED
+from perftui.trainer.probe.batch_signature import BatchBook
 from perftui.trainer.probe.border import Border
 from perftui.trainer.probe.compiling import CompileWatch
 from perftui.trainer.probe.expected_window import wanted_window
@@ -71,6 +72,7 @@ class Recorder:
         self.ring = StampRing(self._attend)
         self.counts: dict[int, Callable[[object], int | None]] = {}
         """By key of the loader: what counts the samples of a batch."""
+        self.look = border.guard("batch", lambda key, batch: self.batch_book.look(key, batch))
         self.at_step = border.guard("sampling", self._at_step)
         self.mark = border.guard("device", lambda code: self.sampling.mark(code))
         self.follow_backward = border.guard("backward", lambda root: self.sampling.follow_backward(root))
@@ -104,6 +106,7 @@ class Recorder:
         self.loss_at = 0
         """Value of `batches` from which a backward is worth a look."""
         self.counts.clear()
+        self.batch_book = BatchBook(self.book.index_of)
         self.go_live()
 
     @property
@@ -172,13 +175,14 @@ class Recorder:
         """A checkpoint was written."""
         self.saves.append(Save(begin_ns, perf_counter_ns() - begin_ns, text))
 
-    def count_of(self, key: int) -> Callable[[object], int | None]:
-        """Return what counts the samples of this loader's batches; they are of any type and may raise."""
+    def count_of(self, key: int, first: object) -> Callable[[object], int | None]:
+        """Return what counts the samples of a loader's batches, and look at its first."""
+        self.look(key, first)
         count = self.counts.get(key)
         if count is None:
             loader = self.book.loader(key)
             counter = SampleCounter(loader.batch_size if loader is not None else None)
-            count = self.counts[key] = self.border.guard("samples", counter.count)
+            count = self.counts[key] = self.border.guard("samples", counter.count)  # any type may come
             self.counts.pop(key - LOADERS_KEPT, None)
         return count
 

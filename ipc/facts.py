@@ -1,0 +1,277 @@
+"""What a rank tells of itself beside its steps: one struct for each subject, sent when it changes.
+
+Counts and times are totals since the process began (or since the probe could first look); whoever wants a
+rate takes the difference of two readings. `None` means "not measured", and `missing` says why: a name of a
+field, or in `RankFacts` of a subject, with the reason.
+"""
+
+import msgspec
+
+
+class _Facts(msgspec.Struct, frozen=True, kw_only=True):
+    pass
+
+
+class Recompiled(_Facts, frozen=True, kw_only=True):
+    """A function that torch.compile compiled again."""
+
+    function: str
+    at: str
+    """File and first line."""
+    count: int
+    reason: str | None = None
+    """The guard that failed, of the newest time; None where this torch does not tell."""
+
+
+class GraphBreak(_Facts, frozen=True, kw_only=True):
+    """A place where torch.compile had to cut a graph, or what it could not compile."""
+
+    reason: str
+    at: str | None
+    """File and line of the innermost frame; None where torch does not tell."""
+    count: int = 1
+
+
+class CompileFacts(_Facts, frozen=True, kw_only=True):
+    """What torch.compile did in this process; read from what is private to torch, so any part may be None."""
+
+    frames: int | None = None
+    """Python frames compiled, the recompiled ones again."""
+    graphs: int | None = None
+    """Graphs handed to a backend."""
+    recompiles: int | None = None
+    """Compilations of a function that was compiled before."""
+    graph_breaks: int | None = None
+    limit_hits: int | None = None
+    """How often a function reached the limit of recompilations: it runs uncompiled from then on."""
+    failures: int | None = None
+    """Compilations that were given up, the limit of recompilations apart."""
+    compile_s: float | None = None
+    """Time in compilations, forward, backward and at run time."""
+    cudagraph_skips: int | None = None
+    recompiled: list[Recompiled] = []
+    """The newest functions, at most 16."""
+    breaks: list[GraphBreak] = []
+    """The newest places, at most 16."""
+    uncompiled: list[GraphBreak] = []
+    """Functions that run uncompiled, with the reason: the newest failures and limit hits, at most 16."""
+    skip_reasons: list[str] = []
+    """Why CUDA graphs were not used, at most 8."""
+    missing: dict[str, str] = {}
+
+
+class GcFacts(_Facts, frozen=True, kw_only=True):
+    """Python's garbage collections, by generation from the youngest: totals since the probe watches."""
+
+    counts: list[int]
+    total_ms: list[float]
+    longest_ms: float
+    long_pauses: int
+    """How many took `PAUSE_MS` (10 ms) or more: these are events too."""
+    enabled: bool
+    """Whether collections start by themselves."""
+    threshold: list[int]
+
+
+class AllocatorFacts(_Facts, frozen=True, kw_only=True):
+    """The caching allocator of the GPU in use. `alloc_retries` and what follows are totals of the process."""
+
+    device: str
+    allocated_mib: float
+    reserved_mib: float
+    inactive_split_mib: float | None
+    """Free parts of blocks that are partly in use: memory that fragmentation holds."""
+    peak_allocated_mib: float
+    peak_reserved_mib: float
+    alloc_retries: int
+    """How often no memory was to be had, and the cache was freed before a second attempt."""
+    ooms: int
+    device_allocs: int | None = None
+    """Calls to cudaMalloc; growing after the first steps, something empties the cache."""
+    device_frees: int | None = None
+
+
+class BackendFacts(_Facts, frozen=True, kw_only=True):
+    """Switches of torch that are in force for the whole process."""
+
+    cudnn_benchmark: bool | None = None
+    cudnn_deterministic: bool | None = None
+    cudnn_allow_tf32: bool | None = None
+    matmul_allow_tf32: bool | None = None
+    float32_matmul_precision: str | None = None
+    """highest, high, medium: the older switch; None where the script mixes it with the newer ones."""
+    fp32_precision: str | None = None
+    """none, ieee, tf32: the newer switch (torch 2.9), for all backends."""
+    matmul_fp32_precision: str | None = None
+    conv_fp32_precision: str | None = None
+    sdp: list[str] | None = None
+    """Kernels that scaled dot product attention may choose from: flash, mem_efficient, math, cudnn."""
+    deterministic: bool | None = None
+    deterministic_warn_only: bool | None = None
+    anomaly: bool | None = None
+    anomaly_check_nan: bool | None = None
+    num_threads: int | None = None
+    interop_threads: int | None = None
+    profiler: bool | None = None
+    """A profiler of torch runs; None while perftui's own window does."""
+    tracer: str | None = None
+    """A debugger or coverage tool that traces Python code; None: none was found."""
+    autocast: str | None = None
+    """Always None: it is set for each thread, and no other thread can read it."""
+    missing: dict[str, str] = {}
+
+
+class DdpFacts(_Facts, frozen=True, kw_only=True):
+    """The live DistributedDataParallel; the last that was built, where there are several."""
+
+    modules: int
+    bucket_cap_mb: float | None
+    gradient_as_bucket_view: bool | None
+    static_graph: bool | None
+    find_unused_parameters: bool | None
+    comm_hook: str | None
+    backend: str | None
+    world_size: int | None
+    buckets_mib: list[float] | None = None
+    """Sizes of the buckets in force, in the order of their reduction, at most 64."""
+
+
+class FsdpFacts(_Facts, frozen=True, kw_only=True):
+    """Sharding of the model."""
+
+    version: int
+    """1: FullyShardedDataParallel, 2: fully_shard."""
+    units: int
+    sharding: str | None = None
+    """Version 1: FULL_SHARD, SHARD_GRAD_OP, …"""
+
+
+class ParallelFacts(_Facts, frozen=True, kw_only=True):
+    """How the ranks work together."""
+
+    backend: str | None = None
+    """Of the default process group: nccl, gloo, …; None without one."""
+    world_size: int | None = None
+    ddp: DdpFacts | None = None
+    fsdp: FsdpFacts | None = None
+    data_parallel: bool = False
+    """The older DataParallel: one process for several GPUs."""
+
+
+class OptimizerFacts(_Facts, frozen=True, kw_only=True):
+    """One optimizer that is alive."""
+
+    kind: str
+    groups: int
+    tensors: int
+    parameters: int
+    """Numbers in all its tensors."""
+    lr: float | None = None
+    """Of the first group; None where reading it would make the GPU wait."""
+    flags: dict[str, bool | None] = {}
+    """foreach, fused, capturable, amsgrad, …, of the first group; None: torch chooses."""
+
+
+class ModelFacts(_Facts, frozen=True, kw_only=True):
+    """What all living optimizers train, each parameter once."""
+
+    tensors: int
+    parameters: int
+    mib: float
+    dtypes: dict[str, int]
+    """Parameters by type."""
+    devices: dict[str, int]
+    """Parameters by device."""
+    four_d: int = 0
+    """Tensors of four dimensions whose memory format can be told."""
+    channels_last: float | None = None
+    """Share of these that are in channels_last."""
+    sharded: int = 0
+    """Tensors of which this rank holds a part (DTensor)."""
+    grad_scaler: bool = False
+    """A GradScaler is alive and enabled."""
+
+
+class SamplingFacts(_Facts, frozen=True, kw_only=True):
+    """In which order the training loader asks for samples, as far as the parent process can tell."""
+
+    loader: int
+    """Index of the loader."""
+    sampler: str
+    """Class of what draws the indices."""
+    batch_sampler: str | None = None
+    shuffle: bool | None = None
+    distributed: bool = False
+    """Whether each rank gets a part of its own."""
+    num_replicas: int | None = None
+    rank: int | None = None
+    seed: int | None = None
+    epochs_begun: int = 0
+    """How often the loader was iterated."""
+    epoch: int | None = None
+    """What the sampler takes the epoch to be."""
+    set_epoch: bool | None = None
+    """Whether the sampler's epoch changes; None: no such sampler, or the first epoch still."""
+    worker_init_fn: bool = False
+    """The script prepares its workers itself; without that torch seeds random, NumPy and itself in each."""
+    generator: bool = False
+    """The script passes a random generator of its own."""
+
+
+class TensorFacts(_Facts, frozen=True, kw_only=True):
+    """One tensor of a batch."""
+
+    shape: list[int]
+    dtype: str
+    device: str
+    pinned: bool | None = None
+    """In page-locked memory; None: on a device, or CUDA is not in use."""
+
+
+class BatchSignature(_Facts, frozen=True, kw_only=True):
+    """What a batch looks like: its first tensors, at most 8."""
+
+    tensors: list[TensorFacts]
+    more: bool = False
+    """There are further tensors."""
+
+
+class BatchFacts(_Facts, frozen=True, kw_only=True):
+    """Batches of the training loader that were looked at: the first and every 256th."""
+
+    looked: int
+    newest: BatchSignature
+    distinct_shapes: int
+    """Different sets of shapes among them, at most 64."""
+    examples: list[list[int]] = []
+    """Shapes of the first tensor that differ, at most 4."""
+
+
+class RankFacts(_Facts, frozen=True, kw_only=True):
+    """All subjects."""
+
+    compile: CompileFacts | None = None
+    gc: GcFacts | None = None
+    allocator: AllocatorFacts | None = None
+    backends: BackendFacts | None = None
+    environment: dict[str, str] | None = None
+    """Variables that matter to speed, those of a fixed list alone."""
+    parallel: ParallelFacts | None = None
+    optimizers: list[OptimizerFacts] | None = None
+    model: ModelFacts | None = None
+    sampling: SamplingFacts | None = None
+    batch: BatchFacts | None = None
+    missing: dict[str, str] = {}
+    """Subject → why it is None."""
+
+
+def merged(before: RankFacts, news: RankFacts) -> RankFacts:
+    """Return `before` with what `news` tells: a value, or a reason why there is none; the rest stays."""
+    told = {name: getattr(news, name) for name in SUBJECTS if getattr(news, name) is not None}
+    told |= {name: None for name in news.missing if name in SUBJECTS and name not in told}
+    missing = {name: reason for name, reason in before.missing.items() if name not in told}
+    missing |= {name: reason for name, reason in news.missing.items() if getattr(news, name, None) is None}
+    return msgspec.structs.replace(before, **told, missing=missing)
+
+
+SUBJECTS: tuple[str, ...] = tuple(name for name in RankFacts.__struct_fields__ if name != "missing")

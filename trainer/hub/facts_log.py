@@ -1,0 +1,99 @@
+"""How the totals among a rank's facts grew: bounded, over the whole run, so that rules can ask for rates.
+
+Points lie at least as far apart as the newest interval says; when there are too many, every second goes and
+the interval doubles.
+"""
+
+from typing import NamedTuple
+
+from perftui.ipc.facts import RankFacts
+from perftui.trainer.diagnosis.signals import FactsChange
+
+_POINTS_KEPT = 512
+_FIRST_INTERVAL_S = 1.0
+
+
+class FactsPoint(NamedTuple):
+    """Totals at one moment; None: not measured."""
+
+    unix: float
+    steps: int
+    gc_ms: float | None
+    compile_s: float | None
+    recompiles: int | None
+    graph_breaks: int | None
+    alloc_retries: int | None
+    device_frees: int | None
+    allocated_mib: float | None
+    reserved_mib: float | None
+
+
+class FactsLog:
+    """The points of one rank."""
+
+    def __init__(self) -> None:
+        self.points: list[FactsPoint] = []
+        """Oldest first; the last is the newest there is, however close to the one before."""
+        self._interval_s = _FIRST_INTERVAL_S
+
+    def add(self, unix: float, steps: int, facts: RankFacts) -> None:
+        """Take the facts as they are at a moment (unix seconds), and how many steps were finished."""
+        point = point_of(unix, steps, facts)
+        if len(self.points) > 1 and self.points[-1].unix - self.points[-2].unix < self._interval_s:
+            self.points[-1] = point
+        else:
+            self.points.append(point)
+        if len(self.points) > _POINTS_KEPT:
+            self._interval_s *= 2
+            del self.points[1:-1:2]
+
+    def change(self, unix: float, steps: int, seconds: float | None = None) -> FactsChange | None:
+        """Return what was added until now over about the last `seconds`, or since the first point.
+
+        None when there is nothing to compare. What was not told again has not changed.
+
+        Args:
+            unix: now.
+            steps: finished by now.
+            seconds: how far to look back; None: to the beginning.
+        """
+        if not self.points or unix <= self.points[0].unix:
+            return None
+        last = self.points[-1]._replace(unix=unix, steps=steps)
+        begin = next(
+            (point for point in reversed(self.points) if seconds and unix - point.unix >= seconds),
+            self.points[0],
+        )
+        return FactsChange(
+            seconds=last.unix - begin.unix,
+            steps=last.steps - begin.steps,
+            gc_ms=_grown(begin.gc_ms, last.gc_ms),
+            compile_s=_grown(begin.compile_s, last.compile_s),
+            recompiles=_grown(begin.recompiles, last.recompiles),
+            graph_breaks=_grown(begin.graph_breaks, last.graph_breaks),
+            alloc_retries=_grown(begin.alloc_retries, last.alloc_retries),
+            device_frees=_grown(begin.device_frees, last.device_frees),
+            allocated_mib=_grown(begin.allocated_mib, last.allocated_mib),
+            reserved_mib=_grown(begin.reserved_mib, last.reserved_mib),
+        )
+
+
+def point_of(unix: float, steps: int, facts: RankFacts) -> FactsPoint:
+    """Return the totals among the facts."""
+    compiled, allocator = facts.compile, facts.allocator
+    return FactsPoint(
+        unix=unix,
+        steps=steps,
+        gc_ms=None if facts.gc is None else sum(facts.gc.total_ms),
+        compile_s=None if compiled is None else compiled.compile_s,
+        recompiles=None if compiled is None else compiled.recompiles,
+        graph_breaks=None if compiled is None else compiled.graph_breaks,
+        alloc_retries=None if allocator is None else allocator.alloc_retries,
+        device_frees=None if allocator is None else allocator.device_frees,
+        allocated_mib=None if allocator is None else allocator.allocated_mib,
+        reserved_mib=None if allocator is None else allocator.reserved_mib,
+    )
+
+
+def _grown(before: float | None, now: float | None) -> float | None:
+    return None if before is None or now is None else now - before

@@ -1,0 +1,65 @@
+"""What is trained: size, types, devices and memory format of the parameters in all living optimizers."""
+
+import time
+from collections import Counter
+
+import torch
+
+from perftui.ipc.facts import ModelFacts
+from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.optimizer_reading import count
+
+_MIB = 2**20
+_IMAGES = 4
+_AT_ONCE = 64
+_SHARDED = "DTensor"
+
+
+def read_model(optimizers: list[Foreign], scalers: list[Foreign]) -> ModelFacts:
+    """Read every parameter once, however many optimizers have it.
+
+    Args:
+        optimizers: all that are alive.
+        scalers: gradient scalers that are alive.
+    """
+    parameters: dict[int, Foreign] = {
+        id(tensor): tensor
+        for optimizer in optimizers
+        for group in list(optimizer.param_groups)
+        for tensor in list(group["params"])
+    }
+    dtypes: Counter[str] = Counter()
+    devices: Counter[str] = Counter()
+    formats: Counter[bool] = Counter()
+    size = sharded = 0
+    for place, tensor in enumerate(parameters.values()):
+        if place % _AT_ONCE == 0:
+            time.sleep(0)  # lets the training thread in: there may be thousands
+        numbers = count(tensor)
+        dtypes[str(tensor.dtype).removeprefix("torch.")] += numbers
+        devices[str(tensor.device)] += numbers
+        size += numbers * tensor.dtype.itemsize
+        sharded += type(tensor).__name__ == _SHARDED
+        last = _channels_last(tensor)
+        if last is not None:
+            formats[last] += 1
+    four_d = formats.total()
+    return ModelFacts(
+        tensors=len(parameters),
+        parameters=dtypes.total(),
+        mib=round(size / _MIB, 2),
+        dtypes=dict(dtypes),
+        devices=dict(devices),
+        four_d=four_d,
+        channels_last=round(formats[True] / four_d, 3) if four_d else None,
+        sharded=sharded,
+        grad_scaler=any(scaler.is_enabled() for scaler in scalers),
+    )
+
+
+def _channels_last(tensor: Foreign) -> bool | None:
+    """Return whether a tensor is in channels_last; None where it has not four dimensions or is in both."""
+    if torch.nn.parameter.is_lazy(tensor) or tensor.dim() != _IMAGES:
+        return None
+    last = bool(tensor.is_contiguous(memory_format=torch.channels_last))
+    return None if last and tensor.is_contiguous() else last  # a 1x1 kernel looks the same both ways

@@ -1,0 +1,113 @@
+"""How the ranks work together, read from the live wrappers: DistributedDataParallel, FSDP, DataParallel."""
+
+import sys
+from typing import Any
+
+from perftui.ipc.facts import DdpFacts, FsdpFacts, ParallelFacts
+from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.live_objects import LiveObjects
+
+_MIB = 2**20
+_BUCKETS_KEPT = 64
+_STATES = "torch.distributed._composable_state"
+_FSDP2_STATE = "FSDPState"
+
+
+ALONE = "no process group and no parallel wrapper in this process"
+
+
+class ParallelReader:
+    """Reads the default process group and all wrappers that are alive.
+
+    A script destroys its process group before it ends; what was in force then stays.
+    """
+
+    def __init__(self, live: LiveObjects) -> None:
+        self._live = live
+        self._backend: str | None = None
+        self._world_size: int | None = None
+        self._ddp: DdpFacts | None = None
+
+    def read(self) -> tuple[ParallelFacts | None, str | None]:
+        """Return what is in force, or None with the reason."""
+        group = _group()
+        if group is not None:
+            self._backend, self._world_size = str(group.get_backend()), int(group.get_world_size())
+        ddp = self._live.ddp.all()
+        if ddp and (group is not None or self._ddp is None):
+            self._ddp = _ddp(ddp)
+        fsdp = _fsdp1(self._live.fsdp1.all()) or _fsdp2()
+        data_parallel = bool(self._live.data_parallel.all())
+        if self._backend is None and not ddp and fsdp is None and not data_parallel:
+            return None, ALONE
+        return ParallelFacts(
+            backend=self._backend,
+            world_size=self._world_size,
+            ddp=self._ddp if ddp else None,
+            fsdp=fsdp,
+            data_parallel=data_parallel,
+        ), None
+
+
+def _group() -> Foreign:
+    distributed: Foreign = sys.modules.get("torch.distributed")
+    ready = distributed is not None and distributed.is_available() and distributed.is_initialized()
+    return distributed if ready else None
+
+
+def _ddp(modules: list[Foreign]) -> DdpFacts:
+    newest = modules[-1]
+    own = dict(vars(newest))
+    cap = own.get("bucket_bytes_cap")
+    return DdpFacts(
+        modules=len(modules),
+        bucket_cap_mb=None if cap is None else round(cap / _MIB, 3),
+        gradient_as_bucket_view=own.get("gradient_as_bucket_view"),
+        static_graph=own.get("static_graph"),
+        find_unused_parameters=own.get("find_unused_parameters"),
+        comm_hook=_comm_hook(own),
+        backend=_backend(own.get("process_group")),
+        world_size=_size(own.get("process_group")),
+        buckets_mib=_buckets(newest),
+    )
+
+
+def _comm_hook(own: dict[str, Any]) -> str | None:
+    hooks = own.get("_comm_hooks") or []
+    return str(getattr(hooks[-1][0], "__name__", hooks[-1][0])) if hooks else None
+
+
+def _size(group: Foreign) -> int | None:
+    return None if group is None else int(group.size())
+
+
+def _backend(group: Foreign) -> str | None:
+    distributed = _group()
+    return None if group is None or distributed is None else str(distributed.get_backend(group))
+
+
+def _buckets(module: Foreign) -> list[float] | None:
+    """Return the sizes that the reducer writes into its log, once it has formed the buckets."""
+    read = getattr(module, "_get_ddp_logging_data", None)
+    log: dict[str, Any] = {} if read is None else read()
+    sizes = str(log.get("rebuilt_bucket_sizes") or log.get("bucket_sizes") or "")
+    found = [int(size) for size in sizes.replace(" ", "").split(",") if size.isdigit()]
+    return [round(size / _MIB, 3) for size in found[:_BUCKETS_KEPT]] or None
+
+
+def _fsdp1(units: list[Foreign]) -> FsdpFacts | None:
+    if not units:
+        return None
+    strategy = getattr(units[0], "sharding_strategy", None)
+    return FsdpFacts(version=1, units=len(units), sharding=getattr(strategy, "name", None))
+
+
+def _fsdp2() -> FsdpFacts | None:
+    """Find `fully_shard` by the states that torch keeps for it (private): the modules look like any other."""
+    module: Foreign = sys.modules.get(_STATES)
+    states: Foreign = getattr(module, "_module_state_mapping", None)
+    if not states:
+        return None
+    kept = [state() if callable(state) else state for state in list(states.values())]
+    units = sum(type(state).__name__ == _FSDP2_STATE for state in kept)
+    return FsdpFacts(version=2, units=units) if units else None

@@ -1,0 +1,141 @@
+"""In which order the loaders ask for samples: noted when a loader begins to be iterated, read later.
+
+What is noted in the training thread is plain attributes of torch's own classes; a sampler of the script's is
+looked into by the background thread alone, where an error costs nothing.
+"""
+
+import weakref
+from dataclasses import dataclass, field
+
+from torch.utils.data import RandomSampler, SequentialSampler
+from torch.utils.data.distributed import DistributedSampler
+
+from perftui.ipc.facts import SamplingFacts
+from perftui.trainer.probe.border import Foreign
+
+_DEPTH = 4
+_EPOCHS_KEPT = 4
+NOT_SEEN = "the training loader was not iterated yet, or is no DataLoader of torch"
+GONE = "the sampler is gone, or cannot be referred to"
+
+
+@dataclass
+class _Order:
+    """One loader of the script, over all times it was built and iterated."""
+
+    begun: int = 0
+    root: "weakref.ref[Foreign] | None" = None
+    epochs: set[int] = field(default_factory=set)
+    """What samplers took the epoch to be: the first few values."""
+    worker_init_fn: bool = False
+    generator: bool = False
+    known: SamplingFacts | None = None
+    """The last reading: a loader that the script does not keep is gone between two epochs."""
+
+
+class SamplerWatch:
+    """Keeps, by the index of the loader, what draws its indices."""
+
+    def __init__(self) -> None:
+        self._orders: dict[int, _Order] = {}
+
+    def begin(self, index: int, loader: Foreign) -> None:
+        """A loader begins to be iterated."""
+        order = self._orders.setdefault(index, _Order())
+        order.begun += 1
+        order.worker_init_fn = loader.worker_init_fn is not None
+        order.generator = loader.generator is not None
+        root = loader.sampler if loader.batch_sampler is None else loader.batch_sampler
+        try:
+            order.root = weakref.ref(root)
+        except TypeError:
+            order.root = None
+        inner = getattr(root, "sampler", root) if _is_torchs(root) else root
+        if isinstance(inner, DistributedSampler):
+            _remember(order.epochs, vars(inner).get("epoch"))
+        if _is_torchs(root) and _is_torchs(inner):  # what the script does not keep may soon be gone
+            order.known = _read(index, order, [root] if inner is root else [root, inner])
+
+    def read(self, index: int | None) -> tuple[SamplingFacts | None, str | None]:
+        """Return what is known of a loader, or None with the reason.
+
+        Args:
+            index: of the training loader; None where it is not known.
+        """
+        order = None if index is None else self._orders.get(index)
+        if index is None or order is None:
+            return None, NOT_SEEN
+        root = order.root() if order.root is not None else None
+        if root is not None:
+            order.known = _read(index, order, _chain(root))
+        return order.known, None if order.known else GONE
+
+
+def _is_torchs(sampler: Foreign) -> bool:
+    return type(sampler).__module__.startswith("torch.")
+
+
+def _chain(root: Foreign) -> list[Foreign]:
+    """Return the samplers from the outermost inwards."""
+    chain = [root]
+    while len(chain) < _DEPTH:
+        inner = getattr(chain[-1], "sampler", None) or getattr(chain[-1], "batch_sampler", None)
+        if inner is None or any(inner is known for known in chain):
+            break
+        chain.append(inner)
+    return chain
+
+
+def _read(index: int, order: _Order, chain: list[Foreign]) -> SamplingFacts:
+    begun = order.begun  # before the epoch: set_epoch comes before the loader is iterated
+    share = next((one for one in chain if _replicas(one) is not None), None)
+    inner = chain[-1]
+    epoch = getattr(share, "epoch", None)
+    _remember(order.epochs, epoch)
+    return SamplingFacts(
+        loader=index,
+        sampler=type(inner).__name__,
+        batch_sampler=type(chain[0]).__name__ if len(chain) > 1 else None,
+        shuffle=_shuffle(share, inner),
+        distributed=share is not None,
+        num_replicas=None if share is None else _replicas(share),
+        rank=_number(share, "rank", "process_index"),
+        seed=_number(share, "seed"),
+        epochs_begun=begun,
+        epoch=epoch if isinstance(epoch, int) else None,
+        set_epoch=_changes(order.epochs, begun) if isinstance(epoch, int) else None,
+        worker_init_fn=order.worker_init_fn,
+        generator=order.generator,
+    )
+
+
+def _replicas(sampler: Foreign) -> int | None:
+    return _number(sampler, "num_replicas", "num_processes")
+
+
+def _number(thing: Foreign, *names: str) -> int | None:
+    values = (getattr(thing, name, None) for name in names)
+    return next((value for value in values if isinstance(value, int)), None)
+
+
+def _shuffle(share: Foreign, inner: Foreign) -> bool | None:
+    told = getattr(share, "shuffle", None)
+    if isinstance(told, bool):
+        return told
+    if isinstance(inner, RandomSampler):
+        return True
+    return False if isinstance(inner, SequentialSampler) else None
+
+
+def _changes(epochs: set[int], begun: int) -> bool | None:
+    """Tell whether `set_epoch` moves the epoch on; in the first one only a value above 0 shows it."""
+    if len(epochs) > 1:
+        return True
+    if begun > 1:
+        return False
+    return True if epochs - {0} else None
+
+
+def _remember(epochs: set[int], value: Foreign) -> None:
+    if isinstance(value, int) and len(epochs) < _EPOCHS_KEPT:
+        epochs.add(value)
