@@ -11,14 +11,14 @@ import json
 import platform
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import torch
-from torch.optim import optimizer as optimizer_module
 from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.data import dataloader as loader_module
 
@@ -27,12 +27,14 @@ RESAMPLES = 5000
 
 
 @contextmanager
-def without_hooks() -> Iterator[None]:
+def without_hooks() -> Generator[None, None, None]:
     """Put torch's own functions back for the length of a block."""
-    kind: Any = loader_module._BaseDataLoaderIter
+    of_loader: Any = loader_module
+    kind: Any = of_loader._BaseDataLoaderIter
     autograd: Any = torch.autograd
-    pre: Any = optimizer_module._global_optimizer_pre_hooks
-    post: Any = optimizer_module._global_optimizer_post_hooks
+    of_optimizer = import_module("torch.optim.optimizer")
+    pre: Any = of_optimizer._global_optimizer_pre_hooks
+    post: Any = of_optimizer._global_optimizer_post_hooks
     fetch, backward, before, after = kind.__next__, autograd.backward, dict(pre), dict(post)
     kind.__next__ = fetch.__wrapped__
     autograd.backward = backward.__wrapped__
