@@ -1,6 +1,7 @@
 """The command line: `python -m benchmarks.rivals`."""
 
 import argparse
+import signal
 import sys
 import tempfile
 import time
@@ -39,6 +40,7 @@ def _measure(args: argparse.Namespace) -> int:
     groups = chosen_groups(args.cells)
     plans = [(group, arms_for(args.device or group.device, args.arms)) for group in groups]
     adopt_orphans()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that what runs is ended
     deadline = time.monotonic() + args.minutes * 60
     with tempfile.TemporaryDirectory(prefix="rv-jpeg-") as pictures:
         settings = Settings(

@@ -32,6 +32,7 @@ class Arm:
     cpu_only: bool = False
 
 
+PARTS = ("step", "wait", "forward", "backward", "optimizer")
 ALL_PHASES = ("step", "forward", "backward", "optimizer")
 ARMS = (
     Arm(BASELINE, "plain", "no tool", ()),
@@ -39,25 +40,37 @@ ARMS = (
     Arm(
         "traceml-manual",
         "traceml",
-        '`traceml run`, `init(mode="manual")` and `trace_step(model)`: step time, no loader wait',
+        '`traceml run`, `init(mode="manual")` and `trace_step(model)`, sampling at 0.5 s to lose no step',
         ("step",),
     ),
     Arm(
         "gpuprof-manual",
         "gpuprof",
-        "`profile(auto=False)` and `prof.step(i)`: step time and the gap before it",
+        "`profile(auto=False)` and `prof.step(i)`, which also takes the gap before a step",
         ("step",),
         cpu_only=True,
     ),
     Arm(
         "train-doctor",
         "train-doctor",
-        "`train-doctor profile`, its window longer than the loop: step, wait, synchronising calls; no phases",
+        "`train-doctor profile`, its window longer than the loop; it has no phases",
         ("step", "wait"),
     ),
-    Arm("perftui-phases", "perftui", "the same with `PERFTUI_PHASES=all`", ALL_PHASES, every_phase=True),
-    Arm("traceml-auto", "traceml", '`init(mode="auto")`, its default', ALL_PHASES, every_phase=True),
-    Arm("gpuprof-auto", "gpuprof", "`profile()`, its default", ALL_PHASES, every_phase=True),
+    Arm(
+        "perftui-phases",
+        "perftui",
+        "the same with `PERFTUI_PHASES=all` in the environment",
+        ALL_PHASES,
+        every_phase=True,
+    ),
+    Arm(
+        "traceml-auto",
+        "traceml",
+        'the same with `init(mode="auto")`, its default',
+        ALL_PHASES,
+        every_phase=True,
+    ),
+    Arm("gpuprof-auto", "gpuprof", "`profile()` round the loop, its default", ALL_PHASES, every_phase=True),
     Arm(
         "gpuprof-cuda",
         "gpuprof",

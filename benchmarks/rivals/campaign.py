@@ -1,9 +1,11 @@
 """Runs rounds: in each, every arm once, in an order that differs from round to round."""
 
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +42,8 @@ def play_round(
     with tempfile.TemporaryDirectory(prefix="rv-") as name:
         for turn in turns_of(group, arms, number):
             job = job_of(settings, turn, Path(name), None)
-            ended = start(settings, turn, job).wait()
+            with start(settings, turn, job) as running:
+                ended = running.wait()
             lingered_s, cpu_s, in_time = reap_orphans(_ORPHANS_S)
             record = record_of(turn, ended, evidence_of(turn, job, left_processes=not in_time))
             records.append({**record, "cpu_s": ended.cpu_s + cpu_s, "lingered_s": lingered_s})
@@ -69,20 +72,28 @@ class Pipeline:
 
         The deadline is on the monotonic clock.
         """
-        longest_s, complete = 0.0, True
+        longest_s = 0.0
         with tempfile.TemporaryDirectory(prefix="rv-") as name:
-            folder = Path(name)
-            for number in numbers:
-                began = time.monotonic()
-                if began + longest_s > deadline:
-                    complete = False
-                    break
-                for turn in turns_of(self._group, self._arms, number):
-                    self._launch(turn, folder)
-                longest_s = max(longest_s, time.monotonic() - began)
-            self._collect(wait=True)
-            reap_orphans(_ORPHANS_S)
-        return complete
+            try:
+                for number in numbers:
+                    began = time.monotonic()
+                    if began + longest_s > deadline:
+                        return False
+                    for turn in turns_of(self._group, self._arms, number):
+                        self._launch(turn, Path(name))
+                    longest_s = max(longest_s, time.monotonic() - began)
+            finally:
+                self._end()
+        return True
+
+    def _end(self) -> None:
+        """Take in what is under way; should that be broken off, leave nothing behind."""
+        with ExitStack() as stack:
+            stack.callback(reap_orphans, _ORPHANS_S)
+            for _, _, running in self._under_way:
+                stack.push(running)
+            if sys.exc_info()[0] is None:
+                self._collect(wait=True)
 
     def _launch(self, turn: Turn, folder: Path) -> None:
         """Start the next process once few enough are waiting for their turn."""

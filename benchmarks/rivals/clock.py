@@ -22,6 +22,7 @@ class Figures:
 
     cell: str
     steps: int
+    warm_up: int
     cpu_us: float
     cpu_block_median_us: float
     process_cpu_us: float
@@ -89,6 +90,7 @@ class Clock:
         self.figures = Figures(
             cell=self._cell.name,
             steps=steps,
+            warm_up=self._cell.warm_up,
             cpu_us=(cpu - self._cpus[0]) / steps / 1e3,
             cpu_block_median_us=self._median(self._cpus),
             process_cpu_us=(process - self._process) / steps / 1e3,

@@ -46,7 +46,6 @@ def reap_orphans(timeout_s: float) -> tuple[float, float, bool]:
     Returns seconds waited, CPU seconds of those that ended, and whether all ended by themselves in time.
     """
     began, cpu_s, in_time = time.monotonic(), 0.0, True
-    asked = [(timeout_s, signal.SIGTERM), (timeout_s + _GRACE_S, signal.SIGKILL)]
     while True:
         try:
             pid, _, usage = os.wait4(-1, os.WNOHANG)
@@ -55,16 +54,18 @@ def reap_orphans(timeout_s: float) -> tuple[float, float, bool]:
         if pid:
             cpu_s += usage.ru_utime + usage.ru_stime
             continue
-        if asked and time.monotonic() - began > asked[0][0]:
+        waited_s = time.monotonic() - began
+        if in_time and waited_s > timeout_s:
             in_time = False
-            _, number = asked.pop(0)
-            for child in _children():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(child, number)
+            _signal_children(signal.SIGTERM)
+        elif waited_s > timeout_s + _GRACE_S:
+            _signal_children(signal.SIGKILL)
         time.sleep(_POLL_S)
 
 
-def _children() -> list[int]:
-    """Return the pids of our children, adopted ones too; they are not reaped, so no pid is another's."""
+def _signal_children(number: signal.Signals) -> None:
+    """Signal our children, adopted ones too; not yet reaped, so no pid is another's."""
     me = os.getpid()
-    return [int(word) for word in Path(f"/proc/{me}/task/{me}/children").read_text().split()]
+    for word in Path(f"/proc/{me}/task/{me}/children").read_text().split():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(word), number)

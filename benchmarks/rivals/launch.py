@@ -38,7 +38,7 @@ class Ended:
 
 
 class Running:
-    """A process that has been started."""
+    """A process that has been started; leaving the context ends it, should it still run."""
 
     def __init__(self, tool: Tool, job: Job, root: Path, timeout_s: float) -> None:
         """Start it in its own folder and session, output into files, `root` on the module path."""
@@ -63,6 +63,14 @@ class Running:
                 stderr=err,
                 start_new_session=True,
             )
+
+    def __enter__(self) -> "Running":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.returncode is None:
+            self._stop()
+            self._process.returncode, _cpu_s = reap(self._process.pid)
 
     def waits(self) -> bool:
         """Return whether it has not yet begun to measure, nor ended."""

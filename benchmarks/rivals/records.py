@@ -82,7 +82,7 @@ def record_of(turn: Turn, ended: Ended, evidence: Evidence) -> dict[str, Any]:
     Beside what `Ended` says: `recorded`, `where` and `notes` are the tool's own account; `void` is why the
     figures must not be used, or None.
     """
-    steps = sum(figure["steps"] for figure in ended.figures)
+    steps = sum(figure["warm_up"] + figure["steps"] for figure in ended.figures)
     patched = {name: place for figure in ended.figures for name, place in figure["patched"].items()}
     void = ended.error or why_void(turn.arm, evidence, steps, patched, may_lose=turn.group.name == FLOOD)
     return {

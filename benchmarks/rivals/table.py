@@ -2,7 +2,7 @@
 
 from statistics import median
 
-from benchmarks.rivals.arms import AGAIN, BASELINE, BY_NAME
+from benchmarks.rivals.arms import AGAIN, BASELINE, BY_NAME, PARTS
 from benchmarks.rivals.cells import CELLS, FLOOD
 from benchmarks.rivals.paired import Difference
 from benchmarks.rivals.pairs import arms_in, cells_in, launch_cost, records, step_cost, voids
@@ -120,7 +120,22 @@ def _flood(results: Results, arm: str) -> list[str]:
 
 def _of_arms(results: Results) -> str:
     names = dict.fromkeys(launch["arm"] for launch in results.launches)
-    return "\n".join(f"* {_label(name)}: {BY_NAME[name].what}." for name in BY_NAME if name in names)
+    return "\n".join(
+        f"* {_label(name)}: {BY_NAME[name].what}{_recorded(results, name)}."
+        for name in BY_NAME
+        if name in names
+    )
+
+
+def _recorded(results: Results, arm: str) -> str:
+    """Say what the tool kept of each step, by its own account, in every good launch of the steady cells."""
+    kept = [
+        {name for name, count in launch["recorded"].items() if count}
+        for launch in results.launches
+        if launch["arm"] == arm and not launch["void"] and _steady(launch["group"])
+    ]
+    always = [name for name in PARTS if kept and all(name in names for names in kept)]
+    return f"; recorded {', '.join(always)}" if always else ""
 
 
 def _steady(group: str) -> bool:

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ from benchmarks.rivals.evidence import Evidence
 from benchmarks.rivals.tool import HERE, Job
 
 _PARTS = {"wait": "loader_wait", "forward": "forward", "backward": "backward", "optimizer": "optimizer"}
+
+_SETTLED_S = 15.0
+_POLL_S = 0.5
 
 
 class Perftui:
@@ -30,17 +34,27 @@ class Perftui:
         runs: list[dict[str, Any]] = _ask(job, "ls", "--json").get("runs") or []
         if len(runs) != 1:
             return Evidence(missing=f"perftui knows {len(runs)} runs")
-        summary = _ask(job, "status", str(runs[0]["run_id"]), "--json")
-        ranks: list[dict[str, Any]] = summary.get("ranks") or []
-        if not ranks:
+        rank = _rank(job, str(runs[0]["run_id"]))
+        if rank is None:
             return Evidence(missing="perftui kept no rank's steps")
-        rank = ranks[0]
         steps, dropped = int(rank["steps"]), int(rank["dropped"])
         kept = steps - dropped
         recorded = {"step": kept}
         recorded |= {name: kept for name, part in _PARTS.items() if rank["shares"].get(part) is not None}
         notes = (f"{dropped} steps dropped",) if dropped else ()
         return Evidence(recorded, str(rank["device"]), notes)
+
+
+def _rank(job: Job, run_id: str) -> dict[str, Any] | None:
+    """Return the rank's part of the summary; its hub may still be at the last steps."""
+    deadline = time.monotonic() + _SETTLED_S
+    while True:
+        ranks: list[dict[str, Any]] = _ask(job, "status", run_id, "--json").get("ranks") or []
+        if ranks:
+            return ranks[0]
+        if time.monotonic() > deadline:
+            return None
+        time.sleep(_POLL_S)
 
 
 def _ask(job: Job, *words: str) -> dict[str, Any]:
