@@ -34,6 +34,9 @@ def main() -> int:
         return _measure(args)
     except ValueError as error:
         parser.error(str(error))
+    except KeyboardInterrupt:
+        _say("stopped; the round in hand is lost, the same command goes on with it")
+        return 130
 
 
 def _measure(args: argparse.Namespace) -> int:

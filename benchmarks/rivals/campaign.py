@@ -39,7 +39,8 @@ def play_round(
     Records have `lingered_s` on top: for how long processes outlived the command.
     """
     records: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory(prefix="rv-") as name:
+    with tempfile.TemporaryDirectory(prefix="rv-") as name, ExitStack() as at_end:
+        at_end.callback(reap_orphans, _ORPHANS_S)
         for turn in turns_of(group, arms, number):
             job = job_of(settings, turn, Path(name), None)
             with start(settings, turn, job) as running:

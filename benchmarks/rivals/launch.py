@@ -105,9 +105,10 @@ class Running:
         )
 
     def _stop(self) -> None:
-        self._process.send_signal(signal.SIGTERM)
-        if not wait_for_end(self._process.pid, _GRACE_S):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        pid = self._process.pid
+        os.kill(pid, signal.SIGTERM)  # Popen's own would reap it
+        if not wait_for_end(pid, _GRACE_S):
+            os.killpg(pid, signal.SIGKILL)
 
     def _waiting_share(self, ended_ns: int) -> float | None:
         after = _waited_us()
