@@ -53,7 +53,7 @@ class Block(torch.nn.Module):
 def workload(name: str) -> tuple[torch.nn.Module, tuple[int, ...], int]:
     """Return model, shape of an item and batch size."""
     if name == "resnet":
-        from torchvision.models import resnet50
+        from torchvision.models import resnet50  # pyright: ignore[reportMissingTypeStubs]
 
         return resnet50(num_classes=10), (3, 224, 224), 128
     if name == "gpt":
