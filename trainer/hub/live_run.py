@@ -58,7 +58,7 @@ class LiveRun:
         self._recorder = RecordingWriter(places.recording, RECORDING_BUDGET_BYTES)
         self._judge = Judge()
         self._limits = Limits(description)
-        self._sensors = Sensors(description.run_id, description.host)
+        self._sensors = Sensors(description)
         self._relaunch: RelaunchView | None = None
         self._tuner: subprocess.Popen[bytes] | None = None
         self._commands = Commands(self)
