@@ -1,13 +1,14 @@
 """The newest steps of ranks as spans of time, to which readings of a GPU are joined. Pure but for the clock.
 
-`perf_counter_ns` of a rank and `time.monotonic()` of the readings are one clock on Linux (CLOCK_MONOTONIC), so
-a step's end needs no translation; only where a rank lives in a time namespace of its own do the two ends' wall
-clocks tell the difference.
+`perf_counter_ns` of a rank and `time.monotonic()` of the readings are one clock on Linux (CLOCK_MONOTONIC),
+so a step's end needs no translation; only where a rank lives in a time namespace of its own do the two ends'
+wall clocks tell the difference.
 """
 
 import os
 import time
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from perftui.ipc.messages import UNUSUAL_FLAGS
 from perftui.ipc.step_record import StepRecord
@@ -78,7 +79,7 @@ def _add_to(spans: list[tuple[int, int]], row: StepRecord) -> bool:
 def steps_until(tracks: Sequence[RankTrack], steps: int) -> StepsUntil:
     """Return what gives the newest steps of the ranks on one GPU.
 
-    The steps are those of the lowest rank; ranks that share a GPU work at the same time, so their samples add.
+    The steps are those of the lowest rank; ranks that share a GPU work at the same time: their samples add.
     """
     with_shifts = [(track, clock_shift_s(track)) for track in tracks]
 
@@ -110,6 +111,6 @@ def clock_shift_s(track: RankTrack) -> float:
 def _time_namespace(pid: int) -> str | None:
     """Return the name of a process's time namespace; None where it cannot be told, or the kernel has none."""
     try:
-        return os.readlink(f"/proc/{pid}/ns/time")
+        return str(Path(f"/proc/{pid}/ns/time").readlink())
     except OSError:
         return None

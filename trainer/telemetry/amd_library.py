@@ -1,5 +1,7 @@
 """The part of AMD's `amdsmi` module in use, with types, and its start. It comes with ROCm, never with us."""
 
+# ruff: noqa: D102 - the functions are the library's, and so are their descriptions
+
 import importlib
 from collections.abc import Mapping, Sequence
 from typing import Protocol, cast

@@ -1,7 +1,7 @@
 """Throttled time of an AMD GPU as nanoseconds that only rise, made from its firmware's accumulators.
 
-The firmware counts its own rounds, and in how many of them each limit held; their quotient over an interval is
-the share of that time (amdsmi's documentation of violation status). Pure but for what it was given before.
+The firmware counts its own rounds, and in how many of them each limit held; their quotient over an interval
+is the share of that time (amdsmi's documentation of violation status). Pure but for what it was given before.
 """
 
 from collections.abc import Mapping

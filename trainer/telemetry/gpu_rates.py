@@ -1,4 +1,4 @@
-"""How often the GPUs are read: three rates that keep their proportions, and the bounds of what may be asked."""
+"""How often the GPUs are read: three rates that keep their proportions, and what may be asked for."""
 
 from dataclasses import dataclass
 

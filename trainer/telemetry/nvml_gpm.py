@@ -1,4 +1,4 @@
-"""GPM, the activity counters of Hopper and newer: what the multiprocessors, tensor cores and links really did.
+"""GPM, the activity counters of Hopper and newer: what multiprocessors, tensor cores and links really did.
 
 Two samples make one set of means over the time between them; both buffers are kept and swapped. GPM can be
 there and be lost in the middle of a run (permission taken away, driver trouble): then it is said, and tried

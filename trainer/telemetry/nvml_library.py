@@ -3,6 +3,8 @@
 The module comes from the distribution nvidia-ml-py; it brings no types of its own.
 """
 
+# ruff: noqa: D102 - the functions are the library's, and so are their descriptions
+
 import importlib
 from collections.abc import Sequence
 from typing import Protocol, cast

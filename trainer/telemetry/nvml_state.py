@@ -133,7 +133,7 @@ class NvmlState:
 
 
 def _memory(memory: Memory | None, sheet: GuardedFigures) -> tuple[float | None, float | None, float | None]:
-    """Return total, used and reserved in MiB; version 2 of the call keeps the driver's share out of `used`."""
+    """Return total, used and reserved in MiB; version 2 of the call keeps the last out of `used`."""
     if memory is None:
         sheet.lose(("memory_used_mib", "memory_reserved_mib"), sheet.missing["memory_total_mib"])
         return None, None, None
