@@ -49,7 +49,8 @@ class _Parts:
     health: NvmlHealth
     throttled: FieldBatch
     throttled_and_moved: FieldBatch
-    utilisation_share: float | None = None
+    load_share: float | None = None
+    """As last read: a link's generation says something only under load."""
 
 
 class NvmlBackend:
@@ -82,7 +83,8 @@ class NvmlBackend:
         counters = self._counters(parts, sheet)
         busy = sheet.take("utilisation_share", self._nvml.nvmlDeviceGetUtilizationRates, parts.device.handle)
         share = sheet.scaled("utilisation_share", busy.gpu if busy else None, 0.01, 0, 1)
-        parts.utilisation_share = share
+        active = means.values.get("graphics_share") if means else None
+        parts.load_share = active if share is None else share
         return FastReading(
             uuid=uuid,
             at_s=time.monotonic(),
@@ -109,7 +111,7 @@ class NvmlBackend:
         parts = self._parts(uuid, sheet)
         if parts is None:
             return RareReading(uuid=uuid, at_s=time.monotonic(), missing=_lost(sheet, RARE_FIGURES))
-        return parts.health.read(uuid, sheet, under_load=(parts.utilisation_share or 0.0) >= _LOAD_SHARE)
+        return parts.health.read(uuid, sheet, under_load=(parts.load_share or 0.0) >= _LOAD_SHARE)
 
     def _sheet(self) -> GuardedFigures:
         return GuardedFigures(self._nvml.NVMLError, self._current)
