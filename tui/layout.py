@@ -83,11 +83,11 @@ def _chart_room(left: int, lead: int, every: int) -> int:
 
 def _rank_room(width: int, body: int, ranks: int, *, gpus: bool) -> tuple[int, int, int]:
     """Return columns of cards, their height, and the height of all; table: 0 columns."""
-    full = 7 if gpus else 6
+    heights = (8, 7, 6, 5) if gpus else (6, 5)
     if ranks <= CARDS_MAX:
         columns = max(1, min(width // CARD_WIDTH_MIN, max(1, ranks)))
         rows = -(-max(1, ranks) // columns)
-        for card in (full, 6, 5):
+        for card in heights:
             if card * rows <= body * 0.6:
                 return columns, card, card * rows
     return 0, 0, min(ranks + 1, max(3, body // 2))

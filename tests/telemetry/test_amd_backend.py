@@ -54,7 +54,8 @@ def read_one(start_amd: Start, words: str, uuid: str = FIRST) -> GpuView:
 def test_what_amdsmi_tells(start_amd: Start) -> None:
     view = read_one(start_amd, "good")
     assert view.backend == "amdsmi 6.10.5"
-    assert (view.name, view.utilisation_share) == ("Stand-in MI0", pytest.approx(0.83))
+    assert view.name == "Stand-in MI0"
+    assert view.utilisation_share == pytest.approx(0.83)
     assert view.dram_active_share == pytest.approx(0.25)
     assert (view.memory_used_mib, view.memory_total_mib) == (40_960, 196_288)
     assert (view.power_w, view.power_limit_w) == (655, 750)

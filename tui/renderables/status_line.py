@@ -39,6 +39,12 @@ def _cores(busy: float | None, cpus: float | None) -> str:
     return used if cpus is None else f"{used}/{cpus:g}"
 
 
+def _readings(state: DashboardState) -> list[Line]:
+    """Return what the process that reads the GPUs takes of a core."""
+    share = next((gpu.sampler_cpu_share for gpu in state.gpus if gpu.sampler_cpu_share is not None), None)
+    return [] if share is None else [line(Run("GPU readings ", "dim"), fmt.percent(share))]
+
+
 def _own(state: DashboardState) -> Line:
     header = state.header
     dropped = sum(rank.dropped for rank in state.ranks)
@@ -55,5 +61,5 @@ def _own(state: DashboardState) -> Line:
         cost = line(
             Run("perftui costs ", "dim"), fmt.microseconds(header.overhead_us), Run(f" a step{share}", "dim")
         )
-        parts = [cost, *parts]
+        parts = [cost, *_readings(state), *parts]
     return join_fitting(parts, _GAP, 60)

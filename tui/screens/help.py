@@ -27,7 +27,11 @@ _WORDS = (
     ("p50, p99", "half of the steps, or 99 of 100, are faster than this"),
     ("expected, at most", "the predicted speed-up; the speed-up if the cause cost nothing at all"),
     ("launch A, B", "one start of the training, for measuring: as it is, and with the change"),
-    ("GPU busy", "share of time with any kernel running, however little of the GPU it fills"),
+    (
+        "SM, tensor, DRAM",
+        "share of time that this part of the GPU works, over these steps",
+    ),
+    ("kernel, GPU busy", "share of time with any kernel running, however small"),
     ("waiting for cpu", "share of the last 10 s in which some process had to wait for a core"),
     ("—", "never measured; a measured zero is written 0"),
 )
