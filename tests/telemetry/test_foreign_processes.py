@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from perftui.trainer.telemetry.foreign_processes import UNKNOWN, OwnProcesses, foreigners_among
@@ -20,7 +20,7 @@ child.wait()
 
 
 @contextmanager
-def process(code: str = WAIT, **environment: str) -> Iterator["subprocess.Popen[str]"]:
+def process(code: str = WAIT, **environment: str) -> Generator["subprocess.Popen[str]", None, None]:
     with subprocess.Popen(
         [sys.executable, "-c", code],
         stdin=subprocess.PIPE,

@@ -95,7 +95,11 @@ def test_without_steps_the_newest_ten_seconds_are_shown() -> None:
     series = with_energy(*((float(at_s), 100.0 * at_s) for at_s in range(30)))
     for at_s in range(30):
         series.take_fast(sm_between(at_s, at_s + 1.0, 0.0 if at_s < 25 else 1.0))
-    for until in (None, lambda _: None):
+
+    def no_steps(_until_s: float) -> StepWindow | None:
+        return None
+
+    for until in (None, no_steps):
         work = over_steps(series, until)
         assert work.values == {"sm_active_share": pytest.approx(0.5)}
         assert (work.window_steps, work.window_s) == (0, 10.0)

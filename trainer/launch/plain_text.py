@@ -58,6 +58,8 @@ def status_text(summary: dict[str, Any]) -> list[str]:
         lines.append("settings  " + " ".join(shown))
     if summary["ranks"]:
         lines += ["", *_ranks_table(summary["ranks"])]
+    if summary.get("gpus"):
+        lines += ["", *_gpus_table(summary["gpus"])]
     lines += ["", *_finding_lines(summary["findings"])]
     if summary.get("message"):
         lines.append(summary["message"])
@@ -82,6 +84,30 @@ def _ranks_table(ranks: list[dict[str, Any]]) -> list[str]:
             )
         )
     return table(rows, frozenset(range(7)))
+
+
+def _gpus_table(gpus: list[dict[str, Any]]) -> list[str]:
+    rows = [("GPU", "RANKS", "SM", "TENSOR", "DRAM", "KERNEL", "MiB", "W", "MHz", "CAPPED", "HOT", "J/STEP")]
+    for gpu in gpus:
+        held = gpu.get("throttled_share") or {}
+        hot = [held[kind] for kind in ("thermal_sw", "thermal_hw") if kind in held]
+        rows.append(
+            (
+                gpu["name"] or gpu["uuid"],
+                ",".join(map(str, gpu["ranks"])),
+                _number(gpu.get("sm_active_share"), ".0%"),
+                _number(gpu.get("tensor_active_share"), ".0%"),
+                _number(gpu.get("dram_active_share"), ".0%"),
+                _number(gpu["utilisation_share"], ".0%"),
+                _number(gpu["memory_used_mib"], ".0f"),
+                _number(gpu["power_w"], ".0f"),
+                _number(gpu["sm_clock_mhz"], ".0f"),
+                _number(held.get("power_cap"), ".0%"),
+                _number(max(hot, default=None), ".0%"),
+                _number(gpu.get("energy_j_per_step"), ".3g"),
+            )
+        )
+    return table(rows, frozenset(range(2, 12)))
 
 
 def _finding_lines(findings: list[dict[str, Any]]) -> list[str]:

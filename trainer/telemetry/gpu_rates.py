@@ -59,7 +59,7 @@ def interval_of(text: str | None) -> float | None:
         interval_s = float(text)
     except ValueError:
         raise UsageError(f"{INTERVAL_VARIABLE}={text}: expected a number of seconds") from None
-    return check_interval(interval_s, f"{INTERVAL_VARIABLE}=")
+    return check_interval(interval_s, INTERVAL_VARIABLE)
 
 
 def interval_or_default(text: str | None) -> float:

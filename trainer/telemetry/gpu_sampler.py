@@ -127,10 +127,11 @@ def _next(due: float, now: float, period_s: float, tick_s: float) -> float:
     return regular if regular > now else now + period_s - tick_s / 2
 
 
-def _serve(rates: GpuRates) -> None:
+def serve(rates: GpuRates, choose: Callable[[CurrentCall], GpuBackend] = choose_backend) -> None:
+    """Read until standard input closes, which ends the process; return when there is nothing to read."""
     current = CurrentCall()
     wish, voice = _Wish(), _Voice(current)
-    backend = choose_backend(current)
+    backend = choose(current)
     if isinstance(backend, NoBackend):
         voice.say(Unavailable(reason=backend.reason))
         return
@@ -147,11 +148,11 @@ def _serve(rates: GpuRates) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Serve until standard input closes, or until there proves to be nothing to read."""
+    """Be the sampler, whose periods are given."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the hub decides when it ends
     os.nice(_NICENESS)
     try:
-        _serve(GpuRates(*(float(argument) for argument in arguments)))
+        serve(GpuRates(*(float(argument) for argument in arguments)))
     except BrokenPipeError:
         os._exit(0)
     return 0

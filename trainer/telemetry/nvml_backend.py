@@ -59,13 +59,16 @@ class NvmlBackend:
     Args:
         current: where the call that is going on is written down.
         gpm_pause_s: before GPM is tried again after a failure.
+        nvml: the library, already started; None: it is loaded.
 
     Raises:
         GpuUnavailable: no binding, no library, no driver, no permission.
     """
 
-    def __init__(self, current: CurrentCall, gpm_pause_s: float = FIRST_PAUSE_S) -> None:
-        self._nvml: Nvml = start_nvml(current)
+    def __init__(
+        self, current: CurrentCall, gpm_pause_s: float = FIRST_PAUSE_S, nvml: Nvml | None = None
+    ) -> None:
+        self._nvml: Nvml = start_nvml(current) if nvml is None else nvml
         self._current = current
         self._gpm_pause_s = gpm_pause_s
         self._devices = NvmlDevices(self._nvml, current)
