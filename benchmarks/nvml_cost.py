@@ -25,6 +25,7 @@ from typing import Any, cast
 from perftui.trainer.telemetry.current_call import CurrentCall
 from perftui.trainer.telemetry.gpu_backend import GpuUnavailable
 from perftui.trainer.telemetry.nvml_backend import NvmlBackend
+from perftui.trainer.telemetry.nvml_gpm import METRICS
 from perftui.trainer.telemetry.nvml_library import Nvml, start_nvml
 
 LOAD = """
@@ -129,7 +130,24 @@ def measure(nvml: Any, uuids: list[str], gpus: int, readings: int, between_s: fl
 def field_latencies(nvml: Any, uuid: str) -> dict[str, Any]:
     """Return what the driver itself says that each field took, and each one's cost alone."""
     handle = nvml.nvmlDeviceGetHandleByUUID(uuid)
-    wanted = [74, 76, 269, 270, 271, 82, 4, 143, 144, 145, 83, 197, 198, (138, 2**32 - 1), (139, 2**32 - 1)]
+    wanted = [
+        74,
+        76,
+        269,
+        270,
+        271,
+        82,
+        4,
+        143,
+        144,
+        145,
+        83,
+        191,
+        197,
+        198,
+        (138, 2**32 - 1),
+        (139, 2**32 - 1),
+    ]
     told: dict[str, Any] = {}
     for field in wanted:
         (value,) = nvml.nvmlDeviceGetFieldValues(handle, [field])
@@ -144,6 +162,32 @@ def field_latencies(nvml: Any, uuid: str) -> dict[str, Any]:
             "driver_us": value.latencyUsec,
             "alone_us": spread(alone),
         }
+    return told
+
+
+def gpm_by_metrics(nvml: Any, uuid: str) -> dict[str, Any]:
+    """Return what one answer costs by the number of metrics that it holds."""
+    handle = nvml.nvmlDeviceGetHandleByUUID(uuid)
+    samples = [nvml.nvmlGpmSampleAlloc() for _ in range(2)]
+    told: dict[str, Any] = {}
+    try:
+        for sample in samples:
+            nvml.nvmlGpmSampleGet(handle, sample)
+            time.sleep(0.25)
+        for count in range(1, len(METRICS) + 1, 2):
+            question = nvml.c_nvmlGpmMetricsGet_t()
+            question.version, question.numMetrics = nvml.NVML_GPM_METRICS_GET_VERSION, count
+            question.sample1, question.sample2 = samples
+            for place, (metric, _, _) in zip(range(count), METRICS.values(), strict=False):
+                question.metrics[place].metricId = metric
+            took: list[float] = []
+            for _ in range(20):
+                at = time.perf_counter_ns()
+                nvml.nvmlGpmMetricsGet(question)
+                took.append((time.perf_counter_ns() - at) / 1e3)
+            told[str(count)] = spread(took)
+    except nvml.NVMLError as error:
+        told["error"] = str(error)
     return told
 
 
@@ -204,6 +248,7 @@ def main() -> int:
         "driver": nvml.nvmlSystemGetDriverVersion(),
         "gpus": [nvml.nvmlDeviceGetName(nvml.nvmlDeviceGetHandleByUUID(uuid)) for uuid in uuids],
         "fields": field_latencies(nvml, uuids[0]),
+        "gpm_us_by_metrics": gpm_by_metrics(nvml, uuids[0]),
         "idle": [measure(nvml, uuids, gpus, args.readings, args.between) for gpus in args.gpus],
         "busy": [],
     }

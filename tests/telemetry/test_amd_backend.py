@@ -64,7 +64,7 @@ def test_what_amdsmi_tells(start_amd: Start) -> None:
     assert (view.pcie_generation, view.pcie_width, view.ecc_uncorrected) == (5, 16, 1)
     throttled = view.throttled_share or {}
     assert set(throttled) == {"power_cap", "thermal_sw", "thermal_hw"}
-    assert throttled["power_cap"] == pytest.approx(0.5, rel=0.2)
+    assert throttled["power_cap"] == pytest.approx(0.5, rel=0.05)  # both counts are read in one call
     assert throttled["thermal_sw"] == throttled["thermal_hw"] == 0
     for figure in ("sm_active_share", "tensor_active_share", "xids", "event_reasons", "mig_enabled"):
         assert view.missing[figure] == "amdsmi has no such figure"

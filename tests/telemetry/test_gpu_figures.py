@@ -38,8 +38,18 @@ def read_one(start: Start, words: str) -> GpuView:
     return view
 
 
+def throttled_for(view: GpuView, power_cap: float, thermal_sw: float) -> bool:
+    shares = view.throttled_share or {}
+    told = [shares.get(kind, -1.0) for kind in ("power_cap", "thermal_sw")]
+    return told == pytest.approx([power_cap, thermal_sw], rel=0.05)
+
+
 def test_every_figure_of_a_healthy_gpu(start: Start) -> None:
-    view = read_one(start, "good")
+    telemetry = start("good")
+    telemetry.watch({"GPU-aaaa": [0]})
+    # counters, differenced over moments that another process noted: on a busy host they take time to be exact
+    (view,) = poll_until(telemetry, lambda views: settled(views) and throttled_for(views[0], 0.25, 0.1))
+    value_or_reason(view)
     assert set(view.missing) == NOT_JOINED
     shares = (view.graphics_share, view.sm_active_share, view.occupancy_share)
     assert shares == pytest.approx((0.01, 0.02, 0.03))
@@ -58,9 +68,6 @@ def test_every_figure_of_a_healthy_gpu(start: Start) -> None:
     assert view.xids == []
     assert view.window_steps == 0
     throttled = view.throttled_share or {}
-    # counters of time, differenced over moments that another process noted: they need not be exact
-    assert throttled["power_cap"] == pytest.approx(0.25, rel=0.2)
-    assert throttled["thermal_sw"] == pytest.approx(0.1, rel=0.2)
     assert [throttled[kind] for kind in ("thermal_hw", "power_brake", "sync_boost")] == [0, 0, 0]
 
 
@@ -134,14 +141,20 @@ def test_what_drivers_write_where_they_have_no_value_is_not_shown(start: Start) 
 
 
 def test_a_gpu_without_gpm_says_so_and_tells_its_traffic_by_counters(start: Start) -> None:
-    view = read_one(start, "no_gpm")
+    telemetry = start("no_gpm")
+    telemetry.watch({"GPU-aaaa": [0]})
+    expected = pytest.approx((100, 200, 300, 400), rel=0.05)
+
+    def traffic(view: GpuView) -> tuple[float | None, ...]:
+        return (view.pcie_tx_mib_s, view.pcie_rx_mib_s, view.nvlink_tx_mib_s, view.nvlink_rx_mib_s)
+
+    (view,) = poll_until(telemetry, lambda views: settled(views) and traffic(views[0]) == expected)
+    value_or_reason(view)
     without = {"graphics_share", "sm_active_share", "occupancy_share", "tensor_active_share"}
     without.add("dram_active_share")
     reason = "this GPU has no GPM: it needs Hopper or newer"
     assert {figure for figure in WORK_FIGURES if view.missing.get(figure) == reason} == without
     assert view.utilisation_share == 41 * 0.01
-    assert (view.pcie_tx_mib_s, view.pcie_rx_mib_s) == pytest.approx((100, 200), rel=0.2)
-    assert (view.nvlink_tx_mib_s, view.nvlink_rx_mib_s) == pytest.approx((300, 400), rel=0.2)
 
 
 def test_one_metric_that_fails_costs_only_itself(start: Start) -> None:

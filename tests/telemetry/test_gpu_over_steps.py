@@ -82,6 +82,22 @@ def test_shares_of_time_from_counters_of_nanoseconds() -> None:
     assert joined(series, (3.0, 4.0)).throttled_share == pytest.approx({"power_cap": 0.0})
 
 
+def test_a_counter_of_time_that_is_a_little_ahead_is_at_most_all_of_the_time() -> None:
+    series = GpuSeries()
+    for at_s, held_s in ((0.0, 0.0), (1.0, 1.3), (2.0, 2.3), (3.0, 3.3)):  # the second was noted too early
+        series.take_fast(throttled_at(at_s, held_s))
+    assert joined(series, (0.0, 3.0)).throttled_share == {"power_cap": 1.0}
+
+
+def test_a_counter_of_time_that_runs_fast_is_not_believed() -> None:
+    series = GpuSeries()
+    for at_s in range(4):
+        series.take_fast(throttled_at(at_s, 1.4 * at_s))
+    work = joined(series, (0.0, 3.0))
+    assert work.throttled_share == {}
+    assert work.missing["throttled_share.power_cap"] == "the counter runs faster than time"
+
+
 def test_means_are_weighted_by_the_time_that_they_cover() -> None:
     series = GpuSeries()
     series.take_fast(sm_between(0.0, 1.0, 0.2))

@@ -40,6 +40,7 @@ def test_the_cost_of_every_call_and_reading(library_folder: Path, tmp_path: Path
     assert three["calls_us"]["nvmlGpmMetricsGet"]["n"] == 15  # each name has samples of its own
     assert calls["nvmlDeviceGetFieldValues (5 fields: 74, 76, 269, 270, 271)"]["n"] == 6
     assert told["fields"]["82"]["value"] == 77
+    assert list(told["gpm_us_by_metrics"]) == ["1", "3", "5", "7", "9"]
     assert "| `nvmlDeviceGetPowerUsage` |" in done.stdout
 
 

@@ -9,6 +9,7 @@ from bisect import bisect_left
 
 _POINTS_MAX = 4096
 _SAME_S = 1e-6
+_SLACK_S = 0.5
 
 
 class CumulativeSeries:
@@ -85,7 +86,8 @@ class CounterIntake:
     Args:
         series: takes the amounts.
         unit: of the counter, in the series' unit.
-        most_per_s: more than this a second, in the series' unit, cannot be.
+        most_per_s: more than this a second, in the series' unit, cannot be; half a second is allowed for the
+            moments of two readings, which are not exact on a busy host.
         longest_s: readings further apart than this make a gap.
     """
 
@@ -106,7 +108,7 @@ class CounterIntake:
         if before is None or at_s <= before[0]:
             return
         elapsed_s, amount = at_s - before[0], (raw - before[1]) * self._unit
-        if not 0 <= amount <= self._most_per_s * elapsed_s:
+        if not 0 <= amount <= self._most_per_s * (elapsed_s + _SLACK_S):
             self.refused += 1
         elif elapsed_s <= self._longest_s:
             self._series.add(before[0], at_s, amount)

@@ -19,8 +19,8 @@ _RECENT_S = 10.0
 _TOGETHER_S = 0.1
 _SEEN_LEAST = 0.9
 """Share of the steps' time that must have been seen for a figure about them."""
-_ROUNDING = 1.05
-"""A share comes out above 1 by no more than this where only moments were inexact."""
+_INEXACT_S = 0.5
+"""A counter of time may be ahead of ours by this much: the moments of its readings are not exact."""
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,11 @@ def over_steps(series: GpuSeries, steps_until: StepsUntil | None) -> OverSteps:
             missing[name] = mean
     throttled: dict[str, float] = {}
     for kind, held in series.throttled_s.items():
-        share = windows.mean(held)
-        if isinstance(share, float) and share <= _ROUNDING:
-            throttled[kind] = min(1.0, share)
+        share = windows.mean(held, most=1.0)
+        if isinstance(share, float):
+            throttled[kind] = share
         elif share is not None:
-            told = share if isinstance(share, str) else "the counter runs faster than time"
-            missing[f"throttled_share.{kind}"] = told
+            missing[f"throttled_share.{kind}"] = share
     energy, reason = windows.energy(series.energy_j)
     if energy is not None:
         values["energy_j_per_step"] = energy[0]
@@ -114,8 +113,13 @@ class _Windows:
             self._known[until_s] = steps or recent
         return self._known[until_s]
 
-    def mean(self, series: CumulativeSeries) -> float | str | None:
-        """Return the mean a second, or why there is none; None where the series is empty."""
+    def mean(self, series: CumulativeSeries, most: float | None = None) -> float | str | None:
+        """Return the mean a second, or why there is none; None where the series is empty.
+
+        Args:
+            series: what is looked at.
+            most: what the mean cannot exceed.
+        """
         if series.last_s is None:
             return None
         window = self._window(series.last_s)
@@ -124,7 +128,11 @@ class _Windows:
             return "needs two readings"
         if window.steps and seen_s < _SEEN_LEAST * window.seconds:
             return f"read over only {seen_s / window.seconds:.0%} of the time of these steps"
-        return amount / seen_s
+        if most is None or amount <= most * seen_s:
+            return amount / seen_s
+        if amount > most * (seen_s + _INEXACT_S):
+            return "the counter runs faster than time"
+        return most
 
     def energy(self, series: CumulativeSeries) -> tuple[tuple[float, float | None] | None, str | None]:
         """Return joules a step and a sample, or why there are none."""

@@ -6,8 +6,6 @@ from perftui.trainer.telemetry.gpu_readings import THROTTLE_KINDS, WORK_FIGURES,
 _POWER_MAX_W = 10_000.0
 _MIB = 1024 * 1024
 _MIB_PER_S_MAX = 1e7
-_CLOCKS_AGREE = 1.25
-"""A counter of time may run this much faster than ours between two readings: its moments are not exact."""
 _NS = 1e-9
 
 
@@ -20,9 +18,7 @@ class GpuSeries:
         self.work = {name: CumulativeSeries() for name in WORK_FIGURES}
         """Share·seconds, or MiB, by figure."""
         self._energy = CounterIntake(self.energy_j, 1.0, _POWER_MAX_W)
-        self._throttled = {
-            kind: CounterIntake(series, _NS, _CLOCKS_AGREE) for kind, series in self.throttled_s.items()
-        }
+        self._throttled = {kind: CounterIntake(series, _NS, 1.0) for kind, series in self.throttled_s.items()}
         self._moved = {
             name: CounterIntake(series, 1 / _MIB, _MIB_PER_S_MAX)
             for name, series in self.work.items()
