@@ -106,7 +106,7 @@ def test_work_is_joined_to_steps(
     assert view.sm_active_share == pytest.approx(0.02)
     assert view.missing == {}
     assert [(each.pid, each.memory_mib) for each in view.foreign_processes or []] == [(os.getppid(), 100)]
-    assert view.period_s == 0.2
+    assert (view.period_s or 0.0) >= 0.2  # longer on a machine so busy that a reading takes long
     rank.goodbye()
     write_record(places.exit_record, ExitRecord(exit_code=0, ended_unix=time.time()))
     wait_until(places.summary.exists, "the summary", PATIENCE_S)

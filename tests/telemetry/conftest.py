@@ -16,9 +16,11 @@ from perftui.trainer.telemetry.gpu import GpuTelemetry
 from perftui.trainer.telemetry.gpu_rates import INTERVAL_VARIABLE, OFF_VARIABLE, GpuRates
 from perftui.trainer.telemetry.sampler_supervisor import GpuTiming
 
-PATIENCE_S = 30.0
+PATIENCE_S = 90.0
 QUICK = GpuRates(fast_s=0.12, slow_s=0.12, rare_s=0.2)
-FAST = GpuTiming(rates=QUICK, deadline_s=1.0, start_deadline_s=10.0, pause_s=0.1, reprobe_s=0.1)
+FAST = GpuTiming(rates=QUICK, deadline_s=20.0, start_deadline_s=60.0, pause_s=0.1, reprobe_s=0.1)
+SHORT = GpuTiming(rates=QUICK, deadline_s=3.0, start_deadline_s=20.0, pause_s=0.1, reprobe_s=0.1)
+"""For drivers that hang; elsewhere patience costs nothing, and a loaded machine needs it."""
 
 Start: TypeAlias = Callable[..., GpuTelemetry]
 
@@ -94,7 +96,7 @@ def poll_until(telemetry: GpuTelemetry, met: Callable[[list[GpuView]], bool]) ->
 
 def settled(views: list[GpuView]) -> bool:
     """Whether all rates have been read, and rates over time have their two readings."""
-    waiting = ("waiting", "needs two readings")
+    waiting = ("waiting", "needs two readings", "not answering")
     return bool(views) and not any(
         word in reason for view in views for reason in view.missing.values() for word in waiting
     )

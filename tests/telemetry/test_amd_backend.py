@@ -19,7 +19,7 @@ from perftui.trainer.telemetry.gpu_readings import FIGURES, DriverProcess
 from perftui.trainer.telemetry.gpu_view import Foreigners
 from perftui.trainer.telemetry.sampler_supervisor import GpuTiming
 
-from .conftest import FAST, QUICK, Start, environment_with, poll_until, settled
+from .conftest import FAST, SHORT, Start, environment_with, poll_until, settled
 
 FIRST = "GPU-4a2b3c4d5e6f7081"
 
@@ -122,7 +122,7 @@ def test_a_gpu_that_it_does_not_know(start_amd: Start) -> None:
 
 
 def test_a_hanging_call_is_named(start_amd: Start) -> None:
-    telemetry = start_amd("hang", GpuTiming(rates=QUICK, deadline_s=4.0))
+    telemetry = start_amd("hang", SHORT)
     telemetry.watch({FIRST: [0]})
     name = "amdsmi_get_gpu_metrics_info"
     (view,) = poll_until(telemetry, lambda views: name in (telemetry.note or "") or bool(views[0].ages_s))

@@ -12,7 +12,18 @@ from perftui.trainer.telemetry.gpu_rates import OFF_VARIABLE, GpuRates
 from perftui.trainer.telemetry.gpu_readings import FIGURES
 from perftui.trainer.telemetry.sampler_supervisor import GpuTiming
 
-from .conftest import FAST, PATIENCE_S, QUICK, Behaviour, Start, environment_with, gone, poll_until, settled
+from .conftest import (
+    FAST,
+    PATIENCE_S,
+    QUICK,
+    SHORT,
+    Behaviour,
+    Start,
+    environment_with,
+    gone,
+    poll_until,
+    settled,
+)
 
 
 def test_two_gpus_are_read_by_uuid_and_joined_to_their_ranks(start: Start) -> None:
@@ -53,7 +64,8 @@ def test_the_sampler_tells_what_it_costs_and_how_old_its_readings_are(start: Sta
     telemetry.watch({"GPU-aaaa": [0]})
     (view,) = poll_until(telemetry, lambda views: views[0].sampler_cpu_share is not None and settled(views))
     assert view.backend == "NVML 999.1"
-    assert view.period_s == QUICK.fast_s
+    assert view.period_s is not None
+    assert view.period_s >= QUICK.fast_s  # longer on a machine so busy that a reading takes long
     assert view.sweep_ms is not None
     assert view.sweep_ms > 0
     assert view.sampler_cpu_share is not None
@@ -65,7 +77,7 @@ def test_the_sampler_tells_what_it_costs_and_how_old_its_readings_are(start: Sta
 
 @pytest.mark.parametrize("behaving", ["hang:utilisation", "hang:gpm_metrics", "hang:energy", "hang:fields"])
 def test_a_call_that_hangs_is_named_and_the_sampler_replaced(start: Start, behaving: str) -> None:
-    telemetry = start(behaving, GpuTiming(rates=QUICK, deadline_s=3.0, start_deadline_s=10.0, pause_s=0.1))
+    telemetry = start(behaving, SHORT)
     telemetry.watch({"GPU-aaaa": [0]})
     telemetry.poll()
     first = telemetry.sampler_pid
@@ -87,9 +99,8 @@ def test_a_call_that_hangs_is_named_and_the_sampler_replaced(start: Start, behav
 
 
 def test_a_library_that_hangs_as_it_starts_is_said_and_tried_again(start: Start) -> None:
-    telemetry = start(
-        "hang_at_start", GpuTiming(rates=QUICK, deadline_s=1.0, start_deadline_s=4.0, pause_s=0.1)
-    )
+    timing = GpuTiming(rates=QUICK, deadline_s=1.0, start_deadline_s=6.0, pause_s=0.1)
+    telemetry = start("hang_at_start", timing)
     telemetry.watch({"GPU-aaaa": [0]})
     telemetry.poll()
     first = telemetry.sampler_pid
@@ -100,7 +111,7 @@ def test_a_library_that_hangs_as_it_starts_is_said_and_tried_again(start: Start)
 
 
 def test_a_driver_that_hangs_in_the_middle_and_comes_back(start: Start, behaviour: Behaviour) -> None:
-    telemetry = start(str(behaviour.path))
+    telemetry = start(str(behaviour.path), SHORT)
     telemetry.watch({"GPU-aaaa": [0]})
     poll_until(telemetry, settled)
     behaviour.set("hang:fields")
@@ -108,7 +119,7 @@ def test_a_driver_that_hangs_in_the_middle_and_comes_back(start: Start, behaviou
     assert "not answering" in view.missing["sm_active_share"]
     assert "not answering" in view.missing["energy_j_per_step"]
     behaviour.set("good")
-    (view,) = poll_until(telemetry, lambda views: views[0].sm_active_share is not None)
+    (view,) = poll_until(telemetry, settled)
     assert telemetry.note is None
     assert view.utilisation_share == 41 * 0.01
 
@@ -125,7 +136,7 @@ def test_closing_ends_a_hanging_sampler(start: Start) -> None:
 
 
 def test_figures_older_than_the_deadline_are_not_shown(start: Start) -> None:
-    telemetry = start("good")
+    telemetry = start("good", SHORT)
     telemetry.watch({"GPU-aaaa": [0]})
     poll_until(telemetry, settled)
     pid = telemetry.sampler_pid
@@ -133,7 +144,7 @@ def test_figures_older_than_the_deadline_are_not_shown(start: Start) -> None:
     os.kill(pid, 19)  # SIGSTOP: it lives and says nothing
     (view,) = poll_until(telemetry, lambda views: views[0].utilisation_share is None)
     assert "not answering" in view.missing["utilisation_share"]
-    poll_until(telemetry, lambda views: views[0].utilisation_share is not None)
+    poll_until(telemetry, settled)
     assert telemetry.sampler_pid != pid
     assert telemetry.note is None
 
