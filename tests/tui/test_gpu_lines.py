@@ -60,6 +60,8 @@ def test_what_is_not_known_is_a_dash() -> None:
         0, power_w=None, temperature_c=None, sm_clock_mhz=None, throttled_share=None, energy_j_per_sample=None
     )
     assert drawn(gpu, 110)[1] == "—/700 W  throttled —  —/1980 MHz  — °C  18.6 J/step"
+    by_reason = scenes.gpu(0, throttled_share=None, event_reasons=["power_cap", "bit 0x800"])
+    assert "throttled —, now power cap, bit 0x800  " in drawn(by_reason, 110)[1]
     none_held = scenes.gpu(0, throttled_share={"power_cap": 0.0, "thermal_sw": 0.001})
     assert "throttled 0 %" in drawn(none_held, 110)[1]
 

@@ -31,12 +31,19 @@ class GuardedFigures:
         **named: _Arguments.kwargs,
     ) -> _Value | None:
         """Return what the call gives; None when it fails, with the library's reason kept."""
-        self._current.begin(getattr(call, "__name__", name))
         try:
-            return call(*arguments, **named)
+            return self.attempt(call, *arguments, **named)
         except (self._error, ValueError) as error:  # ValueError: a text that is none
             self.missing[name] = " ".join(str(error).split()) or type(error).__name__
             return None
+
+    def attempt(
+        self, call: Callable[_Arguments, _Value], *arguments: _Arguments.args, **named: _Arguments.kwargs
+    ) -> _Value:
+        """Make a call that is written down while it goes on; raises what it raises."""
+        self._current.begin(getattr(call, "__name__", "a call"))
+        try:
+            return call(*arguments, **named)
         finally:
             self._current.end()
 

@@ -109,7 +109,7 @@ class NvmlState:
             return None
         for _ in range(_XIDS_MAX):
             try:
-                event = nvml.nvmlEventSetWait_v2(self._events, 0)
+                event = sheet.attempt(nvml.nvmlEventSetWait_v2, self._events, 0)
             except nvml.NVMLError_Timeout:
                 break
             except nvml.NVMLError as error:

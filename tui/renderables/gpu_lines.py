@@ -110,7 +110,8 @@ def _throttles(gpu: GpuView) -> list[Line]:
     """Draw each kind of throttling that took any time worth a digit."""
     shares = gpu.throttled_share
     if shares is None:
-        return [line(Run("throttled ", "dim"), fmt.NOTHING)]
+        now = ", ".join(fmt.clean(reason.replace("_", " ")) for reason in gpu.event_reasons or ())
+        return [line(Run("throttled ", "dim"), fmt.NOTHING, Run(f", now {now}" if now else "", "note"))]
     held = [
         line(Run(f"{word} ", role), Run(fmt.percent(shares[kind]), role))
         for kind, word, role in _THROTTLES
