@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable
 
-from perftui.ipc.messages import Effective, Goodbye, Hello, LoaderFacts, StepBatch
+from perftui.ipc.messages import PROTOCOL_VERSION, Effective, Goodbye, Hello, LoaderFacts, StepBatch
 from perftui.ipc.places import RunPlaces
 from perftui.ipc.rank_link import RankLink, rank_identity
 
@@ -39,7 +39,7 @@ class FakeRank:
                 host="h",
                 rank=self._rank,
                 seq=self._next_seq(),
-                protocol=1,
+                protocol=PROTOCOL_VERSION,
                 pid=self._process[0],
                 start_ticks=self._process[1],
                 local_rank=self._rank,

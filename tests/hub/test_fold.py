@@ -45,7 +45,7 @@ def hello(rank: int = 0, seq: int = 0, pid: int = 100, world_size: int = 1) -> H
         host="h",
         rank=rank,
         seq=seq,
-        protocol=1,
+        protocol=PROTOCOL_VERSION,
         pid=pid,
         start_ticks=pid * 7,
         local_rank=rank,

@@ -21,7 +21,7 @@ from perftui.ipc.dashboard_messages import (
 )
 from perftui.ipc.errors import ProtocolError, Refused
 from perftui.ipc.ledger_records import Verdict
-from perftui.ipc.messages import AskHello, Welcome
+from perftui.ipc.messages import PROTOCOL_VERSION, AskHello, Welcome
 from perftui.ipc.places import RunPlaces, make_run_places
 from perftui.ipc.run_files import ExitRecord, RunDescription, StopRequest, read_record, write_record
 from perftui.ipc.summary import Summary
@@ -273,7 +273,7 @@ def test_another_protocol_is_told_both_versions(hub: HubProcess, link: Dashboard
     hub.start()
     until(link, lambda u: True)
     link._send(Pull(protocol=99))  # pyright: ignore[reportPrivateUsage]
-    with pytest.raises(ProtocolError, match="protocol 1, this perftui 99"):
+    with pytest.raises(ProtocolError, match=f"protocol {PROTOCOL_VERSION}, this perftui 99"):
         link.receive(5000)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from perftui.ipc import codec
 from perftui.ipc.dashboard_messages import Done, FromDashboard, Pull, ToDashboard
 from perftui.ipc.errors import ProtocolError
-from perftui.ipc.messages import FromRank, Goodbye, StepBatch, ToRank
+from perftui.ipc.messages import PROTOCOL_VERSION, FromRank, Goodbye, StepBatch, ToRank
 from perftui.ipc.step_record import StepRecord
 
 DECODERS: dict[Any, Callable[[bytes], Any]] = {
@@ -64,14 +64,14 @@ def test_every_message_survives_the_trip(
 
 
 def test_a_frame_names_its_kind_and_no_class() -> None:
-    frame = codec.encode(Pull(protocol=1))
+    frame = codec.encode(Pull(protocol=PROTOCOL_VERSION))
     assert msgspec.msgpack.decode(frame)["kind"] == "pull"
     assert b"Pull" not in frame
 
 
 def test_unknown_kind_names_this_protocol_and_the_way_out() -> None:
     frame = msgspec.msgpack.encode({"kind": "dance", "run_id": "r", "host": "h", "rank": 0, "seq": 0})
-    with pytest.raises(ProtocolError, match=r"dance.*protocol 1.*same perftui version"):
+    with pytest.raises(ProtocolError, match=rf"dance.*protocol {PROTOCOL_VERSION}.*same perftui version"):
         codec.decode_from_rank(frame)
 
 
@@ -82,8 +82,10 @@ def test_a_field_of_the_wrong_type_is_named() -> None:
 
 
 def test_fields_of_a_later_version_are_passed_over() -> None:
-    frame = msgspec.msgpack.encode({"kind": "pull", "protocol": 1, "since": 4, "later": [1, 2]})
-    assert codec.decode_from_dashboard(frame) == Pull(protocol=1, since=4)
+    frame = msgspec.msgpack.encode(
+        {"kind": "pull", "protocol": PROTOCOL_VERSION, "since": 4, "later": [1, 2]}
+    )
+    assert codec.decode_from_dashboard(frame) == Pull(protocol=PROTOCOL_VERSION, since=4)
 
 
 def test_a_long_frame_is_refused_unread() -> None:
@@ -114,7 +116,7 @@ def _frames() -> list[bytes]:
     return [
         codec.encode(StepBatch(**head, first_step=0, **columns)),
         codec.encode(Goodbye(**head, reason="exit", dropped=0, errors=0)),
-        codec.encode(Pull(protocol=1, since=3)),
+        codec.encode(Pull(protocol=PROTOCOL_VERSION, since=3)),
         codec.encode(Done(command_id="abc", ok=True, result="text")),
     ]
 

@@ -14,7 +14,7 @@ from perftui.ipc.dashboard_messages import Answer, Done, Mismatch, Pull, StopCom
 from perftui.ipc.errors import ConnectionLost, ProtocolError, Refused
 from perftui.ipc.hub_lock import hub_lock_is_held
 from perftui.ipc.hub_sockets import Arrival, HubSockets
-from perftui.ipc.messages import AskHello, Beat, Welcome
+from perftui.ipc.messages import PROTOCOL_VERSION, AskHello, Beat, Welcome
 from perftui.ipc.places import RunPlaces, make_run_places
 from perftui.ipc.rank_link import RankLink
 from perftui.ipc.view import Header, RunView
@@ -85,9 +85,9 @@ def test_frames_arrive_in_order_and_answers_come_back(hub: HubSockets, rank: Ran
     found = _gather(hub, lambda found: len(found) == 40)
     assert [arrival.side for arrival in found] == ["rank"] * 40
     assert [decode_from_rank(arrival.frame).seq for arrival in found] == list(range(40))
-    assert hub.to_rank(found[0].peer, Welcome(protocol=1, hub_pid=7))
+    assert hub.to_rank(found[0].peer, Welcome(protocol=PROTOCOL_VERSION, hub_pid=7))
     rank.wait(int(DEADLINE_S * 1000))
-    assert rank.receive() == [Welcome(protocol=1, hub_pid=7)]
+    assert rank.receive() == [Welcome(protocol=PROTOCOL_VERSION, hub_pid=7)]
 
 
 def test_a_full_queue_says_no_and_never_blocks(places: RunPlaces, rank: RankLink) -> None:
@@ -200,13 +200,13 @@ def test_sending_to_who_is_gone_is_no_error(places: RunPlaces, hub: HubSockets) 
 def test_a_dashboard_names_what_it_has(hub: HubSockets, link: DashboardLink) -> None:
     link.pull()
     arrival = _gather(hub, bool)[0]
-    assert decode_from_dashboard(arrival.frame) == Pull(protocol=1, since=0, output_since=0)
+    assert decode_from_dashboard(arrival.frame) == Pull(protocol=PROTOCOL_VERSION, since=0, output_since=0)
     update = Update(number=5, snapshot=True, view=_view(), output=["a", "b"], output_number=2)
     assert hub.to_dashboard(arrival.peer, update)
     assert link.receive(int(DEADLINE_S * 1000)) == update
     link.pull()
     again = _gather(hub, bool)[0]
-    assert decode_from_dashboard(again.frame) == Pull(protocol=1, since=5, output_since=2)
+    assert decode_from_dashboard(again.frame) == Pull(protocol=PROTOCOL_VERSION, since=5, output_since=2)
 
 
 def test_a_slow_dashboard_gets_nothing_that_it_did_not_ask_for(hub: HubSockets, link: DashboardLink) -> None:
@@ -228,14 +228,16 @@ def test_a_dashboard_finds_a_restarted_hub_and_starts_anew(places: RunPlaces, li
     try:
         link.pull()
         arrival = _gather(second, bool)[0]
-        assert decode_from_dashboard(arrival.frame) == Pull(protocol=1, since=90, output_since=40)
+        assert decode_from_dashboard(arrival.frame) == Pull(
+            protocol=PROTOCOL_VERSION, since=90, output_since=40
+        )
         assert second.to_dashboard(
             arrival.peer, Update(number=1, snapshot=True, view=_view(), output_number=3)
         )
         assert isinstance(link.receive(int(DEADLINE_S * 1000)), Update)
         link.pull()
         again = _gather(second, bool)[0]
-        assert decode_from_dashboard(again.frame) == Pull(protocol=1, since=1, output_since=3)
+        assert decode_from_dashboard(again.frame) == Pull(protocol=PROTOCOL_VERSION, since=1, output_since=3)
     finally:
         second.close()
 
@@ -243,8 +245,10 @@ def test_a_dashboard_finds_a_restarted_hub_and_starts_anew(places: RunPlaces, li
 def test_another_protocol_is_named(hub: HubSockets, link: DashboardLink) -> None:
     link.pull()
     peer = _gather(hub, bool)[0].peer
-    assert hub.to_dashboard(peer, Mismatch(hub_protocol=2, your_protocol=1))
-    with pytest.raises(ProtocolError, match="hub speaks protocol 2, this perftui 1"):
+    assert hub.to_dashboard(peer, Mismatch(hub_protocol=PROTOCOL_VERSION + 1, your_protocol=PROTOCOL_VERSION))
+    with pytest.raises(
+        ProtocolError, match=f"protocol {PROTOCOL_VERSION + 1}, this perftui {PROTOCOL_VERSION}"
+    ):
         link.receive(int(DEADLINE_S * 1000))
 
 
@@ -286,9 +290,11 @@ def test_a_foreign_frame_with_more_parts_is_passed_over(places: RunPlaces, hub: 
     stranger.connect(places.dashboard_socket)
     try:
         stranger.send_multipart([b"POST / HTTP/1.1", b"", b"stop"])
-        stranger.send(encode(Pull(protocol=1)))
+        stranger.send(encode(Pull(protocol=PROTOCOL_VERSION)))
         found = _gather(hub, bool)
-        assert [decode_from_dashboard(arrival.frame) for arrival in found] == [Pull(protocol=1)]
+        assert [decode_from_dashboard(arrival.frame) for arrival in found] == [
+            Pull(protocol=PROTOCOL_VERSION)
+        ]
     finally:
         stranger.close(0)
         context.term()

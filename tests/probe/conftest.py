@@ -18,7 +18,7 @@ import pytest
 
 from perftui.ipc.codec import decode_from_rank
 from perftui.ipc.hub_sockets import HubSockets
-from perftui.ipc.messages import FromRank, Hello, StepBatch, ToRank, Welcome
+from perftui.ipc.messages import PROTOCOL_VERSION, FromRank, Hello, StepBatch, ToRank, Welcome
 from perftui.ipc.places import RunPlaces, make_run_places
 from perftui.ipc.run_files import AppliedSettings, write_record
 
@@ -107,7 +107,7 @@ class Hub:
             message = decode_from_rank(arrival.frame)
             messages.append(message)
             if isinstance(message, Hello):
-                self.sockets.to_rank(arrival.peer, Welcome(protocol=1, hub_pid=os.getpid()))
+                self.sockets.to_rank(arrival.peer, Welcome(protocol=PROTOCOL_VERSION, hub_pid=os.getpid()))
             if isinstance(message, StepBatch):
                 for order in self.to_send.pop(message.rank, []):
                     self.sockets.to_rank(arrival.peer, order)
