@@ -38,6 +38,10 @@ class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
     training_pid: int | None = None
     """The command's own process, started by the keeper."""
     training_start_ticks: int | None = None
+    gpu_readings: bool = True
+    """False: the GPU libraries are left alone."""
+    gpu_interval_s: float | None = None
+    """Between two fast readings of the GPUs; None: the default."""
 
 
 class ExitRecord(msgspec.Struct, frozen=True, kw_only=True):

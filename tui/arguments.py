@@ -45,6 +45,10 @@ def _add_run(verbs: "_Verbs") -> None:
     run.add_argument("--seconds", type=float, metavar="S", help="stop S seconds past the warm-up")
     run.add_argument("--json", metavar="FILE", help="write the summary at the end; - for stdout")
     run.add_argument("--name", help="a name for the run; else it is taken from the command")
+    run.add_argument("--no-nvml", action="store_true", help="leave the GPU libraries alone: no GPU figures")
+    run.add_argument(
+        "--gpu-interval", type=float, metavar="S", help="seconds between two readings of the GPUs (0.25)"
+    )
     run.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD")
 
 

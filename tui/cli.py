@@ -117,12 +117,19 @@ def _run(parsed: argparse.Namespace) -> int:
     from perftui.ipc.settings import parse_assignments
     from perftui.trainer.launch.foreground import run_in_foreground
     from perftui.trainer.launch.spec import LaunchSpec
+    from perftui.trainer.telemetry.gpu_rates import INTERVAL_VARIABLE, check_interval, interval_of
 
     for name in ("steps", "seconds"):
         value = getattr(parsed, name)
         if value is not None and value <= 0:
             raise UsageError(f"--{name} {value}: expected a number above 0")
     headless = parsed.no_tui or _no_dashboard() is not None
+    asked_s = parsed.gpu_interval
+    interval_s = (
+        interval_of(os.environ.get(INTERVAL_VARIABLE))
+        if asked_s is None
+        else check_interval(asked_s, "--gpu-interval")
+    )
     spec = LaunchSpec(
         command=parsed.command,
         cwd=Path.cwd(),
@@ -131,6 +138,8 @@ def _run(parsed: argparse.Namespace) -> int:
         steps_limit=parsed.steps,
         seconds_limit=parsed.seconds,
         stdio="pipes" if headless else "pty",
+        gpu_readings=not parsed.no_nvml,
+        gpu_interval_s=interval_s,
     )
     return run_in_foreground(spec, parsed.json) if headless else _run_with_dashboard(spec, parsed.json)
 

@@ -12,6 +12,11 @@ _CHART_MIN = 7
 _BOTTOM_MIN = 6
 _OUTPUT_MIN = 4
 _FRAME = 2
+_CARDS_SHARE = 0.6
+"""Of the room, for all cards at most."""
+_CARD_MODEST = 8
+_LARGE_CARDS_SHARE = 0.4
+"""The same where cards are higher than that: the chart and the findings come before their last lines."""
 _TWO_STATUS_LINES = 30
 """From this height on the host has a line of its own."""
 
@@ -45,6 +50,7 @@ def plan(
     *,
     gpus: bool = False,
     workers: bool = False,
+    device_times: bool = False,
     relaunch: int = 0,
     large_output: bool = False,
     findings: tuple[int, int] = (0, 0),
@@ -57,6 +63,7 @@ def plan(
         ranks: how many there are.
         gpus: whether cards show a GPU.
         workers: whether cards show loader workers.
+        device_times: whether cards show steps on the device's own timeline.
         relaunch: the height that its panel would like; 0 when there is none.
         large_output: the output gets all the room.
         findings: lines that the leading finding needs, and that all need. The leading one is never cut for
@@ -67,7 +74,7 @@ def plan(
     wide = width >= WIDE
     if large_output:
         return Plan(0, 0, 0, 0, body, body, side_by_side=False, status=status)
-    columns, card, rank_lines = _rank_room(width, body, ranks, extras=gpus + workers)
+    columns, card, rank_lines = _rank_room(width, body, ranks, extras=2 * gpus + workers + device_times)
     left = body - rank_lines
     lead, every = (lines + _FRAME for lines in findings)
     if relaunch:
@@ -94,6 +101,6 @@ def _rank_room(width: int, body: int, ranks: int, *, extras: int) -> tuple[int, 
         columns = max(1, min(width // CARD_WIDTH_MIN, max(1, ranks)))
         rows = -(-max(1, ranks) // columns)
         for card in range(6 + extras, 4, -1):
-            if card * rows <= body * 0.6:
+            if card * rows <= body * (_CARDS_SHARE if card <= _CARD_MODEST else _LARGE_CARDS_SHARE):
                 return columns, card, card * rows
     return 0, 0, min(ranks + 1, max(3, body // 2))

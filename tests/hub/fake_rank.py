@@ -88,7 +88,20 @@ class FakeRank:
         )
         assert self.link.send(told)
 
-    def steps(self, count: int, wait_share: float = 0.7) -> None:
+    def gpu(self, uuid: str) -> None:
+        told = Effective(
+            run_id=self._places.run_id,
+            host="h",
+            rank=self._rank,
+            seq=self._next_seq(),
+            settings={},
+            failed={},
+            device="cuda:0",
+            gpu_uuid=uuid,
+        )
+        assert self.link.send(told)
+
+    def steps(self, count: int, wait_share: float = 0.7, ends_ns: list[int] | None = None) -> None:
         def column(value: int) -> list[int]:
             return [value] * count
 
@@ -99,7 +112,7 @@ class FakeRank:
                 rank=self._rank,
                 seq=self._next_seq(),
                 first_step=self._steps,
-                end_ns=column(time.perf_counter_ns()),
+                end_ns=ends_ns or column(time.perf_counter_ns()),
                 wall_ns=column(WALL_NS),
                 wait_ns=column(int(WALL_NS * wait_share)),
                 forward_ns=column(WALL_NS // 20),

@@ -19,7 +19,7 @@ from perftui.trainer.hub.views import host_views, workers_of
 from perftui.trainer.hub.worker_log import WorkerLog, together
 
 from .conftest import own_start_ticks
-from .test_fold import START_UNIX, batch, facts, hello
+from .test_fold import START_UNIX, batch, description, facts, hello
 
 
 def worker(rank: int, pid: int, **figures: object) -> WorkerView:
@@ -203,7 +203,7 @@ def test_that_the_workers_have_gone_or_come_is_recorded_at_once() -> None:
 
 
 def test_the_sensors_read_this_host_and_take_a_living_rank_for_what_it_is() -> None:
-    sensors = Sensors("no-such-run", "h")
+    sensors = Sensors(description(run_id="no-such-run"))
     greeting = msgspec.structs.replace(hello(), pid=os.getpid(), start_ticks=own_start_ticks())
     try:
         (view,), gpus = sensors.read(fold_of(messages=(greeting,)))

@@ -64,7 +64,7 @@ def test_every_message_survives_the_trip(
 
 
 def test_a_frame_names_its_kind_and_no_class() -> None:
-    frame = codec.encode(Pull(protocol=1))
+    frame = codec.encode(Pull(protocol=PROTOCOL_VERSION))
     assert msgspec.msgpack.decode(frame)["kind"] == "pull"
     assert b"Pull" not in frame
 
@@ -82,8 +82,10 @@ def test_a_field_of_the_wrong_type_is_named() -> None:
 
 
 def test_fields_of_a_later_version_are_passed_over() -> None:
-    frame = msgspec.msgpack.encode({"kind": "pull", "protocol": 1, "since": 4, "later": [1, 2]})
-    assert codec.decode_from_dashboard(frame) == Pull(protocol=1, since=4)
+    frame = msgspec.msgpack.encode(
+        {"kind": "pull", "protocol": PROTOCOL_VERSION, "since": 4, "later": [1, 2]}
+    )
+    assert codec.decode_from_dashboard(frame) == Pull(protocol=PROTOCOL_VERSION, since=4)
 
 
 def test_a_long_frame_is_refused_unread() -> None:
@@ -114,7 +116,7 @@ def _frames() -> list[bytes]:
     return [
         codec.encode(StepBatch(**head, first_step=0, **columns)),
         codec.encode(Goodbye(**head, reason="exit", dropped=0, errors=0)),
-        codec.encode(Pull(protocol=1, since=3)),
+        codec.encode(Pull(protocol=PROTOCOL_VERSION, since=3)),
         codec.encode(Done(command_id="abc", ok=True, result="text")),
     ]
 

@@ -85,9 +85,9 @@ def test_frames_arrive_in_order_and_answers_come_back(hub: HubSockets, rank: Ran
     found = _gather(hub, lambda found: len(found) == 40)
     assert [arrival.side for arrival in found] == ["rank"] * 40
     assert [decode_from_rank(arrival.frame).seq for arrival in found] == list(range(40))
-    assert hub.to_rank(found[0].peer, Welcome(protocol=1, hub_pid=7))
+    assert hub.to_rank(found[0].peer, Welcome(protocol=PROTOCOL_VERSION, hub_pid=7))
     rank.wait(int(DEADLINE_S * 1000))
-    assert rank.receive() == [Welcome(protocol=1, hub_pid=7)]
+    assert rank.receive() == [Welcome(protocol=PROTOCOL_VERSION, hub_pid=7)]
 
 
 def test_a_full_queue_says_no_and_never_blocks(places: RunPlaces, rank: RankLink) -> None:
@@ -245,8 +245,10 @@ def test_a_dashboard_finds_a_restarted_hub_and_starts_anew(places: RunPlaces, li
 def test_another_protocol_is_named(hub: HubSockets, link: DashboardLink) -> None:
     link.pull()
     peer = _gather(hub, bool)[0].peer
-    assert hub.to_dashboard(peer, Mismatch(hub_protocol=2, your_protocol=1))
-    with pytest.raises(ProtocolError, match="hub speaks protocol 2, this perftui 1"):
+    assert hub.to_dashboard(peer, Mismatch(hub_protocol=PROTOCOL_VERSION + 1, your_protocol=PROTOCOL_VERSION))
+    with pytest.raises(
+        ProtocolError, match=f"protocol {PROTOCOL_VERSION + 1}, this perftui {PROTOCOL_VERSION}"
+    ):
         link.receive(int(DEADLINE_S * 1000))
 
 

@@ -8,6 +8,7 @@ import msgspec
 from perftui.ipc.findings import Evidence, Finding, Remedy
 from perftui.ipc.ledger_records import Verdict
 from perftui.ipc.view import (
+    DeviceView,
     GpuView,
     Header,
     HostView,
@@ -26,6 +27,17 @@ from perftui.ipc.view import (
 
 STARVED = Shares(loader_wait=0.752, forward=0.083, backward=0.142, optimizer=0.011, other=0.012)
 HEALTHY = Shares(loader_wait=0.004, forward=0.312, backward=0.602, optimizer=0.061, other=0.021)
+DEVICE = DeviceView(
+    sampled_steps=50,
+    step_ms=60.8,
+    wait_ms=8.3,
+    h2d_ms=0.4,
+    forward_ms=16.2,
+    backward_ms=20.5,
+    comm_exposed_ms=1.2,
+    optimizer_ms=3.9,
+    other_ms=10.3,
+)
 FAST = StepStats(mean=141.0, p50=139.8, p90=160.2, p99=188.4)
 
 
@@ -93,9 +105,42 @@ def gpu(number: int, **changes: object) -> GpuView:
         power_w=132.0,
         power_limit_w=700.0,
         temperature_c=41.0,
-        sm_clock_mhz=1980.0,
+        sm_clock_mhz=1755.0,
+        graphics_share=0.24,
+        sm_active_share=0.184,
+        occupancy_share=0.062,
+        tensor_active_share=0.131,
+        dram_active_share=0.043,
+        pcie_tx_mib_s=12.0,
+        pcie_rx_mib_s=830.0,
+        nvlink_tx_mib_s=None,
+        nvlink_rx_mib_s=None,
+        energy_j_per_step=18.6,
+        energy_j_per_sample=0.581,
+        throttled_share={"power_cap": 0.31, "thermal_sw": 0.0, "thermal_hw": 0.0, "power_brake": 0.0},
+        window_steps=200,
+        window_s=28.2,
+        sm_clock_max_mhz=1980.0,
+        event_reasons=[],
+        pcie_generation=5,
+        pcie_generation_max=5,
+        pcie_width=16,
+        pcie_width_max=16,
+        xids=[],
+        ecc_uncorrected=0,
+        remap_failed=False,
+        foreign_processes=[],
+        backend="NVML 580.159",
+        period_s=0.25,
+        sweep_ms=4.1,
+        sampler_cpu_share=0.006,
+        missing={"nvlink_tx_mib_s": "Not Supported", "nvlink_rx_mib_s": "Not Supported"},
     )
     return msgspec.structs.replace(base, **changes)
+
+
+IDLE: dict[str, object] = {}
+BUSY: dict[str, object] = {"utilisation_share": 0.93, "sm_active_share": 0.71, "tensor_active_share": 0.58}
 
 
 def history(
@@ -283,7 +328,7 @@ def gpus(ranks: int) -> RunView:
     return RunView(
         header=header(world_size=ranks, name="vit-imagenet"),
         ranks=views,
-        gpus=[gpu(number, utilisation_share=0.24 if number == 5 else 0.93) for number in range(ranks)],
+        gpus=[gpu(number, **(IDLE if number == 5 else BUSY)) for number in range(ranks)],
         hosts=[host],
         findings=[
             msgspec.structs.replace(

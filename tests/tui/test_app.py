@@ -116,8 +116,8 @@ def test_many_ranks_become_a_table_that_scrolls() -> None:
 def test_gpu_figures_stand_in_the_card() -> None:
     async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
         await shown(pilot, "rank 0 cuda:0")
-        await shown(pilot, "93 % busy")
-        await shown(pilot, "3.1/140 GiB  132/700 W  41 °C")
+        await shown(pilot, "71 %  tensor 58 %")
+        await shown(pilot, "132/700 W  power-capped 31 %  1755/1980 MHz  41 °C")
 
     with_app(scenes.gpus(1), LARGE, play)
 

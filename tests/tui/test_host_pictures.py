@@ -116,7 +116,7 @@ def test_one_line_where_room_is_scarce_and_two_where_it_is_not() -> None:
     first, second = status_lines(state, 120, 2)
     assert plain(first).startswith(" gpu07 █████▒▒▒░░ run 2.0 others 1.0 of 4 cores · throttled 12 %")
     assert plain(second).startswith(" mem 3.2/7.7 GiB limit · shm free 512 MiB")
-    assert plain(second).endswith("perftui costs 11.6 µs a step (0.008 %) · sampler 0.3 % ")
+    assert plain(second).endswith("perftui costs 11.6 µs a step (0.008 %) · host readings 0.3 % ")
     assert width_of(second) == 120
     assert len(status_lines(state, 120, 1)) == 1
     assert len(status_lines(dataclasses.replace(state, hosts=()), 120, 2)) == 1
@@ -140,8 +140,8 @@ def test_the_workers_of_a_rank_in_a_line() -> None:
     assert plain(worker_cell(None)) == "—"
 
 
-def _card(height: int, *, gpu: bool, workers: bool) -> list[str]:
-    view = scenes.rank(0, workers=WORKERS if workers else None)
+def _card(height: int, *, gpu: bool, workers: bool, device: bool = False) -> list[str]:
+    view = scenes.rank(0, workers=WORKERS if workers else None, device_ms=scenes.DEVICE if device else None)
     track = Track((0, 1), (10.0, 20.0), (0.0, 0.0), (0, 0))
     picture = RankPicture(view, track, scenes.gpu(0) if gpu else None)
     drawn = [plain(part) for part in rank_card(picture, 90, height)]
@@ -150,7 +150,9 @@ def _card(height: int, *, gpu: bool, workers: bool) -> list[str]:
         "step 142": "speed",
         "■ wait": "legend",
         "4 workers": "workers",
-        "GPU █": "gpu",
+        "tensor 13 %": "gpu",
+        "1755/1980 MHz": "gpu state",
+        "device 60.8 ms": "device",
     }
     return [kind for text in drawn[1:-1] for mark, kind in kinds.items() if mark in text]
 
@@ -161,10 +163,22 @@ def test_a_card_has_a_line_for_the_workers_where_there_is_room() -> None:
     assert _card(7, gpu=True, workers=True)[-1] == "gpu"
     for height in (5, 6):
         assert "workers" not in _card(height, gpu=True, workers=True)
-    assert plan(120, 40, 1, gpus=True, workers=True).card == 8
+    assert _card(9, gpu=True, workers=True)[-3:] == ["workers", "gpu", "gpu state"]
+    assert plan(120, 40, 1, gpus=True, workers=True).card == 9
+    assert plan(80, 24, 1, gpus=True, workers=True).card == 8
     assert plan(120, 40, 1, workers=True).card == 7
     assert plan(120, 40, 1).card == 6
     assert plan(80, 24, 2, gpus=True, workers=True).card == 5
+
+
+def test_device_times_stand_below_the_phases_when_all_else_has_room() -> None:
+    assert _card(10, gpu=True, workers=True, device=True) == [
+        "speed", "legend", "device", "workers", "gpu", "gpu state",
+    ]  # fmt: skip
+    assert _card(9, gpu=True, workers=True, device=True) == _card(9, gpu=True, workers=True)
+    assert _card(7, gpu=False, workers=False, device=True) == ["speed", "legend", "device"]
+    assert plan(120, 40, 1, gpus=True, workers=True, device_times=True).card == 10
+    assert plan(120, 40, 1, device_times=True).card == 7
 
 
 def test_a_table_has_a_column_for_the_workers() -> None:

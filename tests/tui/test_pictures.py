@@ -26,7 +26,7 @@ from perftui.tui.renderables.lines import (
 )
 from perftui.tui.renderables.phase_bar import legend, phase_bar
 from perftui.tui.renderables.profile_lines import window_lines
-from perftui.tui.renderables.rank_card import RankPicture, gpu_line, rank_card
+from perftui.tui.renderables.rank_card import RankPicture, rank_card
 from perftui.tui.renderables.rank_rows import rank_heading, rank_row
 from perftui.tui.renderables.sparkline import sparkline
 from perftui.tui.renderables.status_line import status_line
@@ -159,11 +159,6 @@ def test_rank_card_says_what_was_never_measured() -> None:
 def test_rank_card_names_silence_and_drops() -> None:
     view = scenes.rank(0, state="silent", age_s=12.4, dropped=1200)
     assert "! silent 12 s  1,200 dropped ─╮" in plain(rank_card(RankPicture(view, Track()), 70, 5)[0])
-
-
-def test_gpu_line_shows_a_dash_for_what_nvml_did_not_say() -> None:
-    gpu = scenes.gpu(0, power_w=None, temperature_c=None)
-    assert plain(gpu_line(gpu, 80)) == "GPU █▎░░░ 24 % busy  mem ▏░░░░ 3.1/140 GiB  —/700 W  — °C  1980 MHz"
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+import msgspec
+
 from perftui.ipc.messages import FromRank, Hello, RankMessage
 from perftui.ipc.recording import Entry
 from perftui.ipc.view import GpuView, HostView
@@ -26,6 +28,8 @@ class RunFold:
     worker_logs: dict[int, WorkerLog] = field(default_factory=dict)
     """By rank."""
     gpus: list[GpuView] = field(default_factory=list)
+    worked: dict[str, tuple[float, GpuView]] = field(default_factory=dict)
+    """Each GPU as it was last read while its ranks stepped, and when: ended ranks use none any more."""
     first_unix: float | None = None
     last_unix: float = 0.0
     attempts: int = 0
@@ -42,7 +46,14 @@ class RunFold:
             self._hear_hosts(entry.hosts, entry.unix)
         if entry.hosts or entry.gpus:
             self.gpus = entry.gpus
+            self._hear_gpus(entry.gpus, entry.unix)
         return entry.message is None or self._apply_message(entry.message, entry.unix)
+
+    def _hear_gpus(self, gpus: list[GpuView], unix: float) -> None:
+        for view in gpus:
+            known = self.worked.get(view.uuid)
+            if view.window_steps or known is None or not known[1].window_steps:
+                self.worked[view.uuid] = (unix, view)
 
     def _hear_hosts(self, hosts: list[HostView], unix: float) -> None:
         self.hosts = [with_workers(view, self.hosts) for view in hosts]
@@ -99,13 +110,20 @@ class RunFold:
         """Return the number of steps that every rank has finished."""
         return min((len(track.log) for track in self.ranks.values()), default=0)
 
-    def uuid_to_ranks(self) -> dict[str, list[int]]:
-        """Return which ranks use which GPU."""
-        found: dict[str, list[int]] = {}
+    def gpu_users(self, host: str) -> dict[str, list[RankTrack]]:
+        """Return which living ranks of a host use which GPU, by UUID."""
+        found: dict[str, list[RankTrack]] = {}
         for track in self.ordered:
-            if track.gpu_uuid and not (track.ended or track.gone):
-                found.setdefault(track.gpu_uuid, []).append(track.hello.rank)
+            if track.gpu_uuid and track.hello.host == host and not (track.ended or track.gone):
+                found.setdefault(track.gpu_uuid, []).append(track)
         return found
+
+    def gpus_at_work(self, now: float) -> list[GpuView]:
+        """Return each GPU as it was last read while ranks stepped on it, with its age at `now` (unix)."""
+        return [
+            msgspec.structs.replace(view, age_s=view.age_s + max(0.0, now - unix))
+            for unix, view in self.worked.values()
+        ]
 
 
 def _process(hello: Hello) -> tuple[str, int, int]:

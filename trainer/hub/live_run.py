@@ -60,7 +60,7 @@ class LiveRun:
         self._judge = Judge()
         self._limits = Limits(description)
         self._readings = RecordedReadings()
-        self._sensors = Sensors(description.run_id, description.host)
+        self._sensors = Sensors(description)
         self._relaunch: RelaunchView | None = None
         self._tuner: subprocess.Popen[bytes] | None = None
         self._commands = Commands(self)

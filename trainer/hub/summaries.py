@@ -35,7 +35,7 @@ def summarise(
         elapsed_s=top.elapsed_s,
         settings=top.settings,
         ranks=[_rank_summary(track, fold.worker_logs.get(track.hello.rank)) for track in fold.ordered],
-        gpus=fold.gpus,
+        gpus=fold.gpus_at_work(now),
         host=host,
         findings=diagnose(signals_of(fold, whole_run=True)),
         profiles=profiles,

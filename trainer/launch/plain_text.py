@@ -58,10 +58,12 @@ def status_text(summary: dict[str, Any]) -> list[str]:
         shown = (f"{name}={format_value(value)}" for name, value in summary["settings"].items())
         lines.append("settings  " + " ".join(shown))
     if summary["ranks"]:
-        lines += ["", *_ranks_table(summary["ranks"])]
+        lines += ["", *_ranks_table(summary["ranks"]), *_device_lines(summary["ranks"])]
         told = facts_lines(summary["ranks"][0].get("facts") or {})
         whose = [f"of rank {summary['ranks'][0]['rank']}:"] if len(summary["ranks"]) > 1 else []
         lines += ["", *whose, *told] if told else []
+    if summary.get("gpus"):
+        lines += ["", *_gpus_table(summary["gpus"])]
     lines += _host_lines(summary)
     lines += ["", *_finding_lines(summary["findings"])]
     if summary.get("message"):
@@ -89,6 +91,35 @@ def _ranks_table(ranks: list[dict[str, Any]]) -> list[str]:
     return table(rows, frozenset(range(7)))
 
 
+_LONG_STEP_MS = 10.0
+_DEVICE_PARTS = (
+    ("wait_ms", "wait"),
+    ("h2d_ms", "copy"),
+    ("forward_ms", "fwd"),
+    ("backward_ms", "bwd"),
+    ("comm_exposed_ms", "comm"),
+    ("optimizer_ms", "opt"),
+    ("other_ms", "other"),
+)
+
+
+def _device_lines(ranks: list[dict[str, Any]]) -> list[str]:
+    """Return a step of each rank on its device's own timeline, where it was measured."""
+    lines: list[str] = []
+    for rank in ranks:
+        device = (rank.get("device_ms") or {}).get("parts")
+        if device:
+            form = ".1f" if device["step_ms"] >= _LONG_STEP_MS else ".2f"
+            parts = (
+                f"{word} {format(device[name], form)}"
+                for name, word in _DEVICE_PARTS
+                if device.get(name) is not None
+            )
+            head = f"rank {rank['rank']} device {format(device['step_ms'], form)} ms: {' '.join(parts)}"
+            lines.append(f"{head} ({device['sampled_steps']} sampled)")
+    return ["", *lines] if lines else []
+
+
 def _host_lines(summary: dict[str, Any]) -> list[str]:
     """Return the host over the training, as far as it was measured."""
     host = summary.get("host_mean") or {}
@@ -109,6 +140,30 @@ def _host_lines(summary: dict[str, Any]) -> list[str]:
             label = "iowait" if pressure["source"] == "iowait" else f"waiting for {what}"
             parts.append(f"{label} {pressure['some']:.0%}")
     return ["", "host      " + " · ".join(parts)]
+
+
+def _gpus_table(gpus: list[dict[str, Any]]) -> list[str]:
+    rows = [("GPU", "RANKS", "SM", "TENSOR", "DRAM", "KERNEL", "MiB", "W", "MHz", "CAPPED", "HOT", "J/STEP")]
+    for gpu in gpus:
+        held = gpu.get("throttled_share") or {}
+        hot = [held[kind] for kind in ("thermal_sw", "thermal_hw") if kind in held]
+        rows.append(
+            (
+                gpu["name"] or gpu["uuid"],
+                ",".join(map(str, gpu["ranks"])),
+                _number(gpu.get("sm_active_share"), ".0%"),
+                _number(gpu.get("tensor_active_share"), ".0%"),
+                _number(gpu.get("dram_active_share"), ".0%"),
+                _number(gpu["utilisation_share"], ".0%"),
+                _number(gpu["memory_used_mib"], ".0f"),
+                _number(gpu["power_w"], ".0f"),
+                _number(gpu["sm_clock_mhz"], ".0f"),
+                _number(held.get("power_cap"), ".0%"),
+                _number(max(hot, default=None), ".0%"),
+                _number(gpu.get("energy_j_per_step"), ".3g"),
+            )
+        )
+    return table(rows, frozenset(range(2, 12)))
 
 
 def _finding_lines(findings: list[dict[str, Any]]) -> list[str]:

@@ -34,3 +34,7 @@ class LaunchSpec:
     seed: int | None = None
     env: dict[str, str] = field(default_factory=dict[str, str])
     """More environment variables for the training; they win over all others."""
+    gpu_readings: bool = True
+    """False: the hub leaves the GPU libraries alone."""
+    gpu_interval_s: float | None = None
+    """Between two fast readings of the GPUs; None: the default."""

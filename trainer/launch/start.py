@@ -126,6 +126,8 @@ def _write_files(places: RunPlaces, spec: LaunchSpec, check: InterpreterCheck, n
         interpreter=check.path,
         trial_seconds=spec.trial_seconds,
         note=environment_line(check),
+        gpu_readings=spec.gpu_readings,
+        gpu_interval_s=spec.gpu_interval_s,
     )
     write_record(places.description, description)
 

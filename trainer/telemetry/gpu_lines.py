@@ -4,19 +4,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from perftui.ipc.view import GpuView
-
-FIGURES = (
-    "name",
-    "utilisation_share",
-    "memory_used_mib",
-    "memory_total_mib",
-    "power_w",
-    "power_limit_w",
-    "temperature_c",
-    "sm_clock_mhz",
-)
-"""The figures of a `GpuView`: each is a value, or has its reason in `missing`."""
+from perftui.trainer.telemetry.gpu_readings import FastReading, RareReading, SlowReading
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,13 +14,30 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sweep(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="sweep"):
-    """From the sampler, once a period: all wanted GPUs. The first one is empty: the library answers."""
+    """From the sampler, once a period: all wanted GPUs, at the rates that were due.
 
-    monotonic_s: float
+    The first one is empty: the library answers. Later ones are empty while no GPU is wanted.
+    """
+
+    backend: str
+    """Which library answers, with the driver's version where it tells."""
+    at_s: float
     """`time.monotonic()` at the end of the sweep; the same clock in all processes of a host."""
-    sweep_ms: float
-    gpus: list[GpuView]
-    """`ranks` and `age_s` are filled in by the hub."""
+    cpu_s: float
+    """CPU time of the sampler's process so far."""
+    period_s: float
+    """Between two fast readings, as in force."""
+    sweep_ms: float | None = None
+    """95th percentile of the time that one fast reading of all GPUs takes; None before there are some."""
+    fast: list[FastReading] = []
+    slow: list[SlowReading] = []
+    rare: list[RareReading] = []
+
+
+class Stuck(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="stuck"):
+    """From the sampler, while one call into the driver does not come back."""
+
+    call: str
 
 
 class Unavailable(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="unavailable"):
@@ -41,7 +46,7 @@ class Unavailable(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", t
     reason: str
 
 
-FromSampler: TypeAlias = Sweep | Unavailable
+FromSampler: TypeAlias = Sweep | Stuck | Unavailable
 
 _encoder = msgspec.json.Encoder()
 _from_sampler: msgspec.json.Decoder[FromSampler] = msgspec.json.Decoder(FromSampler)

@@ -123,6 +123,8 @@ class _Relaunch:
         ranks = self._subject.live.view.ranks if self._subject.live else []
         uuids = {rank.gpu_uuid for rank in ranks if rank.gpu_uuid}
         uuids.update(*(launch.gpu_uuids for launch in self._trials.launches))
+        if not self._subject.gpu_readings:
+            return
         still_held = self._gpu_rest.wait(sorted(uuids), self._cancelled)
         if still_held is not None:
             self._tell.say("measuring", still_held)
@@ -210,6 +212,8 @@ class _Relaunch:
                 steps_limit=subject.steps_limit,
                 seconds_limit=subject.seconds_limit,
                 trial_seconds=subject.trial_seconds,
+                gpu_readings=subject.gpu_readings,
+                gpu_interval_s=subject.gpu_interval_s,
             )
         )
         self._successor = places.run_id

@@ -40,6 +40,8 @@ class Subject:
     seconds_limit: float | None = None
     trial_seconds: float | None = None
     interpreter: str | None = None
+    gpu_readings: bool = True
+    gpu_interval_s: float | None = None
 
     @property
     def run_id(self) -> str | None:
@@ -99,6 +101,8 @@ def find_subject(plan: RelaunchPlan) -> Subject:
         seconds_limit=description.seconds_limit,
         trial_seconds=description.trial_seconds,
         interpreter=description.interpreter,
+        gpu_readings=description.gpu_readings,
+        gpu_interval_s=description.gpu_interval_s,
     )
 
 

@@ -103,6 +103,8 @@ def _spec(number: int, settings: Settings, conditions: Conditions) -> LaunchSpec
         stdio="log",
         seed=conditions.seed,
         env=NO_RESTARTS,
+        gpu_readings=subject.gpu_readings,
+        gpu_interval_s=subject.gpu_interval_s,
     )
 
 

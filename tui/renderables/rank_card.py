@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from perftui.ipc.view import GpuView, RankView
 from perftui.tui import format as fmt
-from perftui.tui.renderables.gauge import gauge
+from perftui.tui.renderables.device_line import device_line
+from perftui.tui.renderables.gpu_lines import gpu_lines, gpu_word
 from perftui.tui.renderables.lines import BLANK, Line, Run, frame, join, join_fitting, line, spread
 from perftui.tui.renderables.phase_bar import legend, phase_bar
 from perftui.tui.renderables.sparkline import sparkline
@@ -34,23 +35,33 @@ class RankPicture:
 def rank_card(
     picture: RankPicture, width: int, height: int, *, selected: bool = False, textured: bool = False
 ) -> list[Line]:
-    """Draw the card: five lines show the essentials, six add the history, more the workers and the GPU."""
+    """Draw the card.
+
+    Five lines show the essentials, six add the history (or the GPU's work in its place), more of them what
+    else is known: the GPU's work, the workers, the GPU's state, device times, whichever of these there are.
+    """
     view, inner = picture.view, width - 4
     speed = _speed(view, inner)
     history = line(Run(sparkline(picture.track.wall_ms, inner), "accent"))
     bar = phase_bar(view.shares, inner, textured=textured)
     key = legend(view.shares, inner, textured=textured)
-    gpu = gpu_line(picture.gpu, inner) if picture.gpu else BLANK
-    workers = worker_line(view.workers, inner) if view.workers else BLANK
-    extras = [part for part in (workers, gpu) if part]
+    gpu, state = gpu_lines(picture.gpu, inner) if picture.gpu else (BLANK, BLANK)
     body = {3: [speed, bar, key], 4: [speed, gpu or history, bar, key]}.get(
-        height - 2, [speed, history, bar, key, *extras[max(0, len(extras) - (height - 6)) :]]
+        height - 2, [speed, history, bar, key, *_extras(view, gpu, state, inner, height - 6)]
     )
     role = "frame-selected" if selected else "frame"
     if view.marks and not selected:
         role = "warning"
     shown = picture.gpu if gpu not in body else None
     return frame(body, width, height, _title(view, selected=selected), _status(view, shown), role)
+
+
+def _extras(view: RankView, gpu: Line, state: Line, width: int, room: int) -> list[Line]:
+    """Return the most needed lines that there is room for, in the order in which they are read."""
+    device = device_line(view.device_ms, width) if view.device_ms else BLANK
+    workers = worker_line(view.workers, width) if view.workers else BLANK
+    needed = [part for part in (gpu, workers, state, device) if part][: max(0, room)]
+    return [part for part in (device, workers, gpu, state) if part in needed]
 
 
 def _title(view: RankView, *, selected: bool) -> Line:
@@ -66,8 +77,8 @@ def _status(view: RankView, gpu: GpuView | None) -> Line:
     mark, role = STATE_MARKS[view.state]
     silence = f" {fmt.age(view.age_s)}" if view.state == "silent" else ""
     lost = f"  {view.dropped:,} dropped" if view.dropped else ""
-    busy = f"GPU {fmt.percent(gpu.utilisation_share)}  " if gpu is not None else ""
-    return line(Run(busy), Run(f"{mark} ", role), Run(f"{view.state}{silence}", "dim"), Run(lost, "warning"))
+    work = (*gpu_word(gpu), Run("  ")) if gpu is not None else BLANK
+    return (*work, *line(Run(f"{mark} ", role), Run(f"{view.state}{silence}", "dim"), Run(lost, "warning")))
 
 
 def _speed(view: RankView, width: int) -> Line:
@@ -84,31 +95,3 @@ def _speed(view: RankView, width: int) -> Line:
     left = join(parts, GAP)
     right = join_fitting(rates, GAP, width - sum(len(run.text) for run in left) - 3)
     return spread(left, right, width)
-
-
-def gpu_line(gpu: GpuView, width: int) -> Line:
-    """Draw utilisation, memory, power and temperature of a GPU; the last ones go where room is scarce."""
-    memory = None
-    if gpu.memory_used_mib is not None and gpu.memory_total_mib:
-        memory = gpu.memory_used_mib / gpu.memory_total_mib
-    cells = 10 if width > 84 else 5
-    power = f"{fmt.NOTHING if gpu.power_w is None else f'{gpu.power_w:.0f}'}"
-    limit = f"/{gpu.power_limit_w:.0f}" if gpu.power_limit_w is not None else ""
-    heat = fmt.NOTHING if gpu.temperature_c is None else f"{gpu.temperature_c:.0f}"
-    parts = [
-        line(
-            Run("GPU ", "dim"),
-            *gauge(gpu.utilisation_share, cells),
-            Run(f" {fmt.percent(gpu.utilisation_share)}"),
-            Run(" busy", "dim"),
-        ),
-        line(
-            Run("mem ", "dim"),
-            *gauge(memory, cells, "optimizer"),
-            f" {fmt.used_of(gpu.memory_used_mib, gpu.memory_total_mib)}",
-        ),
-        line(f"{power}{limit} W"),
-        line(f"{heat} °C"),
-        line(f"{gpu.sm_clock_mhz:.0f}", Run(" MHz", "dim")) if gpu.sm_clock_mhz is not None else BLANK,
-    ]
-    return join_fitting(parts, GAP, width)

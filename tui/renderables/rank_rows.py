@@ -36,7 +36,11 @@ def _stat(picture: RankPicture, name: str) -> Line:
     return line(fmt.number(stats.p50 if name == "p50" else stats.p99))
 
 
-def _gpu(picture: RankPicture) -> Line:
+def _sm(picture: RankPicture) -> Line:
+    return line(fmt.percent(picture.gpu.sm_active_share if picture.gpu else None))
+
+
+def _kernel(picture: RankPicture) -> Line:
     return line(fmt.percent(picture.gpu.utilisation_share if picture.gpu else None))
 
 
@@ -59,8 +63,9 @@ _COLUMNS = (
     _Column("p99", 6, lambda picture: _stat(picture, "p99")),
     _Column("finding", 22, _marks, right=False),
     _Column("samples/s", 9, lambda picture: line(fmt.number(picture.view.samples_per_s))),
-    _Column("GPU", 5, _gpu),
-    _Column("workers", 9, lambda picture: worker_cell(picture.view.workers)),
+    _Column("SM", 5, _sm),
+    _Column("workers", 10, lambda picture: worker_cell(picture.view.workers)),
+    _Column("kernel", 6, _kernel),
     _Column("steps", 8, lambda picture: line(fmt.count(picture.view.steps))),
     _Column("GPU memory", 12, _memory),
     _Column("history", 16, lambda p: line(Run(sparkline(p.track.wall_ms, 16), "accent")), right=False),
@@ -70,7 +75,7 @@ _COLUMNS = (
 """The most needed first."""
 _ORDER = (
     "rank", "host", "device", "state", "steps", "step ms", "p50", "p99", "history", "wait",
-    "workers", "samples/s", "GPU", "GPU memory", "finding",
+    "workers", "samples/s", "SM", "kernel", "GPU memory", "finding",
 )  # fmt: skip
 
 

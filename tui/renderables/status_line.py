@@ -1,22 +1,30 @@
 """The host, and what perftui itself costs and loses: one line, or two where there is room."""
 
+from collections.abc import Sequence
+
 from perftui.tui import format as fmt
 from perftui.tui.renderables.host_lines import host_parts, store_parts
-from perftui.tui.renderables.lines import BLANK, Line, Run, join_fitting, line, spread, width_of
+from perftui.tui.renderables.lines import BLANK, Line, Run, join, join_fitting, line, spread, width_of
 from perftui.tui.state import DashboardState
 
-_SHORT_BELOW = 100
 _GAP = line(Run(" · ", "frame"))
+_BETWEEN = 2
+_OWN_LEAST = 48
+_OWN_PERCENT = 58
+"""Of the width, for what perftui says of itself; what it has lost is said in any case."""
 
 
 def status_line(state: DashboardState, width: int) -> Line:
     """Draw the first host's most needed figures at the left, our own at the right."""
-    parts: list[Line] = []
-    if state.hosts:
-        cores, *rest = host_parts(state.hosts[0], len(state.hosts), short=width < _SHORT_BELOW)
-        memory, *stores = store_parts(state.hosts[0])
-        parts = [cores, memory, *rest, *stores]
-    return _with_own(state, parts, width)
+    if not state.hosts:
+        return _with_own(state, (), width)
+    host, hosts = state.hosts[0], len(state.hosts)
+    own = _own(state, width)
+    cores, *rest = host_parts(host, hosts)
+    if width_of(cores) > _room_beside(own, width):
+        cores = host_parts(host, hosts, short=True)[0]
+    memory, *stores = store_parts(host)
+    return _with_own(state, [cores, memory, *rest, *stores], width)
 
 
 def status_lines(state: DashboardState, width: int, height: int) -> list[Line]:
@@ -27,35 +35,64 @@ def status_lines(state: DashboardState, width: int, height: int) -> list[Line]:
     return [(Run(" "), *cores), _with_own(state, store_parts(state.hosts[0]), width)]
 
 
-def _with_own(state: DashboardState, parts: list[Line], width: int) -> Line:
-    own = _own(state, short=width < _SHORT_BELOW)
-    room = width - width_of(own) - 3
-    host = join_fitting(parts, _GAP, room) if parts else BLANK
+def _with_own(state: DashboardState, parts: Sequence[Line], width: int) -> Line:
+    own = _own(state, width)
+    host = join_fitting(parts, _GAP, _room_beside(own, width)) if parts else BLANK
     return (Run(" "), *spread(host, (*own, Run(" ")), width - 1))
 
 
-def _own(state: DashboardState, *, short: bool) -> Line:
+def _room_beside(own: Line, width: int) -> int:
+    return width - width_of(own) - 2 - _BETWEEN
+
+
+def _own(state: DashboardState, width: int) -> Line:
+    """Say what perftui costs the training, what it has lost, and what reading host and GPUs takes."""
+    troubles = _troubles(state)
+    needed = join([_cost(state), *troubles], _GAP)
+    if width_of(needed) > width - 2:
+        needed = join_fitting(troubles, _GAP, width - 2)
+    room = max(_OWN_LEAST, width * _OWN_PERCENT // 100)
+    more = [_readings(state, room - width_of(needed) - width_of(_GAP))]
+    if not troubles:
+        more.append(line(Run("dropped nothing" if needed else "perftui dropped nothing", "dim")))
+    return join_fitting([needed, *more], _GAP, max(room, width_of(needed)))
+
+
+def _cost(state: DashboardState) -> Line:
     header = state.header
+    if header is None or header.overhead_us is None:
+        return BLANK
+    share = f" ({fmt.percent(header.overhead_share)})" if header.overhead_share else ""
+    return line(
+        Run("perftui costs ", "dim"), fmt.microseconds(header.overhead_us), Run(f" a step{share}", "dim")
+    )
+
+
+def _troubles(state: DashboardState) -> list[Line]:
     dropped = sum(rank.dropped for rank in state.ranks)
     lost = sum(rank.lost_frames for rank in state.ranks)
     errors = sum(rank.probe_errors for rank in state.ranks)
-    troubles = [
+    return [
         line(Run(f"{number:,} {word}", "warning"))
         for number, word in ((dropped, "steps dropped"), (lost, "frames lost"), (errors, "probe errors"))
         if number
     ]
-    parts = troubles or [line(Run("perftui dropped nothing", "dim"))]
-    if header is not None and header.overhead_us is not None:
-        share = f" ({fmt.percent(header.overhead_share)})" if header.overhead_share else ""
-        cost = line(
-            Run("perftui costs ", "dim"), fmt.microseconds(header.overhead_us), Run(f" a step{share}", "dim")
-        )
-        parts = [cost, *parts]
-    sampler = BLANK if short else _sampler(state)
-    return join_fitting([*parts[:1], sampler, *parts[1:]], _GAP, 60)
 
 
-def _sampler(state: DashboardState) -> Line:
-    """Say what reading the host costs, in the hub."""
-    share = state.hosts[0].sampler_cpu_share if state.hosts else None
-    return BLANK if share is None else line(Run("sampler ", "dim"), fmt.percent(share))
+def _readings(state: DashboardState, room: int) -> Line:
+    """Say what reading host and GPUs takes of a core: one by one, or in sum where room is scarce."""
+    host = state.hosts[0].sampler_cpu_share if state.hosts else None
+    gpu = next((gpu.sampler_cpu_share for gpu in state.gpus if gpu.sampler_cpu_share is not None), None)
+    known = [share for share in (host, gpu) if share is not None]
+    if not known:
+        return BLANK
+    if len(known) == 1:
+        return line(Run(f"{'GPU' if host is None else 'host'} readings ", "dim"), fmt.percent(known[0]))
+    apart = line(
+        Run("readings ", "dim"),
+        fmt.percent(host),
+        Run(" host ", "dim"),
+        fmt.percent(gpu),
+        Run(" GPU", "dim"),
+    )
+    return apart if width_of(apart) <= room else line(Run("readings ", "dim"), fmt.percent(sum(known)))

@@ -27,11 +27,14 @@ _WORDS = (
     ("p50, p99", "half of the steps, or 99 of 100, are faster than this"),
     ("expected, at most", "the predicted speed-up; the speed-up if the cause cost nothing at all"),
     ("launch A, B", "one start of the training, for measuring: as it is, and with the change"),
-    ("GPU busy", "share of time with any kernel running, however little of the GPU it fills"),
+    ("SM, tensor, DRAM", "share of time that this part of the GPU works, over these steps"),
+    ("kernel, GPU busy", "share of time with any kernel running, however little of the GPU it fills"),
+    ("device 61 ms", "a step on the GPU's own timeline, mean of the sampled steps; parts hold idle time too"),
     ("run, others, of", "cores busy with this run, with all else, and how many the run may use"),
     ("waiting for", "share of time in which some task stood still for want of it"),
-    ("throttled", "share of the CPU quota's periods in which tasks were held back"),
+    ("throttled", "of clocks: share of time held down; of cores: share of the CPU quota's periods used up"),
     ("D state, no core", "workers waiting for a device; share of time ready without a core"),
+    ("readings", "share of one core that perftui takes to read host and GPUs"),
     ("—", "never measured; a measured zero is written 0"),
 )
 _MARKS = (

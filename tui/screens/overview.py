@@ -98,6 +98,7 @@ class OverviewScreen(RunScreen):
             len(self._state.ranks),
             gpus=bool(self._state.gpus),
             workers=any(view.workers for view in self._state.ranks),
+            device_times=any(view.device_ms for view in self._state.ranks),
             relaunch=relaunch,
             large_output=self._large_output,
             findings=self._lines_needed(),
