@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -277,6 +277,26 @@ def test_what_changes_while_it_is_copied_is_copied_again() -> None:
     assert copied(copy, [1, 2]) == [1, 2]
     assert len(attempts) == 3
     assert copied(list, None) is None
+
+
+def test_skipped_cuda_graphs_are_counted_with_their_reason() -> None:
+    """As torch 2.11 wrote it on a GPU; without one it takes a C++ compiler to get that far."""
+    text = (
+        "skipping cudagraphs due to skipping cudagraphs due to cpu device (arg1_1). Found from : \n"
+        '   File "/a/train.py", line 13, in f\n    def f(x, c): return x\n'
+    )
+    run = compiled(add_or_double)
+    run(ONES, True)
+    books = vars(sys.modules[UTILS])
+    books["counters"]["inductor"]["cudagraph_skips"] += 1
+    found = facts(reader())
+    assert (found.cudagraph_skips, found.skip_reasons) == (1, [])
+    assert "run time" in found.missing["skip_reasons"]
+    entry: Any = SimpleNamespace(**{**vars(books["_compilation_metrics"][0]), "cudagraph_skip_reason": text})
+    books["_compilation_metrics"].append(entry)
+    found = facts(reader())
+    assert found.skip_reasons == ["cpu device (arg1_1) (/a/train.py:13)"]
+    assert found.missing == {}
 
 
 def test_words_are_short_and_lose_no_cause() -> None:

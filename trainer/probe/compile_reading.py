@@ -143,6 +143,9 @@ class CompileReader:
         if not placed:
             missing["breaks"] = "this torch does not tell where it cut"
         known = counters or {}
+        skips = known["inductor"]["cudagraph_skips"] if counters else None
+        if skips and not self._skips:
+            missing["skip_reasons"] = "torch does not keep the reason of what is found at run time"
         limits = sum(n for text, n in known.get("unimplemented", {}).items() if _LIMIT.search(text))
         cut = self._cuts if placed else sum(known.get("graph_break", {}).values())
         return CompileFacts(
@@ -153,7 +156,7 @@ class CompileReader:
             limit_hits=limits if counters else None,
             failures=self._failures if timed else None,
             compile_s=round(self._compile_s, 3) if timed else None,
-            cudagraph_skips=known["inductor"]["cudagraph_skips"] if counters else None,
+            cudagraph_skips=skips,
             recompiled=list(self._recompiled.values())[-_NAMED:],
             breaks=_named(self._breaks),
             uncompiled=_named(self._uncompiled),

@@ -8,6 +8,7 @@ _KEPT = 240
 _SPACES = re.compile(r"\s+")
 _GUARD_NAME = re.compile(r"^\d+/\d+: ")
 _EXPLANATION = re.compile(r"^\s*Explanation: (.+)$", re.MULTILINE)
+_FOUND = re.compile(r'File "(.+?)", line (\d+)')
 _PACKAGES = "site-packages" + os.sep
 
 
@@ -26,6 +27,13 @@ def break_reason(text: str) -> str:
 def guard_reason(text: str) -> str:
     """Return which guard failed, without the number of the graph and the stack that follows."""
     return _short(_GUARD_NAME.sub("", text.strip().split("\n", 1)[0]))
+
+
+def skip_reason(text: str) -> str:
+    """Return why CUDA graphs were not used, with the place that torch found it at."""
+    cause = text.replace("skipping cudagraphs due to ", "").partition("Found from")[0]
+    found = _FOUND.search(text)
+    return _short(cause.strip(" .\n") + (f" ({place(found[1], int(found[2]))})" if found else ""))
 
 
 def place(file: str, line: int) -> str:

@@ -12,7 +12,7 @@ from types import CodeType
 from typing import Any, TypeVar
 
 from perftui.trainer.probe.border import Foreign
-from perftui.trainer.probe.compile_words import break_reason, guard_reason, place
+from perftui.trainer.probe.compile_words import break_reason, guard_reason, place, skip_reason
 
 _DYNAMO = "torch._dynamo.utils"
 _COPIES = 4
@@ -117,7 +117,7 @@ def as_compilation(entry: Foreign, books: dict[str, Any], told: dict[CodeType, i
         again=bool(again) and not part,
         why_again=_why_again(entry, books, told, again),
         failure=str(failure) if failure else None,
-        skip=guard_reason(str(skip)) if skip else None,
+        skip=skip_reason(str(skip)) if skip else None,
     )
 
 
