@@ -42,6 +42,9 @@ class Perftui:
         recorded = {"step": kept}
         recorded |= {name: kept for name, part in _PARTS.items() if rank["shares"].get(part) is not None}
         notes = (f"{dropped} steps dropped",) if dropped else ()
+        parts = rank["device_ms"].get("parts")
+        if parts:
+            notes = (*notes, f"{parts['sampled_steps']} of the newest steps on the device's timeline")
         return Evidence(recorded, str(rank["device"]), notes)
 
 

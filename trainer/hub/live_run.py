@@ -148,6 +148,8 @@ class LiveRun:
             self._next_second = now + _SECOND
             self._every_second(now)
             replies += self._commands.finished_relaunch()
+        elif self.ended is None and self.places.exit_record.exists():  # somebody waits for the summary
+            self._read_files(now)
         return replies
 
     def _every_second(self, now: float) -> None:
@@ -232,6 +234,11 @@ class LiveRun:
     def over(self) -> bool:
         """Whether the training has ended, however."""
         return self.ended is not None or self._lost
+
+    @property
+    def all_said(self) -> bool:
+        """Whether every rank has said goodbye, so that nothing more can come."""
+        return bool(self.fold.ranks) and all(track.ended for track in self.fold.ordered)
 
     def summary_bytes(self) -> bytes:
         """Return the summary JSON as of now."""

@@ -64,7 +64,8 @@ class HubService:
                 self._send_outbox(sockets)
                 now = time.monotonic()
                 over_since = (over_since or now) if self._run.over else None
-                if over_since and not summarised and now - over_since > _LAST_WORDS_S:
+                waited = over_since is not None and now - over_since > _LAST_WORDS_S
+                if over_since and not summarised and (waited or self._run.all_said):
                     summarised = True
                     self._write_summary()
                 if self._server.attached() or self._run.busy or not summarised:
