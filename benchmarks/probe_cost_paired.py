@@ -50,11 +50,12 @@ def without_hooks() -> Generator[None]:
 class Training:
     """A small MLP on tensors in memory."""
 
-    def __init__(self, modules: int, batch_size: int, workers: int) -> None:
+    def __init__(self, modules: int, batch_size: int, workers: int, device: str) -> None:
         torch.manual_seed(0)
+        self.device = device
         torch.set_num_threads(1)
         layers = [torch.nn.Linear(32, 32) for _ in range(modules - 1)]
-        self.model = torch.nn.Sequential(*layers, torch.nn.Linear(32, 4))
+        self.model = torch.nn.Sequential(*layers, torch.nn.Linear(32, 4)).to(device)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01)
         self.loss_of = torch.nn.CrossEntropyLoss()
         data = TensorDataset(torch.randn(200_000, 32), torch.randint(4, (200_000,)))
@@ -66,6 +67,8 @@ class Training:
         began = time.thread_time_ns()
         for _ in range(BLOCK_STEPS):
             inputs, labels = self._next()
+            if self.device != "cpu":
+                inputs, labels = inputs.to(self.device), labels.to(self.device)
             loss = self.loss_of(self.model(inputs), labels)
             self.optimizer.zero_grad()
             loss.backward()
@@ -93,9 +96,10 @@ def main() -> None:
     parser.add_argument("--modules", type=int, default=4)
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--workers", type=int, default=0)
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
-    training = Training(args.modules, args.batch_size, args.workers)
+    training = Training(args.modules, args.batch_size, args.workers, args.device)
     for _ in range(6):
         training.block()
     plain: list[float] = []
@@ -116,6 +120,7 @@ def main() -> None:
         "modules": args.modules,
         "batch_size": args.batch_size,
         "workers": args.workers,
+        "device": args.device,
         "pairs": args.pairs,
         "block_steps": BLOCK_STEPS,
         "plain_us": median(plain),

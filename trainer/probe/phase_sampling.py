@@ -9,7 +9,7 @@ from time import perf_counter_ns
 
 import torch
 
-from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.border import Border, Foreign
 from perftui.trainer.probe.device_track import DeviceTrack
 from perftui.trainer.probe.live_objects import live_objects
 from perftui.trainer.probe.stamps import (
@@ -33,7 +33,7 @@ VARIABLE = "PERFTUI_PHASES"
 BUDGET_SHARE = 0.0005
 """Of the step's wall time, on average over all steps."""
 BUDGET_MIN_US = 3.0
-FEWEST, MOST = 5, 997
+FEWEST, FIRST, MOST = 5, 31, 997
 """Odd, so that what happens every second or fourth step is not always, or never, hit."""
 NO_COPY = -H2D_END
 """Mark of a call that looked like a copy to the device and was none."""
@@ -69,16 +69,17 @@ class PhaseSampling:
         on: the step that runs is sampled.
     """
 
-    def __init__(self, ring: StampRing) -> None:
+    def __init__(self, ring: StampRing, border: Border) -> None:
         self.device = DeviceTrack()
         self.on = False
         self.wanted = wanted_stride(os.environ.get(VARIABLE, ""))
-        self.stride = FEWEST if self.wanted is None else self.wanted
+        self.stride = FIRST if self.wanted is None else self.wanted
         self.next_at = 0 if self.stride else _NEVER
         self.sampled = 0
         self.spent_ns = 0
         """Time of the training thread in `sampled` steps, for what they have more than others."""
-        self._transfers = TransferWatch(self)
+        self._border = border
+        self._transfers = TransferWatch(border, self._transfer_begin, self._transfer_end)
         self._due = 0
         self._ring = ring
         self._on_cuda = False
@@ -131,13 +132,16 @@ class PhaseSampling:
             self.device.mark(code)
             self.spent_ns += perf_counter_ns() - began_ns
 
-    def transfer_begin(self) -> None:
-        """A copy to the device may begin."""
+    def forget(self) -> None:
+        """Leave torch as it was: in a forked child nothing is followed, and no device is touched."""
+        self._transfers.end()
+        self.on = False
+
+    def _transfer_begin(self) -> None:
         self._ring.put(H2D_BEGIN, perf_counter_ns(), UNKNOWN_CPU, int(self._last == FETCH_END))
         self.mark(H2D_BEGIN)
 
-    def transfer_end(self, *, copied: bool) -> None:
-        """It is over; without `copied` it was none."""
+    def _transfer_end(self, copied: bool) -> None:
         self._ring.put(H2D_END, perf_counter_ns(), UNKNOWN_CPU, int(copied))
         self.mark(H2D_END if copied else NO_COPY)
 
@@ -151,16 +155,16 @@ class PhaseSampling:
             return
         engine: Foreign = torch.autograd.Variable._execution_engine
 
-        def computed() -> None:
+        def computed() -> None:  # in whatever thread ends the backward; the training thread waits for it
             self._ring.put(COMM_BEGIN, perf_counter_ns(), UNKNOWN_CPU, 0)
             self.mark(COMM_BEGIN)
 
         def at_first_gradient(_gradient: torch.Tensor) -> None:
             handle.remove()
-            engine.queue_callback(computed)
+            engine.queue_callback(self._border.guard("communication", computed))
 
         register: Foreign = first.register_hook
-        handle: Foreign = register(at_first_gradient)
+        handle: Foreign = register(self._border.guard("first gradient", at_first_gradient))
 
 
 def _is_row(root: Foreign) -> bool:

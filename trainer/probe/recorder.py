@@ -70,6 +70,7 @@ class Recorder:
         self._lock = Lock()
         self._read_on = border.guard("steps", self._read_stamps)
         self.ring = StampRing(self._attend)
+        self.sampling = PhaseSampling(self.ring, border)
         self.counts: dict[int, Callable[[object], int | None]] = {}
         """By key of the loader: what counts the samples of a batch."""
         self.look = border.guard("batch", lambda key, batch: self.batch_book.look(key, batch))
@@ -95,7 +96,8 @@ class Recorder:
         self.optimizer: weakref.ref[torch.optim.Optimizer] | None = None
         self.device: str | None = None
         """Type of the device that trains."""
-        self.sampling = PhaseSampling(self.ring)
+        self.sampling.forget()
+        self.sampling = PhaseSampling(self.ring, self.border)
         self.awake = False
         """A first training event has been seen: the agent runs."""
         self.thread = 0

@@ -9,11 +9,10 @@ import functools
 from collections.abc import Callable
 from threading import get_ident
 from time import monotonic
-from typing import Protocol
 
 import torch
 
-from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.border import Border, Foreign
 
 _NAMES = ("to", "cuda", "copy_")
 _AT_FIRST = 24
@@ -22,21 +21,19 @@ _AT_MOST = 300
 _is_compiling = torch.compiler.is_compiling
 
 
-class Follower(Protocol):
-    """What is told of a copy."""
-
-    def transfer_begin(self) -> None:
-        """Perhaps a copy begins."""
-
-    def transfer_end(self, *, copied: bool) -> None:
-        """It is over; without `copied` it was none."""
-
-
 class TransferWatch:
-    """Stands in for torch's functions from `begin` to `end`; both in the training thread."""
+    """Stands in for torch's functions from `begin` to `end`; both in the training thread.
 
-    def __init__(self, follower: Follower) -> None:
-        self._follower = follower
+    Args:
+        border: round all that is ours.
+        before: called where perhaps a copy begins.
+        after: called when it is over, with whether it was one.
+    """
+
+    def __init__(self, border: Border, before: Callable[[], object], after: Callable[[bool], object]) -> None:
+        self._before = border.guard("copy", before)
+        self._after = border.guard("copy end", after)
+        self._may_copy = border.guard("copy", _may_copy)
         self._thread = 0
         self._watched = 0
         self._next_s = 0.0
@@ -71,19 +68,19 @@ class TransferWatch:
                 delattr(torch.Tensor, name)  # they are inherited
 
     def _stand_in(self, original: Callable[..., Foreign]) -> Callable[..., Foreign]:
-        follower = self._follower
+        before, after = self._before, self._after
 
         @functools.wraps(original)
         def transfer(self_: Foreign, *args: Foreign, **kwargs: Foreign) -> Foreign:
-            if get_ident() != self._thread or _is_compiling() or not _may_copy(self_, args):
+            if get_ident() != self._thread or _is_compiling() or not self._may_copy(self_, args):
                 return original(self_, *args, **kwargs)
-            follower.transfer_begin()
+            before()
             copied = False
             try:
                 result = original(self_, *args, **kwargs)
-                copied = result.is_cuda
+                copied = bool(getattr(result, "is_cuda", False))
             finally:
-                follower.transfer_end(copied=copied)
+                after(copied)
             return result
 
         return transfer

@@ -1,0 +1,110 @@
+"""Standing in for torch's copies: only while asked, only in the training thread, never in a forked child."""
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+import torch
+
+from perftui.trainer.probe.border import FAILURES_ALLOWED, Border
+from perftui.trainer.probe.transfer_watch import TransferWatch
+
+if TYPE_CHECKING:
+    from tests.probe.conftest import Hub
+
+pytestmark = pytest.mark.torch
+NAMES = ("to", "cuda", "copy_")
+
+
+def own_attributes() -> list[str]:
+    return [name for name in NAMES if name in vars(torch.Tensor)]
+
+
+def test_calls_are_followed_from_begin_to_end_and_give_what_they_gave() -> None:
+    heard: list[object] = []
+    watch = TransferWatch(Border(), lambda: heard.append("begin"), heard.append)
+    original = torch.Tensor.to
+    assert watch.begin(always=True)
+    assert own_attributes() == list(NAMES)
+    try:
+        values = torch.arange(3.0)
+        assert values.to(torch.int64).tolist() == [0, 1, 2]
+        target = torch.zeros(3)
+        assert target.copy_(values) is target
+        assert target.tolist() == [0.0, 1.0, 2.0]
+        elsewhere = threading.Thread(target=lambda: values.to(torch.int32))
+        elsewhere.start()
+        elsewhere.join()
+        with pytest.raises((TypeError, RuntimeError)):
+            values.to("no such device")
+    finally:
+        watch.end()
+    assert heard == ["begin", False] * 3  # none of them went to a device
+    assert own_attributes() == []
+    assert torch.Tensor.to is original
+    values.to(torch.int16)
+    assert len(heard) == 6
+
+
+def test_a_failing_follower_costs_the_script_nothing() -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("broken")
+
+    border = Border()
+    watch = TransferWatch(border, fail, fail)
+    watch.begin(always=True)
+    try:
+        assert [torch.ones(1).to(torch.int64).item() for _ in range(9)] == [1] * 9
+    finally:
+        watch.end()
+    assert border.errors == 2 * FAILURES_ALLOWED
+
+
+def test_a_process_is_not_followed_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = [0.0]
+    monkeypatch.setattr("perftui.trainer.probe.transfer_watch.monotonic", lambda: now_s[0])
+    watch = TransferWatch(Border(), lambda: None, lambda _copied: None)
+
+    def begins() -> bool:
+        begun = watch.begin(always=False)
+        watch.end()
+        return begun
+
+    assert [begins() for _ in range(30)] == [True] * 24 + [False] * 6
+    now_s[0] = 31.0
+    assert [begins(), begins()] == [True, False]
+    for _ in range(400):
+        now_s[0] += 31.0
+        begins()
+    now_s[0] += 31.0
+    assert not begins()
+    assert watch.begin(always=True)
+    watch.end()
+
+
+FOLLOWED = """
+import torch
+from torch.utils.data import DataLoader, Dataset
+from perftui.trainer.probe import install
+
+probe = install._installed[0]
+
+class Data(Dataset):
+    def __len__(self):
+        return 8
+    def __getitem__(self, index):
+        return torch.tensor([float("to" in vars(torch.Tensor)), float(probe.recorder.sampling.on)])
+
+probe.recorder.sampling._transfers.begin(always=True)
+probe.recorder.sampling.on = True
+assert "to" in vars(torch.Tensor)
+batch = next(iter(DataLoader(Data(), batch_size=8, num_workers=2)))
+print(int(batch.sum()))
+probe.recorder.sampling.forget()
+"""
+
+
+def test_workers_forked_while_a_step_is_followed_have_torchs_own_functions(hub: "Hub") -> None:
+    outcome = hub.train(FOLLOWED)
+    assert outcome.exit_code == 0, outcome.stderr
+    assert outcome.stdout == "0\n"
