@@ -86,7 +86,8 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
     runtime = tempfile.mkdtemp(prefix="pt-")  # short: a socket's path has 107 bytes at most
     state = tmp_path_factory.mktemp("state")
     bare = {name: value for name, value in os.environ.items() if not name.startswith("PERFTUI_")}
-    places = {"PERFTUI_RUNTIME_DIR": runtime, "XDG_STATE_HOME": str(state)}
+    home = str(tmp_path_factory.mktemp("home"))  # some frameworks write their settings there
+    places = {"PERFTUI_RUNTIME_DIR": runtime, "XDG_STATE_HOME": str(state), "HOME": home}
     made = Watched(tmp_path_factory.mktemp("work"), {**bare, **QUIET, **places}, state)
     yield made
     made.leave()

@@ -44,6 +44,7 @@ class Stamps(Callback):
         self.validation.__enter__()
     def on_validation_end(self, *_):
         self.validation.__exit__()
+    on_test_start, on_test_end = on_validation_start, on_validation_end
 
 class Saves(ModelCheckpoint):
     def _save_checkpoint(self, trainer, path):
@@ -67,6 +68,7 @@ class Model(lightning.LightningModule):
             optimizer.step()
     def validation_step(self, batch, number):
         self.log("loss", self.loss(self.nets[0], batch), sync_dist=True)
+    test_step = validation_step
     def configure_optimizers(self):
         if options.get("lbfgs"):
             return torch.optim.LBFGS(self.nets[0].parameters(), max_iter=3)
@@ -85,11 +87,12 @@ def train():
         callbacks=[Stamps(), Saves("saved", save_top_k=-1, every_n_epochs=1, filename="{epoch}-{step}")],
         **{"max_epochs": 2, **options.get("trainer", {})},
     )
-    trainer.fit(
-        Model(),
-        DataLoader(source, 4, collate_fn=collate),
-        DataLoader(validation, 4, collate_fn=collate),
-    )
+    model, validation_loader = Model(), DataLoader(validation, 4, collate_fn=collate)
+    if options.get("around"):
+        trainer.validate(model, validation_loader, verbose=False)
+    trainer.fit(model, DataLoader(source, 4, collate_fn=collate), validation_loader)
+    if options.get("around"):
+        trainer.test(model, validation_loader, verbose=False)
     tell()
 
 if __name__ == "__main__":
@@ -152,6 +155,15 @@ def test_validation_within_an_epoch_and_an_end_within_one(watched: Watched) -> N
     assert_validations(seen)
 
 
+def test_validations_that_follow_each_other_are_told_apart(watched: Watched) -> None:
+    """`validate`, then the sanity check of `fit`; the last validation of `fit`, then `test`."""
+    seen = watched.run(SCRIPT, {"around": True})
+    assert [validation.steps for validation in seen.owns[0].validations] == [0, 0, 8, 16, 16]
+    assert_counts(seen, [1] * 16)
+    assert_waits(seen)
+    assert_validations(seen)
+
+
 @pytest.fixture(scope="module")
 def streamed(watched: Watched) -> Seen:
     return watched.run(SCRIPT, {"stream": True})
@@ -182,11 +194,20 @@ def test_two_optimizers_by_hand_are_one_step(watched: Watched) -> None:
     assert_validations(seen)
 
 
-def test_a_closure_that_runs_several_times_is_one_step(watched: Watched) -> None:
-    seen = watched.run(SCRIPT, {"lbfgs": True})
-    assert len(seen.owns[0].backwards) > 16
-    assert_counts(seen, [1] * 16)
-    assert_waits(seen)
+@pytest.fixture(scope="module")
+def repeated(watched: Watched) -> Seen:
+    """LBFGS runs its closure several times a step."""
+    return watched.run(SCRIPT, {"lbfgs": True})
+
+
+def test_a_closure_that_runs_several_times_is_one_step(repeated: Seen) -> None:
+    assert len(repeated.owns[0].backwards) > 16
+    assert_counts(repeated, [1] * 16)
+    assert_waits(repeated)
+
+
+def test_forward_and_backward_of_each_run_of_a_closure_count(repeated: Seen) -> None:
+    assert_phases(repeated)
 
 
 def test_the_duration_of_a_checkpoint_is_that_of_the_save(watched: Watched) -> None:
