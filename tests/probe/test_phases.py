@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from perftui.ipc.messages import FLAG_SAMPLED, DeviceSteps
+from perftui.ipc.messages import FLAG_SAMPLED, DeviceSteps, StepBatch
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.hub.device_log import DeviceLog
 from perftui.trainer.probe import stamps
@@ -145,12 +145,14 @@ dist.destroy_process_group()
 
 
 def test_a_rank_that_waits_for_another_in_its_backward_is_seen_to(hub: "Hub") -> None:
-    launcher = ["-m", "torch.distributed.run", "--nproc_per_node=2", "--master_port=0"]
+    launcher = ["-m", "torch.distributed.run", "--nproc_per_node=2", "--standalone"]
     outcome = hub.train(WAITING_RANKS, launcher=[sys.executable, *launcher], PERFTUI_PHASES="3")
     assert outcome.exit_code == 0, outcome.stderr
     spent = dict(json.loads(line) for line in outcome.stdout.splitlines())
     for rank in (0, 1):
-        flags, comm = outcome.column("flags", rank), outcome.column("comm_ns", rank)
+        batches = outcome.of(StepBatch, rank)
+        flags = [flag for batch in batches for flag in batch.flags]
+        comm = [ns for batch in batches for ns in batch.comm_ns or [-1] * len(batch.flags)]
         sampled = [step for step, flag in enumerate(flags) if flag & FLAG_SAMPLED]
         assert len(sampled) >= 12
         assert all((comm[step] >= 0) == (step in sampled) for step in range(40))
