@@ -40,7 +40,9 @@ from perftui.trainer.probe.identity import Identity, command, read_identity, sta
 from perftui.trainer.probe.outbox import Outbox
 from perftui.trainer.probe.phase_sampling import stride_within
 from perftui.trainer.probe.placing import Placing
-from perftui.trainer.probe.recorder import Recorder, Save, Window
+from perftui.trainer.probe.recorder import Recorder, Window
+from perftui.trainer.probe.saves import Save, joined_saves
+from perftui.trainer.probe.step_parts import GapRecord
 from perftui.trainer.probe.telegrams import (
     BLANK,
     checkpoint_event,
@@ -58,6 +60,8 @@ _LEAVE_S = 0.15
 _WINDOW_MARGIN = 16
 """Steps; and three wakes' worth of them."""
 _RATE_FADES = 0.9
+_AFTER = 1
+"""ns after a step's beginning: then the step before has ended."""
 
 T = TypeVar("T")
 
@@ -117,6 +121,7 @@ class Agent:
         self._greeted = False
         self._saves: Placing[Save] = Placing()
         self._losses: Placing[float] = Placing()
+        self._gaps: Placing[GapRecord] = Placing()
         self._device: Placing[DeviceTimes] = Placing()
         self._step_rate = 0.0
         """Steps that come between two wakes, at most, of late."""
@@ -300,14 +305,17 @@ class Agent:
             self._saves.add(save.at_ns, save)
         for at_ns, value in _drain(recorder.loss.ready):
             self._losses.add(at_ns, value)
+        for gap in _drain(recorder.reader.gaps):
+            self._gaps.add(gap.at_ns + _AFTER, gap)
         self._post_placed(self._saves.placed(steps), self._losses.placed(steps))
+        gaps = [*self._gaps.placed(steps)]
         if at_end:
             step = recorder.clock.steps
             self._post_placed(self._saves.rest(step), self._losses.rest(step))
-        gaps = _drain(recorder.reader.gaps)
-        for gap in gaps:
-            self._outbox.post(validation_event(gap))
-        self._post_device(steps, {gap.step for gap in gaps})
+            gaps += self._gaps.rest(step)
+        for step, gap in gaps:
+            self._outbox.post(validation_event(gap, step))
+        self._post_device(steps, {step for step, _ in gaps})
         now = time.perf_counter_ns()
         for report in recorder.border.take_reports():
             self._outbox.post(RankEvent(**BLANK, at_ns=now, event="probe_error", text=report))
@@ -333,7 +341,7 @@ class Agent:
         for at_ns, marks in _drain(sampling.device.ready):
             times = device_times(marks)
             if times is not None:
-                self._device.add(at_ns + 1, times)  # a step begins when the one before ends
+                self._device.add(at_ns + _AFTER, times)
         placed = [(step, times) for step, times in self._device.placed(steps) if step not in interrupted]
         if placed:
             self._outbox.post(device_steps(placed))
@@ -342,7 +350,7 @@ class Agent:
             sampling.stride = stride_within(sampling.spent_ns / sampling.sampled / 1e3, step_us)
 
     def _post_placed(self, saves: Iterable[tuple[int, Save]], losses: Iterable[tuple[int, float]]) -> None:
-        for step, save in saves:
+        for step, save in joined_saves(saves):
             self._outbox.post(checkpoint_event(save, step))
         for step, value in losses:
             self._outbox.post(LossSample(**BLANK, step=step, value=value))
