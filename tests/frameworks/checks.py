@@ -111,14 +111,24 @@ def assert_validations(seen: Seen, rank: int = 0) -> None:
 
 
 def assert_checkpoints(seen: Seen, rank: int = 0) -> None:
-    """What was written lies in the script's own saves, each of which was seen, at its step."""
+    """Each of the script's own saves is one checkpoint, however many files, within it and at its step."""
     own = seen.owns[rank]
-    events = seen.events("checkpoint", rank)
-    saves = [[event for event in events if save.holds(event.at_ns)] for save in own.saves]
-    assert sum(map(len, saves)) == len(events)
-    assert all(saves)
-    for save, its in zip(own.saves, saves, strict=True):
-        assert {event.step for event in its} <= {save.steps - 1, save.steps}
+    events = sorted(seen.events("checkpoint", rank), key=lambda event: event.at_ns)
+    assert len(events) == len(own.saves)
+    for save, event in zip(own.saves, events, strict=True):
+        assert save.holds(event.at_ns)
+        assert save.holds(event.at_ns + event.duration_ns)
+        assert event.step in (save.steps - 1, save.steps)
+
+
+def assert_apart(seen: Seen, rank: int = 0) -> None:
+    """No checkpoint is counted as part of a validation."""
+    validations, checkpoints = seen.events("validation", rank), seen.events("checkpoint", rank)
+    assert validations
+    assert checkpoints
+    for validation in validations:
+        span = Span(validation.at_ns, validation.at_ns + validation.duration_ns)
+        assert [event.text for event in checkpoints if span.begin <= event.at_ns < span.end] == []
 
 
 def covered(span: Span, seen: Seen, kind: str, rank: int = 0) -> float:

@@ -7,6 +7,7 @@ import pytest
 from perftui.ipc.messages import FLAG_WAIT_UNKNOWN
 
 from .checks import (
+    assert_apart,
     assert_boundaries,
     assert_checkpoints,
     assert_counts,
@@ -97,6 +98,7 @@ def test_samples_are_those_that_are_trained_on(plain: Seen) -> None:
 def test_validations_and_checkpoints(plain: Seen) -> None:
     assert_validations(plain)
     assert_checkpoints(plain)
+    assert_apart(plain)
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 import pytest
 
 from .checks import (
+    assert_apart,
     assert_boundaries,
     assert_checkpoints,
     assert_counts,
@@ -120,6 +121,15 @@ def test_the_sanity_check_and_validations_are_no_steps(plain: Seen) -> None:
 def test_checkpoints(plain: Seen) -> None:
     assert len(plain.owns[0].saves) == 2
     assert_checkpoints(plain)
+    assert [event.text for event in plain.events("checkpoint")] == [
+        "epoch=0-step=8.ckpt",
+        "epoch=1-step=16.ckpt",
+    ]
+
+
+def test_a_checkpoint_after_a_validation_is_not_its_time(plain: Seen) -> None:
+    """Lightning never asks for the end of a loader whose length it knows."""
+    assert_apart(plain)
 
 
 def test_forward_and_backward_are_told_from_the_optimizer_whose_step_they_run_in(plain: Seen) -> None:

@@ -114,7 +114,11 @@ class LoaderBook:
         except TypeError as error:  # its own words, if it is one
             self.not_applied(loader, error)
             return None
-        arguments = {name: value for name, value in bound.arguments.items() if name != "self"}
+        arguments = bound.arguments
+        arguments.pop("self", None)
+        for name, parameter in signature.parameters.items():
+            if parameter.kind is parameter.VAR_KEYWORD:
+                arguments.update(arguments.pop(name, {}))
         accepted = dict(wanted)
         unknown = {
             name: f"{type(loader).__name__} takes no {name}"
