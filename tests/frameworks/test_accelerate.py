@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from perftui.ipc.messages import FLAG_WAIT_UNKNOWN
+from perftui.ipc.messages import FLAG_WAIT_UNKNOWN, UNUSUAL_FLAGS
 
 from .checks import (
     assert_apart,
@@ -168,6 +168,7 @@ def dispatched(watched: Watched) -> Seen:
 
 def test_the_rank_that_dispatches(dispatched: Seen) -> None:
     assert len(dispatched.steps(0)) == len(dispatched.owns[0].steps) == 8
+    assert [step.step for step in dispatched.steps(0) if step.flags & UNUSUAL_FLAGS] == []
     assert_epochs(dispatched, 0)
     assert_boundaries(dispatched, 0)
     assert_waits(dispatched, 0)
@@ -176,6 +177,7 @@ def test_the_rank_that_dispatches(dispatched: Seen) -> None:
 def test_the_rank_that_is_dispatched_to_counts_its_steps(dispatched: Seen) -> None:
     assert dispatched.owns[1].fetches == []
     assert len(dispatched.steps(1)) == len(dispatched.owns[1].steps) == 8
+    assert_epochs(dispatched, 1)
     assert_phases(dispatched, 1)
 
 
