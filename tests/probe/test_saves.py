@@ -27,9 +27,10 @@ class Watched:
         self.stamps: list[tuple[int, int, int, int]] = []
         self.files: list[Save] = []
         thread = training_thread if training_thread is not None else threading.get_ident()
-        self.watch = SaveWatch(
-            self.border, lambda *stamp: self.stamps.append(stamp), lambda: thread, self.files.append
-        )
+        self.watch = SaveWatch(self.border, self._put, lambda: thread, self.files.append)
+
+    def _put(self, code: int, at_ns: int, cpu_ns: int, value: int) -> None:
+        self.stamps.append((code, at_ns, cpu_ns, value))
 
     def wrapped(self, original: Callable[..., Any] = torch.save, target: str = "f") -> Callable[..., Any]:
         return self.watch.wrapped(original, target)
@@ -95,9 +96,11 @@ def test_a_writer_that_knows_its_folder_names_it(tmp_path: Path) -> None:
     class Writer:
         path = tmp_path / "step-7"
 
+    def save(state: dict[str, object], storage_writer: Writer) -> None:
+        (storage_writer.path.parent / "written").write_text(str(state))
+
     watched = Watched()
-    save = watched.wrapped(lambda state, storage_writer: None, "checkpoint_id")
-    save({}, storage_writer=Writer())
+    watched.wrapped(save, "checkpoint_id")({}, storage_writer=Writer())
     assert [each.text for each in watched.files] == ["step-7"]
     assert watched.border.errors == 0
 
