@@ -47,7 +47,7 @@ def test_a_file_is_timed_and_named_and_its_beginning_is_stamped(tmp_path: Path) 
     assert begin_ns <= save.at_ns == at_ns
     assert 0 < save.duration_ns <= end_ns - save.at_ns
     assert save.text == "last.pt"
-    assert torch.equal(torch.load(tmp_path / "last.pt")["a"], torch.ones(2))
+    assert torch.equal(torch.load(tmp_path / "last.pt", weights_only=True)["a"], torch.ones(2))
 
 
 def test_where_it_is_written_is_found_however_it_is_said(tmp_path: Path) -> None:
