@@ -3,7 +3,7 @@
 #   PYTHON=python3.12          another interpreter (3.10 or newer, with venv)
 #   PIP_ARGS="..."             more arguments for every `pip install`
 #   TORCH_INDEX=URL            an additional index, such as one with CPU-only builds of torch
-#   VENV, TEST_VENV, DEV_VENV, OLDEST_VENV   where the environments go
+#   VENV, TEST_VENV, DEV_VENV, OLDEST_VENV, FRAMEWORKS_VENV   where the environments go
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -15,6 +15,7 @@ TEST_VENV ?= .venv-test
 DEV_VENV ?= .venv-dev
 OLDEST_VENV ?= .venv-oldest
 OLDEST_PYTHON ?= python3.10
+FRAMEWORKS_VENV ?= .venv-frameworks
 PYTEST_ARGS ?=
 
 supported = $(1) -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))' 2>/dev/null
@@ -39,7 +40,7 @@ endef
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: $(VENV)/.ready ## Set up once, then train a starved model under the dashboard
@@ -52,6 +53,10 @@ test: $(TEST_VENV)/.ready ## Set up once, then run every test
 .PHONY: test-oldest
 test-oldest: $(OLDEST_VENV)/.ready ## The same with Python 3.10 and torch 2.4 (OLDEST_PYTHON=...)
 	$(OLDEST_VENV)/bin/python -m pytest $(PYTEST_ARGS)
+
+.PHONY: test-frameworks
+test-frameworks: $(FRAMEWORKS_VENV)/.ready ## Lightning, the Trainer of transformers and others, unmodified
+	$(FRAMEWORKS_VENV)/bin/python -m pytest tests/frameworks $(PYTEST_ARGS)
 
 .PHONY: check
 check: lint typecheck contracts ## Everything that must hold: style, types, import contracts, tests
@@ -78,7 +83,7 @@ format: $(DEV_VENV)/.ready ## Put the code into the project's format
 
 .PHONY: clean
 clean: ## Remove environments and caches
-	rm -rf $(VENV) $(TEST_VENV) $(DEV_VENV) $(OLDEST_VENV) .typing build dist *.egg-info
+	rm -rf $(VENV) $(TEST_VENV) $(DEV_VENV) $(OLDEST_VENV) $(FRAMEWORKS_VENV) .typing build dist *.egg-info
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 # Type checkers need a tree in which the folders carry their import names.
@@ -98,3 +103,6 @@ $(DEV_VENV)/.ready: pyproject.toml
 
 $(OLDEST_VENV)/.ready: pyproject.toml
 	$(call set_up,$(OLDEST_VENV),$(OLDEST_PYTHON),test-oldest)
+
+$(FRAMEWORKS_VENV)/.ready: pyproject.toml
+	$(call set_up,$(FRAMEWORKS_VENV),$(PYTHON),test-frameworks)

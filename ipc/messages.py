@@ -85,8 +85,9 @@ class StepBatch(RankMessage, frozen=True, kw_only=True, tag="steps"):
     cpu_ns: list[int]
     """CPU time of the training thread; -1 where it was not asked, as for the last step."""
     samples: list[int]
-    """Samples of the step over its micro-batches; -1 where the batch gives no size."""
+    """That the step trained on, over its micro-batches; -1 where the batch gives no size."""
     micro_batches: list[int]
+    """Batches that the step trained on: not those fetched in it, where a loader is read ahead."""
     epoch: list[int]
     flags: list[int]
     dropped: int = 0

@@ -4,7 +4,13 @@ import random
 
 import pytest
 
-from perftui.ipc.messages import FLAG_EPOCH_START, FLAG_PHASES_UNKNOWN, FLAG_PROFILED, FLAG_WAIT_UNKNOWN
+from perftui.ipc.messages import (
+    FLAG_EPOCH_START,
+    FLAG_LOADER_BOUNDARY,
+    FLAG_PHASES_UNKNOWN,
+    FLAG_PROFILED,
+    FLAG_WAIT_UNKNOWN,
+)
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.hub.step_log import RAW_STEPS, StepLog, figures_of, quantile, stats_of
 
@@ -70,6 +76,13 @@ def test_phases_that_were_never_measured_are_none() -> None:
     assert figures.shares.forward is None
     assert figures.shares.backward is None
     assert figures.shares.other == pytest.approx(1 - 0.4 - 0.05)
+
+
+def test_an_optimizer_that_was_never_seen_has_no_share() -> None:
+    figures = figures_of([row(i)._replace(optimizer_ns=0, flags=FLAG_LOADER_BOUNDARY) for i in range(20)])
+    assert figures is not None
+    assert figures.shares.optimizer is None
+    assert figures.shares.other == pytest.approx(1 - 0.4 - 0.2 - 0.3)
 
 
 def test_samples_unknown_gives_no_rate() -> None:

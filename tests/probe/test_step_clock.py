@@ -8,71 +8,10 @@ from perftui.ipc.messages import (
     FLAG_PHASES_UNKNOWN,
     FLAG_WAIT_UNKNOWN,
 )
-from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.blind_loop import HELD_FETCHES
-from perftui.trainer.probe.step_clock import HELD_MICRO_BATCHES, HELD_REPEATS, StepClock
-from perftui.trainer.probe.step_parts import GapRecord
+from perftui.trainer.probe.step_clock import HELD_MICRO_BATCHES, HELD_REPEATS
 
-TRAIN, VAL, OTHER = 1, 2, 3
-ADAM, SGD = 100, 200
-
-
-class Loop:
-    """Writes a loop as its phases: each method lets the given time pass."""
-
-    def __init__(self) -> None:
-        self.now = 1000
-        self.steps: list[StepRecord] = []
-        self.gaps: list[GapRecord] = []
-        self.clock = StepClock(self.steps.append, self.gaps.append)
-
-    def iterate(self, ns: int = 5, loader: int = TRAIN) -> "Loop":
-        self.clock.iterator_begin(self.now, self.now // 2, loader)
-        self.now += ns
-        self.clock.iterator_end(self.now)
-        return self
-
-    def fetch(
-        self, ns: int = 10, loader: int = TRAIN, samples: int = 4, *, got: bool = True, grad: bool = True
-    ) -> "Loop":
-        self.clock.fetch_begin(self.now, self.now // 2, loader, grad=grad)
-        self.now += ns
-        self.clock.fetch_end(self.now, samples if got else -1, got=got)
-        return self
-
-    def end(self, loader: int = TRAIN) -> "Loop":
-        return self.fetch(1, loader, got=False)
-
-    def idle(self, ns: int) -> "Loop":
-        self.now += ns
-        return self
-
-    def backward(self, forward: int = 20, ns: int = 30, *, failed: bool = False) -> "Loop":
-        self.now += forward
-        self.clock.backward_begin(self.now, self.now // 2)
-        self.now += ns
-        self.clock.backward_end(self.now, failed=failed)
-        return self
-
-    def optimize(self, key: int = ADAM, ns: int = 7, *, skipped: bool = False) -> "Loop":
-        self.clock.optimizer_begin(self.now, self.now // 2, key)
-        self.now += ns
-        self.clock.optimizer_end(self.now, self.now // 2, skipped=skipped)
-        return self
-
-    def finish(self) -> list[StepRecord]:
-        self.clock.finish(self.now + 9999, 0)
-        return self.steps
-
-
-def phases(step: StepRecord) -> tuple[int, int, int, int, int]:
-    return step.wall_ns, step.wait_ns, step.forward_ns, step.backward_ns, step.optimizer_ns
-
-
-def assert_partition(steps: list[StepRecord]) -> None:
-    assert [step.step for step in steps] == list(range(len(steps)))
-    for step in steps:
-        assert step.wait_ns + step.forward_ns + step.backward_ns + step.optimizer_ns <= step.wall_ns
+from .written_loops import ADAM, OTHER, SGD, TRAIN, Loop, assert_partition, phases
 
 
 def test_plain_loop_of_two_epochs() -> None:
@@ -158,69 +97,6 @@ def test_accumulation_is_micro_batches() -> None:
     assert all(step.flags & ~FLAG_EPOCH_START == 0 for step in steps)
 
 
-def test_batches_of_a_step_fetched_up_front() -> None:
-    loop = Loop()
-    loop.iterate()
-    for _ in range(3):
-        loop.fetch().fetch().fetch()
-        loop.backward().backward().backward().optimize()
-    loop.end()
-    steps = loop.finish()
-    assert_partition(steps)
-    assert len(steps) == 3
-    assert steps[2].micro_batches == 3
-    assert steps[2].samples == 12
-    assert steps[2].flags == 0
-
-
-def test_validation_between_epochs_is_a_gap() -> None:
-    loop = Loop()
-    for _ in range(2):
-        loop.iterate().fetch().backward().optimize().fetch().backward().optimize().end()
-        loop.iterate(5, VAL)
-        for _ in range(3):
-            loop.fetch(10, VAL).idle(15)
-        loop.end(VAL)
-    steps = loop.finish()
-    assert_partition(steps)
-    assert len(steps) == 4
-    assert phases(steps[2]) == (73, 16, 20, 30, 7)
-    assert [(gap.batches, gap.duration_ns, gap.step) for gap in loop.gaps] == [(3, 81, 2), (3, 81, 4)]
-
-
-def test_validation_in_mid_epoch_left_by_break() -> None:
-    loop = Loop()
-    loop.iterate().fetch().backward().optimize()
-    loop.iterate(5, VAL).fetch(10, VAL).idle(15).fetch(10, VAL).idle(15)
-    loop.fetch().backward().optimize().end()
-    steps = loop.finish()
-    assert len(steps) == 2
-    assert phases(steps[1]) == (67, 10, 20, 30, 7)
-    assert [(gap.batches, gap.duration_ns) for gap in loop.gaps] == [(2, 55)]
-
-
-def test_one_validation_batch_without_gradients() -> None:
-    loop = Loop()
-    loop.iterate().fetch().backward().optimize()
-    loop.fetch(10, VAL, grad=False).idle(15)
-    loop.fetch().backward().optimize()
-    steps = loop.finish()
-    assert phases(steps[1]) == (67, 10, 20, 30, 7)
-    assert [(gap.batches, gap.duration_ns) for gap in loop.gaps] == [(1, 25)]
-
-
-def test_validation_before_training_and_nested_in_a_step() -> None:
-    loop = Loop()
-    loop.iterate(5, VAL).fetch(10, VAL).fetch(10, VAL).end(VAL)
-    loop.iterate().fetch()
-    loop.iterate(5, VAL).fetch(10, VAL).fetch(10, VAL).end(VAL)
-    loop.backward().optimize()
-    steps = loop.finish()
-    assert [phases(step) for step in steps] == [(72, 15, 20, 30, 7)]
-    assert [gap.batches for gap in loop.gaps] == [4]
-    assert loop.gaps[0].duration_ns == 52
-
-
 def test_two_loaders_in_one_step() -> None:
     loop = Loop()
     for _ in range(2):
@@ -234,22 +110,6 @@ def test_two_loaders_in_one_step() -> None:
     assert phases(steps[1]) == (78, 21, 20, 30, 7)
     assert [step.epoch for step in steps] == [0, 0, 0, 1, 1, 1]
     assert [step.samples for step in steps] == [4] * 6
-    assert loop.gaps == []
-
-
-def test_loader_that_reads_ahead() -> None:
-    loop = Loop()
-    for _ in range(2):
-        loop.iterate().fetch()
-        for _ in range(2):
-            loop.fetch().backward().optimize()
-        loop.end().backward().optimize()
-    steps = loop.finish()
-    assert_partition(steps)
-    assert len(steps) == 6
-    assert sum(step.samples for step in steps if step.samples > 0) == 24
-    assert not any(step.flags & FLAG_FAILED for step in steps)
-    assert [step.epoch for step in steps] == [0, 0, 0, 1, 1, 1]
     assert loop.gaps == []
 
 

@@ -142,7 +142,7 @@ class Totals:
         comm = self.comm_ns / self.comm_wall_ns if self.comm_wall_ns else None
         forward = max(0.0, self.forward_ns / wall - (h2d or 0.0)) if self.phases_wall_ns else None
         backward = max(0.0, self.backward_ns / wall - (comm or 0.0)) if self.phases_wall_ns else None
-        optimizer = self.optimizer_ns / wall
+        optimizer = self.optimizer_ns / wall if self.optimizer_ns else None  # none was seen
         parts = (wait, h2d, forward, backward, comm, optimizer)
         measured = sum(part for part in parts if part is not None)
         return Shares(

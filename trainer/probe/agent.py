@@ -41,7 +41,9 @@ from perftui.trainer.probe.identity import Identity, command, read_identity, sta
 from perftui.trainer.probe.outbox import Outbox
 from perftui.trainer.probe.phase_sampling import stride_within
 from perftui.trainer.probe.placing import Placing
-from perftui.trainer.probe.recorder import Recorder, Save, Window
+from perftui.trainer.probe.recorder import Recorder, Window
+from perftui.trainer.probe.saves import Save, joined_saves
+from perftui.trainer.probe.step_parts import GapRecord
 from perftui.trainer.probe.step_times import StepTimes
 from perftui.trainer.probe.telegrams import (
     BLANK,
@@ -60,6 +62,8 @@ _LEAVE_S = 0.15
 _WINDOW_MARGIN = 16
 """Steps; and three wakes' worth of them."""
 _RATE_FADES = 0.9
+_AFTER = 1
+"""ns after a step's beginning: then the step before has ended."""
 
 T = TypeVar("T")
 
@@ -121,6 +125,7 @@ class Agent:
         self._times = StepTimes()
         self._saves: Placing[Save] = Placing(self._times)
         self._losses: Placing[float] = Placing(self._times)
+        self._gaps: Placing[GapRecord] = Placing(self._times)
         self._device: Placing[DeviceTimes] = Placing(self._times)
         self._interrupted: deque[int] = deque(maxlen=64)
         """Steps with a validation in them: on the device it cannot be told from the step."""
@@ -309,16 +314,19 @@ class Agent:
             self._saves.add(save.at_ns, save)
         for at_ns, value in _drain(recorder.loss.ready):
             self._losses.add(at_ns, value)
+        for gap in _drain(recorder.reader.gaps):
+            self._gaps.add(gap.at_ns + _AFTER, gap)
         self._times.note(steps)
         self._facts.note(steps)
         self._post_placed(self._saves.placed(), self._losses.placed())
+        gaps = [*self._gaps.placed()]
         if at_end:
             step = recorder.clock.steps
             self._post_placed(self._saves.rest(step), self._losses.rest(step))
-        gaps = _drain(recorder.reader.gaps)
-        for gap in gaps:
-            self._outbox.post(validation_event(gap))
-            self._interrupted.append(gap.step)
+            gaps += self._gaps.rest(step)
+        for step, gap in gaps:
+            self._outbox.post(validation_event(gap, step))
+            self._interrupted.append(step)
         self._post_device(steps)
         now = time.perf_counter_ns()
         for report in recorder.border.take_reports():
@@ -345,7 +353,7 @@ class Agent:
         for at_ns, marks in _drain(sampling.device.ready):
             times = device_times(marks)
             if times is not None:
-                self._device.add(at_ns + 1, times)  # a step begins when the one before ends
+                self._device.add(at_ns + _AFTER, times)
         placed = [(step, times) for step, times in self._device.placed() if step not in self._interrupted]
         if placed:
             self._outbox.post(device_steps(placed))
@@ -354,7 +362,7 @@ class Agent:
             sampling.stride = stride_within(sampling.spent_ns / sampling.sampled / 1e3, step_us)
 
     def _post_placed(self, saves: Iterable[tuple[int, Save]], losses: Iterable[tuple[int, float]]) -> None:
-        for step, save in saves:
+        for step, save in joined_saves(saves):
             self._outbox.post(checkpoint_event(save, step))
         for step, value in losses:
             self._outbox.post(LossSample(**BLANK, step=step, value=value))

@@ -38,7 +38,7 @@ def read_in_force(recorder: Recorder, applied: dict[str, SettingValue], *, at_en
     book = recorder.book
     device = _device(recorder)
     settings = _torch_flags() | _environment(applied)
-    training = book.facts(recorder.clock.training_loader)
+    training = book.facts(recorder.clock.fetches.training_loader)
     for facts in (*(book.facts_at(index) for index in book.wanted), training):
         if facts is not None:
             settings |= settings_in(facts)

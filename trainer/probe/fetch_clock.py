@@ -5,15 +5,26 @@ Apart from the step clock because fetches can only be judged afterwards: see `fe
 
 from collections.abc import Callable
 
-from perftui.ipc.messages import FLAG_EPOCH_START
-from perftui.trainer.probe.fetches import Run, sort_runs
+from perftui.ipc.messages import FLAG_EPOCH_START, FLAG_FAILED
+from perftui.trainer.probe.batches_ahead import BatchesAhead
+from perftui.trainer.probe.fetches import Run, gaps_of, sort_runs
+from perftui.trainer.probe.stamps import UNKNOWN_CPU
 from perftui.trainer.probe.step_parts import GapRecord, Part
+
+_LOADERS_KEPT = 16
 
 
 class FetchClock:
-    """Collects runs of fetches. Times in ns."""
+    """Collects runs of fetches. Times in ns.
 
-    def __init__(self, emit_gap: Callable[[GapRecord], object]) -> None:
+    Args:
+        emit_gap: receives each validation.
+        length_of: returns how many batches a loader has, by its key; None where it does not say.
+    """
+
+    def __init__(
+        self, emit_gap: Callable[[GapRecord], object], length_of: Callable[[int], int | None]
+    ) -> None:
         self.epoch = -1
         """Counted from 0 by the iterators of the training loader; -1 before the first."""
         self.training_loader = -1
@@ -21,7 +32,11 @@ class FetchClock:
         self.runs: list[Run] = []
         self.begin_ns = 0
         """When the wait that is going on, or the last one, began."""
+        self.ahead = BatchesAhead()
+        """Batches of the training loader."""
+        self._aheads: dict[int, BatchesAhead] = {}
         self._emit_gap = emit_gap
+        self._length_of = length_of
         self._new_iterators: set[int] = set()
         self._depth = 0
 
@@ -39,8 +54,11 @@ class FetchClock:
         if self._depth != 1 or len(self.runs) != 1 or self.training_loader in self._new_iterators:
             return False
         run = self.runs[0]
-        return run.loader == self.training_loader and not (
-            run.fresh or run.ended or run.batches or run.wait_ns
+        return (
+            run.loader == self.training_loader
+            and not (run.fresh or run.ended or run.batches or run.wait_ns)
+            and self.ahead is self._aheads.get(run.loader)
+            and self.ahead.regular
         )
 
     def begin_again(self, now_ns: int) -> None:
@@ -58,6 +76,7 @@ class FetchClock:
         last = self.runs[-1] if self.runs else None
         if last is not None and last.loader == loader and not last.ended and not new_iterator:
             last.grad = grad
+            last.left_ns = None
         else:
             self.runs.append(Run(loader, self.begin_ns, fresh=loader in self._new_iterators, grad=grad))
 
@@ -77,58 +96,94 @@ class FetchClock:
             run.ended = True
             self._new_iterators.add(run.loader)
             return
-        run.batches += 1
+        run.sizes.append(samples)
         self._new_iterators.discard(run.loader)
-        if samples >= 0:
-            run.samples = samples if run.samples < 0 else run.samples + samples
 
-    def settle(self, part: Part, step: int) -> None:
+    def interrupted(self, now_ns: int) -> None:
+        """Something else begins, between fetches or after the last of them."""
+        if self.runs and self.runs[-1].left_ns is None:
+            self.runs[-1].left_ns = now_ns
+
+    def settle(self, part: Part) -> None:
         """Give the fetches since the last backward to the open step, or to a validation."""
         first = self.runs[0]
         if len(self.runs) == 1 and first.batches == 1 and first.loader == self.training_loader:
             part.wait_ns += first.wait_ns  # nearly every step
             part.fetched = True
-            self._settle_run(part, first)
+            self._train(part, [first])
             self.runs.clear()
             return
         training, waiting, validation = sort_runs(self.runs)
-        for run in training:
+        if self.training_loader < 0 and self.epoch < 0 and validation:
+            self._begin_after(part, training + waiting)
+        for run in training + waiting:
             part.wait_ns += run.wait_ns
+        part.fetched |= bool(training)
         for run in waiting:
-            part.wait_ns += run.wait_ns
-        part.fetched |= bool(training or waiting)
+            if run.ended and run.loader in self._aheads:
+                self._aheads[run.loader].ended = part.fetched = True
         if training:
-            self._settle_training(part, training)
-        if validation:
-            part.gap_ns += self._validation(validation, step)
+            self._train(part, training)
+        elif self.training_loader < 0 and any(run.fresh and not run.ended for run in waiting):
+            self._begin_epoch(part)  # its batches come by a way that nobody sees: another rank sends them
+        for gap in gaps_of(self.runs, validation):
+            self._emit_gap(gap)
+            if gap.at_ns >= part.start_ns:
+                part.gap_ns += gap.duration_ns
         self.runs.clear()
 
-    def settle_rest(self, step: int) -> None:
+    def settle_rest(self) -> None:
         """At the end of the process: what no backward followed was a validation."""
-        self._validation([run for run in self.runs if run.loader != self.training_loader], step)
+        rest = [run for run in self.runs if run.batches and run.loader != self.training_loader]
+        for gap in gaps_of(self.runs, rest):
+            self._emit_gap(gap)
         self.runs.clear()
 
-    def _settle_training(self, part: Part, training: list[Run]) -> None:
-        main = next((run for run in training if run.loader == self.training_loader), training[0])
-        self.training_loader = main.loader
-        self._settle_run(part, main)
+    def trained(self, part: Part) -> None:
+        """A part of a step ends: give it the batches it has trained on."""
+        taken = self.ahead.take(part.backwards - part.matched, len(part.stepped))
+        part.matched = part.backwards
+        part.batches += len(taken.sizes)
+        for size in taken.sizes:
+            part.add_samples(size)
+        if taken.given_up:
+            part.flags |= FLAG_FAILED
+        if taken.epoch_begins:
+            self._begin_epoch(part)
 
-    def _settle_run(self, part: Part, main: Run) -> None:
-        if main.fresh:
-            self.epoch += 1
-            part.flags |= FLAG_EPOCH_START
+    def _begin_after(self, part: Part, following: list[Run]) -> None:
+        """Have the very first step begin with its own fetches, not with a validation before them."""
+        if part.start_ns == self.runs[0].begin_ns and following:
+            start_ns = min(run.begin_ns for run in following)
+            if start_ns > part.start_ns:
+                part.start_ns, part.start_cpu_ns = start_ns, UNKNOWN_CPU
+
+    def _train(self, part: Part, training: list[Run]) -> None:
+        loaders = [run.loader for run in training]
+        if self.training_loader not in loaders:
+            self.training_loader = loaders[0]
+        main = [run for run in training if run.loader == self.training_loader]
+        ahead = self._aheads.get(self.training_loader) or self._new_ahead(self.training_loader)
+        fresh = any(run.fresh for run in main)
+        if (fresh or ahead is not self.ahead) and part.backwards > part.matched:
+            self.trained(part)  # what came before this iterator
+        self.ahead = ahead
+        if fresh:
+            self._begin_epoch(part)
         part.epoch = self.epoch
-        part.add_samples(main.samples)
-        read_ahead = main.fresh and main.batches > 1
-        part.batches += main.batches - 1 if read_ahead else main.batches
+        for run in main:
+            if run.fresh:
+                ahead.renew(self._length_of(run.loader))
+            ahead.add(run.sizes)
+            ahead.ended |= run.ended
 
-    def _validation(self, validation: list[Run], step: int) -> int:
-        duration_ns = batches = 0
-        for run in validation:
-            place = self.runs.index(run) + 1
-            end_ns = self.runs[place].begin_ns if place < len(self.runs) else run.end_ns
-            duration_ns += end_ns - run.begin_ns
-            batches += run.batches
-        if batches:
-            self._emit_gap(GapRecord(validation[0].begin_ns, duration_ns, batches, step))
-        return duration_ns
+    def _new_ahead(self, loader: int) -> BatchesAhead:
+        if len(self._aheads) >= _LOADERS_KEPT:
+            del self._aheads[next(iter(self._aheads))]
+        ahead = self._aheads[loader] = BatchesAhead()
+        return ahead
+
+    def _begin_epoch(self, part: Part) -> None:
+        self.epoch += 1
+        part.epoch = self.epoch
+        part.flags |= FLAG_EPOCH_START

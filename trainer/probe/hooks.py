@@ -1,14 +1,13 @@
 """The patches on torch: thin wrappers round a handful of public and long-stable functions, no module hooks.
 
 Apart from the recorder so that one can see at a glance what is touched in the user's process: the loader's
-iterator, `torch.autograd.backward`, the global optimizer hooks, `GradScaler.step`, `torch.save`, and how a
-DataLoader is built. Each leaves stamps and goes on: a call costs a microsecond or two.
+iterator, `torch.autograd.backward`, the global optimizer hooks, `GradScaler.step`, how loaders and their
+iterators are made (`loader_hooks`), and what writes checkpoints (`saves`). Each leaves stamps and goes on: a
+call costs a microsecond or two.
 """
 
 import functools
-import os
 from collections.abc import Callable
-from pathlib import Path
 from threading import get_ident
 from time import perf_counter_ns, thread_time_ns
 from typing import Any
@@ -19,15 +18,15 @@ from torch.optim.optimizer import (
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,
 )
-from torch.utils.data import DataLoader
 from torch.utils.data import dataloader as loader_module
 
 from perftui.trainer.probe import stamps
 from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.loader_hooks import patch_construction, patch_iterators, patch_others
 from perftui.trainer.probe.recorder import FOREIGN_LOADER, LOADER_KEY, Recorder
+from perftui.trainer.probe.saves import SaveWatch
 from perftui.trainer.probe.stamps import UNKNOWN_CPU
 
-_BUILD_ERRORS = (ValueError, TypeError, RuntimeError, AssertionError, AttributeError)
 _LOOK_MASK = 255
 """One batch of so many, and one, is looked at: its shapes and types."""
 _is_compiling = torch.compiler.is_compiling
@@ -37,66 +36,17 @@ _is_grad_enabled = torch.is_grad_enabled
 def install_hooks(recorder: Recorder) -> None:
     """Patch torch; each patch stands alone, so one that does not fit this torch leaves the others."""
     for name, install in (
-        ("loader construction", _patch_construction),
-        ("loader iterator", _patch_iterator),
+        ("loader construction", patch_construction),
+        ("loader iterator", patch_iterators),
         ("loader fetch", _patch_fetch),
+        ("other loaders", patch_others),
         ("backward", _patch_backward),
         ("optimizer", _patch_optimizers),
         ("grad scaler", _patch_scaler),
-        ("save", _patch_save),
+        ("saves", _patch_saves),
         ("compile", _watch_compiling),
     ):
         recorder.border.guard(f"install {name}", install)(recorder)
-
-
-def _patch_construction(recorder: Recorder) -> None:
-    kind: Foreign = DataLoader
-    original: Callable[..., None] = kind.__init__
-    book = recorder.book
-    altered = recorder.border.guard("loader settings", book.altered)
-
-    @functools.wraps(original)
-    def build(self: DataLoader[Any], *args: Foreign, **kwargs: Foreign) -> None:
-        changed = altered(self, args, kwargs)
-        if changed is None:
-            original(self, *args, **kwargs)
-            return
-        try:
-            original(self, **changed)
-        except _BUILD_ERRORS as error:
-            book.not_applied(self, error)
-            original(self, *args, **kwargs)
-
-    kind.__init__ = build
-
-
-def _patch_iterator(recorder: Recorder) -> None:
-    kind: Foreign = DataLoader
-    original: Callable[..., Foreign] = kind.__iter__
-    key_of = recorder.border.guard("iterator", recorder.book.key)
-    note = recorder.border.guard("iterator end", recorder.note_iterator)
-    put = recorder.ring.put
-
-    @functools.wraps(original)
-    def iterate(self: DataLoader[Any]) -> Foreign:
-        counts = get_ident() == recorder.thread or recorder.claim_wait()
-        if counts:
-            key = key_of(self)
-            put(
-                stamps.ITERATOR_BEGIN,
-                perf_counter_ns(),
-                thread_time_ns(),
-                (FOREIGN_LOADER if key is None else key) * 2 + _is_grad_enabled(),
-            )
-        try:
-            iterator = original(self)
-        finally:
-            if counts and get_ident() == recorder.thread:
-                put(stamps.ITERATOR_END, perf_counter_ns(), UNKNOWN_CPU, 0)
-        note(self, iterator)
-        return iterator
-
-    kind.__iter__ = iterate
 
 
 def _patch_fetch(recorder: Recorder) -> None:
@@ -227,26 +177,13 @@ def _patch_scaler(recorder: Recorder) -> None:
     kind.step = step  # type: ignore[method-assign]
 
 
-def _is_path(f: Foreign) -> bool:
-    return isinstance(f, (str, os.PathLike))
-
-
-def _name_of(f: Foreign) -> str:
-    return Path(f).name if _is_path(f) else "a stream"
-
-
-def _patch_save(recorder: Recorder) -> None:
-    original: Callable[..., None] = torch.save
-    saved = recorder.border.guard("save", recorder.saved)
-
-    @functools.wraps(original)
-    def save(obj: Foreign, f: Foreign, *args: Foreign, **kwargs: Foreign) -> None:
-        begin_ns = perf_counter_ns()
-        original(obj, f, *args, **kwargs)
-        saved(begin_ns, _name_of(f))
-
-    torch.save = save
-    torch.serialization.save = save
+def _patch_saves(recorder: Recorder) -> None:
+    SaveWatch(
+        recorder.border,
+        recorder.ring.put,
+        lambda: recorder.thread,
+        lambda save: recorder.saves.append(save),
+    ).install()
 
 
 def _watch_compiling(recorder: Recorder) -> None:

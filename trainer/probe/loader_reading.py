@@ -4,15 +4,23 @@ A loop over `DataLoader(...)` without a name keeps only the iterator alive.
 """
 
 import multiprocessing
-from typing import Any
 
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import IterableDataset
 
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
 from perftui.trainer.probe.border import Foreign
 
-AnyLoader = DataLoader[Any]
+
+def built_by_script(loader: Foreign) -> Foreign:
+    """Return the loader that the script knows: fastai's has a stand-in iterated, of which it is the owner."""
+    owner = getattr(loader, "__dict__", {}).get("d")
+    return owner if _stand_in(owner) is loader else loader
+
+
+def _stand_in(loader: Foreign) -> Foreign:
+    """Return what torch's iterators are given: the loader itself but for fastai's."""
+    return getattr(loader, "__dict__", {}).get("fake_l", loader)
 
 
 def join_name(index: int, argument: str) -> str:
@@ -20,25 +28,23 @@ def join_name(index: int, argument: str) -> str:
     return f"loader.{argument}" if index == 0 else f"loader[{index}].{argument}"
 
 
-def read_loader(index: int, loader: AnyLoader) -> LoaderFacts:
-    """Read a loader's effective arguments from the object itself."""
-    live: Foreign = loader
-    iterable = isinstance(live.dataset, IterableDataset)
-    size = loader.batch_size
-    if size is None:
-        size = getattr(live.batch_sampler, "batch_size", None)
+def read_loader(index: int, loader: Foreign) -> LoaderFacts:
+    """Read a loader's effective arguments from the object itself, which need not be one of torch's."""
+    given = _stand_in(loader)
+    workers = int(given.num_workers)
+    iterable = isinstance(loader.dataset, IterableDataset)
     return LoaderFacts(
         index=index,
-        num_workers=loader.num_workers,
-        batch_size=size if isinstance(size, int) else None,
-        prefetch_factor=loader.prefetch_factor,
-        persistent_workers=bool(loader.persistent_workers),
-        pin_memory=bool(loader.pin_memory),
-        multiprocessing_context=_context_name(loader),
-        in_order=bool(getattr(loader, "in_order", True)),  # torch 2.6
+        num_workers=workers,
+        batch_size=_batch_size(loader),
+        prefetch_factor=given.prefetch_factor if workers else None,
+        persistent_workers=bool(given.persistent_workers),
+        pin_memory=bool(given.pin_memory),
+        multiprocessing_context=_context_name(given) if workers else None,
+        in_order=bool(getattr(given, "in_order", True)),  # torch 2.6
         batches_per_epoch=None if iterable else _length(loader),
         iterable=iterable,
-        dataset=type(live.dataset).__name__,
+        dataset=type(loader.dataset).__name__,
     )
 
 
@@ -54,17 +60,24 @@ def settings_in(facts: LoaderFacts) -> dict[str, SettingValue]:
     return {join_name(facts.index, name): value for name, value in values.items()}
 
 
-def _context_name(loader: AnyLoader) -> str | None:
-    if not loader.num_workers:
-        return None
-    live: Foreign = loader
-    context: Foreign = live.multiprocessing_context
+def _batch_size(loader: Foreign) -> int | None:
+    if _stand_in(loader) is not loader:
+        size = loader.bs
+    else:
+        size = loader.batch_size
+        if size is None:
+            size = getattr(loader.batch_sampler, "batch_size", None)
+    return size if isinstance(size, int) else None
+
+
+def _context_name(loader: Foreign) -> str:
+    context: Foreign = loader.multiprocessing_context
     if context is None:
         return multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0]
     return str(context.get_start_method())
 
 
-def _length(loader: AnyLoader) -> int | None:
+def _length(loader: Foreign) -> int | None:
     try:
         return len(loader)
     except (TypeError, NotImplementedError, AttributeError):

@@ -1,4 +1,4 @@
-"""`loader.X` settings: numbers the DataLoaders of the process and alters how they are built.
+"""`loader.X` settings: numbers the loaders of the process and alters how they are built.
 
 Apart from the hooks because this changes what the script does, where they only watch. A setting that cannot
 be applied is a reason in `failed`, never an error in the script.
@@ -7,18 +7,17 @@ be applied is a reason in `failed`, never an error in the script.
 import inspect
 import re
 import sys
-import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
 from typing import Any, TypeAlias
 
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import IterableDataset
 
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
 from perftui.trainer.probe.border import Foreign
-from perftui.trainer.probe.loader_reading import AnyLoader, join_name, read_loader
+from perftui.trainer.probe.loader_reading import join_name, read_loader
 from perftui.trainer.probe.sampler_reading import SamplerWatch
 
 _NAME = re.compile(r"loader(?:\[(\d+)\])?\.(\w+)")
@@ -55,30 +54,26 @@ class LoaderBook:
                 self.wanted.setdefault(place[0], {})[place[1]] = value
         self.samplers = SamplerWatch()
         self._facts: dict[int, LoaderFacts] = {}
-        self._alive: dict[int, weakref.ref[AnyLoader]] = {}
         self._keys = 0
         self._places: dict[_Place, int] = {}
-        kind: Foreign = DataLoader
-        self._signature = inspect.signature(kind.__init__)
 
-    def key(self, loader: AnyLoader) -> int:
+    def key(self, loader: Foreign) -> int:
         """Return a loader's key, given when it is first seen."""
-        key = vars(loader).get(_KEY)
+        attributes: Foreign = vars(loader)
+        key = attributes.get(_KEY)
         if key is None:
-            key = vars(loader)[_KEY] = self._keys
-            vars(loader)[_INDEX] = self._places.setdefault(_place(), len(self._places))
-            self._alive[key] = weakref.ref(loader)
+            key = attributes[_KEY] = self._keys
+            attributes[_INDEX] = self._places.setdefault(_place(), len(self._places))
             self._keys += 1
-            self._alive.pop(key - LOADERS_KEPT, None)
             self._facts.pop(key - LOADERS_KEPT, None)
         return int(key)
 
-    def index(self, loader: AnyLoader) -> int:
+    def index(self, loader: Foreign) -> int:
         """Return a loader's index among the places where the script builds loaders."""
         self.key(loader)
         return int(vars(loader)[_INDEX])
 
-    def note(self, loader: AnyLoader) -> int:
+    def note(self, loader: Foreign) -> int:
         """Read a loader that begins to be iterated; return its key."""
         key = self.key(loader)
         index = self.index(loader)
@@ -99,33 +94,52 @@ class LoaderBook:
         """Return the same of the newest loader of that index."""
         return next((f for f in reversed(list(self._facts.values())) if f.index == index), None)
 
-    def loader(self, key: int) -> AnyLoader | None:
-        """Return the living loader of that key."""
-        found = self._alive.get(key)
-        return None if found is None else found()
-
     @property
     def built(self) -> int:
         """At how many places the script has built loaders."""
         return len(self._places)
 
     def altered(
-        self, loader: AnyLoader, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        loader: Foreign,
+        signature: inspect.Signature,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
     ) -> dict[str, Any] | None:
-        """Return the arguments to build this loader with; None to build it as the script says."""
+        """Return the arguments to build this loader with; None to build it as the script says.
+
+        Args:
+            loader: about to be built.
+            signature: of its `__init__`.
+            args: what the script passes, as are `kwargs`.
+            kwargs: see there.
+        """
         index = self.index(loader)
         wanted = self.wanted.get(index)
         if not wanted:
             return None
-        bound = self._signature.bind(loader, *args, **kwargs)
-        arguments = {name: value for name, value in bound.arguments.items() if name != "self"}
+        try:
+            bound = signature.bind(loader, *args, **kwargs)
+        except TypeError as error:  # its own words, if it is one
+            self.not_applied(loader, error)
+            return None
+        arguments = bound.arguments
+        arguments.pop("self", None)
+        for name, parameter in signature.parameters.items():
+            if parameter.kind is parameter.VAR_KEYWORD:
+                arguments.update(arguments.pop(name, {}))
         accepted = dict(wanted)
-        for name, reason in refusals(arguments, wanted).items():
+        unknown = {
+            name: f"{type(loader).__name__} takes no {name}"
+            for name in wanted
+            if name not in signature.parameters
+        }
+        for name, reason in (refusals(arguments, wanted) | unknown).items():
             self.failed[join_name(index, name)] = reason
             accepted.pop(name, None)
         return merge(arguments, accepted) if accepted else None
 
-    def not_applied(self, loader: AnyLoader, error: Exception) -> None:
+    def not_applied(self, loader: Foreign, error: Exception) -> None:
         """The loader could not be built with our arguments; the script's own were used."""
         index = self.index(loader)
         for name in self.wanted.get(index, {}):
@@ -159,14 +173,15 @@ def refusals(arguments: Mapping[str, Any], wanted: Mapping[str, SettingValue]) -
         arguments: what the script passes.
         wanted: what the settings ask for.
     """
-    dataset: Foreign = arguments["dataset"]
+    dataset: Foreign = arguments.get("dataset")
     mutable = hasattr(dataset, "set_epoch")
     own_workers = int(arguments.get("num_workers") or 0)
     workers = int(wanted.get("num_workers", own_workers) or 0)
     refused: dict[str, str] = {}
-    if isinstance(dataset, IterableDataset) and workers > 0 and own_workers == 0:
+    if _is_stream(dataset) and workers > 0 and own_workers == 0:
+        kind = "an IterableDataset" if isinstance(dataset, IterableDataset) else "a stream"
         refused["num_workers"] = (
-            "the dataset is an IterableDataset and the script uses no workers: each worker would yield every "
+            f"the dataset is {kind} and the script uses no workers: each worker would yield every "
             "sample, unless the dataset shards itself"
         )
         workers = own_workers
@@ -177,6 +192,11 @@ def refusals(arguments: Mapping[str, Any], wanted: Mapping[str, SettingValue]) -
     elif wanted.get("persistent_workers") and mutable:
         refused["persistent_workers"] = "the dataset has set_epoch, which persistent workers would not hear"
     return refused
+
+
+def _is_stream(dataset: Foreign) -> bool:
+    by_number = hasattr(dataset, "__getitem__") or hasattr(dataset, "__getitems__")
+    return isinstance(dataset, IterableDataset) or not by_number
 
 
 def merge(arguments: Mapping[str, Any], accepted: Mapping[str, SettingValue]) -> dict[str, Any]:

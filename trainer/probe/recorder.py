@@ -10,37 +10,37 @@ from collections import deque
 from collections.abc import Callable
 from threading import Lock, get_ident
 from time import perf_counter_ns, thread_time_ns
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import torch
 
 from perftui.ipc.messages import FLAG_PROFILED
 from perftui.trainer.probe.batch_signature import BatchBook
-from perftui.trainer.probe.border import Border
+from perftui.trainer.probe.border import Border, Foreign
 from perftui.trainer.probe.compiling import CompileWatch
 from perftui.trainer.probe.expected_window import wanted_window
-from perftui.trainer.probe.loader_reading import AnyLoader
 from perftui.trainer.probe.loader_settings import LOADERS_KEPT, LoaderBook
 from perftui.trainer.probe.loss import LossSampler
 from perftui.trainer.probe.own_cost import OwnCost
 from perftui.trainer.probe.phase_sampling import PhaseSampling
 from perftui.trainer.probe.samples import SampleCounter
+from perftui.trainer.probe.saves import Save
 from perftui.trainer.probe.stamp_reader import StampReader
-from perftui.trainer.probe.stamps import EXPECT_STEPS, EXPLICIT_STEP, RESTART, UNKNOWN_CPU, StampRing
+from perftui.trainer.probe.stamps import (
+    EXPECT_STEPS,
+    EXPLICIT_STEP,
+    ITERATOR_BEGIN,
+    ITERATOR_END,
+    RESTART,
+    UNKNOWN_CPU,
+    StampRing,
+)
 from perftui.trainer.probe.step_clock import StepClock
 
 LOADER_KEY = "_perftui_loader"
 """Attribute of an iterator: the key of its loader."""
 FOREIGN_LOADER = 1_000_000
 """Key of iterators that no DataLoader.__iter__ made."""
-
-
-class Save(NamedTuple):
-    """A checkpoint that was written."""
-
-    at_ns: int
-    duration_ns: int
-    text: str
 
 
 class Window(Protocol):
@@ -79,6 +79,7 @@ class Recorder:
         self.follow_backward = border.guard("backward", lambda root: self.sampling.follow_backward(root))
         self.sample_loss = border.guard("loss", self._sample_loss)
         self._at_boundary = border.guard("window", self._tell_window)
+        self._key_of = border.guard("iterator", book.key)
         self.compiling = CompileWatch(border, self._compiled)
         self.reset()
 
@@ -86,7 +87,7 @@ class Recorder:
         """Start from nothing: at the beginning, and in a forked child."""
         self._lock = Lock()
         self.ring.skip()
-        self.reader = StampReader()
+        self.reader = StampReader(self._length_of)
         self.cost = OwnCost()
         self.saves: deque[Save] = deque(maxlen=256)
         self.loss = LossSampler()
@@ -107,6 +108,8 @@ class Recorder:
         """Value of `batches` when an optimizer last stepped."""
         self.loss_at = 0
         """Value of `batches` from which a backward is worth a look."""
+        self._making = False
+        """The training thread makes an iterator."""
         self.counts.clear()
         self.batch_book = BatchBook(self.book.index_of)
         self.go_live()
@@ -144,8 +147,26 @@ class Recorder:
 
     # What is done at once
 
-    def note_iterator(self, loader: AnyLoader, iterator: object) -> None:
-        """A loader has made an iterator."""
+    def begin_iterator(self, loader: Foreign) -> bool:
+        """A loader begins to make an iterator; False where that does not count, or is known already."""
+        if get_ident() != self.thread and not self.claim_wait():
+            return False
+        if self._making:
+            return False
+        self._making = True
+        key = self._key_of(loader)
+        value = (FOREIGN_LOADER if key is None else key) * 2 + torch.is_grad_enabled()
+        self.ring.put(ITERATOR_BEGIN, perf_counter_ns(), thread_time_ns(), value)
+        return True
+
+    def end_iterator(self) -> None:
+        """It has made it."""
+        self._making = False
+        if get_ident() == self.thread:
+            self.ring.put(ITERATOR_END, perf_counter_ns(), UNKNOWN_CPU, 0)
+
+    def note_iterator(self, loader: Foreign, iterator: object) -> None:
+        """A loader has made an iterator, or goes on with one."""
         vars(iterator)[LOADER_KEY] = self.book.note(loader)
 
     def note_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
@@ -173,17 +194,17 @@ class Recorder:
             value = -1 if samples is None else int(samples)
             self.ring.put(EXPLICIT_STEP, perf_counter_ns(), thread_time_ns(), value)
 
-    def saved(self, begin_ns: int, text: str) -> None:
-        """A checkpoint was written."""
-        self.saves.append(Save(begin_ns, perf_counter_ns() - begin_ns, text))
+    def _length_of(self, key: int) -> int | None:
+        facts = self.book.facts(key)
+        return None if facts is None else facts.batches_per_epoch
 
     def count_of(self, key: int, first: object) -> Callable[[object], int | None]:
         """Return what counts the samples of a loader's batches, and look at its first."""
         self.look(key, first)
         count = self.counts.get(key)
         if count is None:
-            loader = self.book.loader(key)
-            counter = SampleCounter(loader.batch_size if loader is not None else None)
+            facts = self.book.facts(key)
+            counter = SampleCounter(None if facts is None else facts.batch_size)
             count = self.counts[key] = self.border.guard("samples", counter.count)  # any type may come
             self.counts.pop(key - LOADERS_KEPT, None)
         return count

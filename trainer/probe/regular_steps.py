@@ -7,6 +7,7 @@ gives. It makes nearly all steps of nearly all trainings, at a third of the work
 from collections.abc import Sequence
 
 from perftui.ipc.step_record import StepRecord
+from perftui.trainer.probe.batches_ahead import BatchesAhead
 from perftui.trainer.probe.stamps import (
     BACKWARD_BEGIN,
     BACKWARD_END,
@@ -23,7 +24,7 @@ CYCLE_STAMPS = len(_CYCLE)
 
 
 def regular_steps(
-    stamps: Sequence[Stamp], place: int, step: int, epoch: int, loader: int
+    stamps: Sequence[Stamp], place: int, step: int, epoch: int, loader: int, ahead: BatchesAhead
 ) -> list[StepRecord]:
     """Return the steps that follow each other without anything else between them; none if there is any.
 
@@ -33,10 +34,11 @@ def regular_steps(
         step: index of the first step.
         epoch: in which they lie.
         loader: key of the training loader.
+        ahead: its batches that are not trained on yet; these steps pass theirs through it.
     """
     steps: list[StepRecord] = []
     _, begin_ns, begin_cpu_ns, _ = stamps[place]
-    last = len(stamps) - CYCLE_STAMPS
+    last = min(len(stamps) - CYCLE_STAMPS, place + ahead.room * CYCLE_STAMPS)
     while place < last:
         fetched, backward, backed, stepping, stepped, fetch = stamps[place + 1 : place + 1 + CYCLE_STAMPS]
         codes = (fetched[0], backward[0], backed[0], stepping[0], stepped[0], fetch[0])
@@ -54,7 +56,7 @@ def regular_steps(
                 backed[1] - backward[1],
                 stepped[1] - stepping[1],
                 min(fetch[2] - begin_cpu_ns, wall_ns) if known else UNKNOWN_CPU,
-                max(fetched[3], -1),
+                ahead.turn(fetched[3]),
                 1,
                 epoch,
                 0,

@@ -27,6 +27,7 @@ from perftui.trainer.probe.stamps import (
     OPTIMIZER_END,
     RESTART,
     SAMPLED,
+    SAVE_BEGIN,
     SCALER_BEGIN,
     SCALER_END,
     Stamp,
@@ -42,17 +43,21 @@ STEPS_KEPT = 16384
 class StampReader:
     """Holds the step clock of one rank and what it has made; used by one thread at a time.
 
+    Args:
+        length_of: returns how many batches a loader has, by its key; None where it does not say.
+
     Attributes:
         steps: finished steps, for the agent to take.
         gaps: validations, likewise.
         details: what is known of steps beside their boundaries.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, length_of: Callable[[int], int | None] = lambda _key: None) -> None:
         self.steps: deque[StepRecord] = deque(maxlen=STEPS_KEPT)
         self.gaps: deque[GapRecord] = deque(maxlen=256)
         self.details = StepDetails()
-        self.clock = StepClock(self._emit, self.gaps.append)
+        self._length_of = length_of
+        self.clock = StepClock(self._emit, self.gaps.append, 0, length_of)
         self.stamps_read = 0
         self._scaler_let_step = False
         self._copy_begin_ns: int | None = None
@@ -77,6 +82,7 @@ class StampReader:
             H2D_BEGIN: self._copy_begin,
             H2D_END: self._copy_end,
             COMM_BEGIN: self._communication_begin,
+            SAVE_BEGIN: lambda at_ns, _cpu, _value: self.clock.fetches.interrupted(at_ns),
         }
 
     def read(self, stamps: Sequence[Stamp]) -> int:
@@ -94,8 +100,9 @@ class StampReader:
         return self.clock.steps - before
 
     def _read_regular(self, stamps: Sequence[Stamp], place: int) -> int:
-        clock = self.clock
-        steps = regular_steps(stamps, place, clock.steps, max(0, clock.epoch), clock.training_loader)
+        clock, fetches = self.clock, self.clock.fetches
+        epoch = max(0, fetches.epoch)
+        steps = regular_steps(stamps, place, clock.steps, epoch, fetches.training_loader, fetches.ahead)
         for step in steps:
             self.details.worker = step.worker
             self._emit(step)
@@ -159,7 +166,7 @@ class StampReader:
         self._restart_at(self.clock.steps)
 
     def _restart_at(self, step: int) -> None:
-        self.clock = StepClock(self._emit, self.gaps.append, step)
+        self.clock = StepClock(self._emit, self.gaps.append, step, self._length_of)
 
     def _emit(self, record: StepRecord) -> None:
         self.steps.append(self.details.complete(record) if self.details.any else self._plain(record))

@@ -36,6 +36,8 @@ H2D_END: Final = 17
 """Value 0: it was no copy to a device."""
 COMM_BEGIN: Final = 18
 """The backward's own work is done; until its end it waits for communication."""
+SAVE_BEGIN: Final = 19
+"""A checkpoint begins to be written."""
 
 _CELL = Struct("=4q")
 _SIZE = _CELL.size

@@ -18,7 +18,7 @@ from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.blind_loop import BlindLoop
 from perftui.trainer.probe.fetch_clock import FetchClock
 from perftui.trainer.probe.step_outlet import StepOutlet
-from perftui.trainer.probe.step_parts import GapRecord, Part
+from perftui.trainer.probe.step_parts import GapRecord, Part, joined
 
 HELD_MICRO_BATCHES = 64  # so many backwards, each after a fetch, and no optimizer: then none can be seen
 HELD_REPEATS = 8  # an optimizer that steps so often without a fetch is in a loop without a loader
@@ -33,6 +33,7 @@ class StepClock:
         emit: receives each finished step.
         emit_gap: receives each validation.
         first_step: index of the first step.
+        length_of: returns how many batches a loader has, by its key; None where it does not say.
     """
 
     def __init__(
@@ -40,9 +41,10 @@ class StepClock:
         emit: Callable[[StepRecord], object],
         emit_gap: Callable[[GapRecord], object],
         first_step: int = 0,
+        length_of: Callable[[int], int | None] = lambda _key: None,
     ) -> None:
         self._outlet = StepOutlet(emit, first_step)
-        self._fetches = FetchClock(emit_gap)
+        self._fetches = FetchClock(emit_gap, length_of)
         self._part: Part | None = None
         self._tail: Part | None = None
         """Work after the last optimizer step that may belong to the next step."""
@@ -79,9 +81,9 @@ class StepClock:
         return self._outlet.steps
 
     @property
-    def epoch(self) -> int:
-        """Counted from 0; -1 before the first."""
-        return self._fetches.epoch
+    def fetches(self) -> FetchClock:
+        """What is known of the loaders."""
+        return self._fetches
 
     @property
     def steady(self) -> bool:
@@ -91,7 +93,6 @@ class StepClock:
             part is not None
             and part.blank
             and self._optimizer_known
-            and self._outlet.usual == (1, 1)
             and self._fetches.only_begun
             and self._blind is None
             and not (self._held or self._kept_for_script or self._expecting or self._explicit)
@@ -109,11 +110,6 @@ class StepClock:
             self._mark_ns = optimized_ns
             self._part.restart(begin_ns, cpu_ns)
             self._fetches.begin_again(begin_ns)
-
-    @property
-    def training_loader(self) -> int:
-        """Key of the loader whose iterators count epochs; -1 before it is known."""
-        return self._fetches.training_loader
 
     # Loader
 
@@ -247,7 +243,7 @@ class StepClock:
             part = self._part = Part(now_ns, cpu_ns)
         self._fetches.forget_open()
         if self._fetches.runs:
-            self._fetches.settle(part, self.steps)
+            self._fetches.settle(part)
         return part
 
     # Explicit steps and the end
@@ -263,10 +259,11 @@ class StepClock:
             self._held, self._kept_for_script = self._kept_for_script, []
             part = self._join_held(part)
         self._expecting = False
+        self._fetches.trained(part)
         if samples is not None:
             part.samples = samples
         part.flags |= FLAG_EXPLICIT_BOUNDARY
-        self._close(part, now_ns, cpu_ns)
+        self._let_go(part, now_ns, cpu_ns)
         self._mark_ns = now_ns
         return self.steps - before
 
@@ -282,7 +279,7 @@ class StepClock:
                 self._emit_part(part, part.end_ns, part.end_cpu_ns)
         elif not self._explicit:
             self._finish_cycle(cpu_ns)
-        self._fetches.settle_rest(self.steps)
+        self._fetches.settle_rest()
         return self.steps - before
 
     def _finish_cycle(self, cpu_ns: int) -> None:
@@ -326,6 +323,7 @@ class StepClock:
         if self._micro_batches_bound:
             self._close(part, now_ns, cpu_ns)
             return
+        self._fetches.trained(part)
         part.end_ns, part.end_cpu_ns = now_ns, cpu_ns
         self._held.append(part)
         self._part = Part(now_ns, cpu_ns)
@@ -334,6 +332,7 @@ class StepClock:
             self._emit_held()
 
     def _boundary_at_repeat(self, part: Part) -> None:
+        self._fetches.trained(part)
         self._part = self._tail or Part(part.end_ns, part.end_cpu_ns)
         self._tail = None
         if self._expecting:
@@ -352,15 +351,8 @@ class StepClock:
             self._tail = None
 
     def _join_held(self, part: Part) -> Part:
-        if not self._held:
-            return part
-        first = self._held[0]
-        for later in self._held[1:]:
-            first.absorb(later)
-        first.absorb(part)
-        first.flags &= ~FLAG_LOADER_BOUNDARY
-        self._held.clear()
-        return first
+        held, self._held = self._held, []
+        return joined([*held, part]) if held else part
 
     def _emit_held(self) -> None:
         for part in self._held:
@@ -376,6 +368,10 @@ class StepClock:
         self._part.restart(now_ns, cpu_ns)
 
     def _close(self, part: Part, end_ns: int, end_cpu_ns: int) -> None:
+        self._fetches.trained(part)
+        self._let_go(part, end_ns, end_cpu_ns)
+
+    def _let_go(self, part: Part, end_ns: int, end_cpu_ns: int) -> None:
         if self._expecting:
             part.end_ns, part.end_cpu_ns = end_ns, end_cpu_ns
             self._keep_for_script(part)

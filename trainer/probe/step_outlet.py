@@ -5,7 +5,6 @@ Apart from the clock, which decides when: here it is only said what a step that 
 
 from collections.abc import Callable
 
-from perftui.ipc.messages import FLAG_FAILED
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.step_parts import Part
 
@@ -15,19 +14,13 @@ class StepOutlet:
 
     Attributes:
         steps: how many have left; the index of the one that is open.
-        usual: batches and backwards of the last one.
     """
 
     def __init__(self, emit: Callable[[StepRecord], object], first_step: int) -> None:
         self.steps = first_step
-        self.usual = (0, 0)
         self._emit = emit
 
     def put(self, part: Part, end_ns: int, end_cpu_ns: int, epoch: int) -> None:
         """Let a part go as the next step."""
-        usual_batches, usual_backwards = self.usual
-        if part.batches * usual_backwards > part.backwards * usual_batches > 0:
-            part.flags |= FLAG_FAILED  # more batches for a backward than before: one was given up
-        self.usual = (part.batches, part.backwards)
         self._emit(part.record(self.steps, end_ns, end_cpu_ns, epoch))
         self.steps += 1

@@ -5,7 +5,7 @@ Apart from the clock so that the sums, and how two parts become one step, can be
 
 from typing import NamedTuple
 
-from perftui.ipc.messages import FLAG_PHASES_UNKNOWN, FLAG_WAIT_UNKNOWN
+from perftui.ipc.messages import FLAG_LOADER_BOUNDARY, FLAG_PHASES_UNKNOWN, FLAG_WAIT_UNKNOWN
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.stamps import UNKNOWN_CPU
 
@@ -16,13 +16,13 @@ class GapRecord(NamedTuple):
     at_ns: int
     duration_ns: int
     batches: int
-    step: int
 
 
 class Part:
     """A stretch of the training thread that is, or will be joined into, one step. Times in ns.
 
-    CPU times are those of the thread so far, or -1 where they were not asked.
+    CPU times are those of the thread so far, or -1 where they were not asked. Its batches and samples are
+    known when it ends, as are the backwards that were matched with them.
     """
 
     __slots__ = (
@@ -37,6 +37,7 @@ class Part:
         "flags",
         "forward_ns",
         "gap_ns",
+        "matched",
         "optimizer_ns",
         "phases_seen",
         "samples",
@@ -57,7 +58,7 @@ class Part:
         self.wait_ns = self.forward_ns = self.backward_ns = self.optimizer_ns = 0
         self.gap_ns = self.cpu_ns = 0
         self.samples = -1
-        self.batches = self.backwards = self.flags = 0
+        self.batches = self.backwards = self.matched = self.flags = 0
         self.fetched = self.phases_seen = False
         self.epoch = -1
         self.stepped.clear()
@@ -91,6 +92,7 @@ class Part:
         self.add_samples(later.samples)
         self.batches += later.batches
         self.backwards += later.backwards
+        self.matched += later.matched
         self.flags |= later.flags
         self.fetched |= later.fetched
         self.phases_seen |= later.phases_seen
@@ -125,3 +127,12 @@ class Part:
             max(0, self.epoch if self.epoch >= 0 else epoch),
             flags,
         )
+
+
+def joined(parts: list[Part]) -> Part:
+    """Return parts, in order, as the one step that they have proved to be."""
+    first = parts[0]
+    for later in parts[1:]:
+        first.absorb(later)
+    first.flags &= ~FLAG_LOADER_BOUNDARY
+    return first

@@ -6,7 +6,7 @@ from typing import TypedDict
 from perftui.ipc.messages import FLAG_EPOCH_START, DeviceSteps, RankEvent, StepBatch
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.device_times import DeviceTimes
-from perftui.trainer.probe.recorder import Save
+from perftui.trainer.probe.saves import Save
 from perftui.trainer.probe.step_parts import GapRecord
 
 STEPS_PER_FRAME = 2000
@@ -96,15 +96,15 @@ def events_of(steps: Iterable[StepRecord]) -> list[RankEvent]:
     return events
 
 
-def validation_event(gap: GapRecord) -> RankEvent:
-    """Return the event of a validation."""
+def validation_event(gap: GapRecord, step: int) -> RankEvent:
+    """Return the event of a validation, which lies in a step or before it."""
     return RankEvent(
         **BLANK,
         at_ns=gap.at_ns,
         event="validation",
         text=f"{gap.batches} batches",
         duration_ns=gap.duration_ns,
-        step=gap.step,
+        step=step,
     )
 
 

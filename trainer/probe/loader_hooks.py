@@ -1,0 +1,117 @@
+"""The patches on loaders: how they are built, and how they make iterators.
+
+Apart from the other hooks because there are loaders that are not torch's: torchdata's StatefulDataLoader
+makes its iterators by itself, fastai's DataLoader is none but has torch's iterators do the work.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from torch.utils.data import DataLoader
+from torch.utils.data import dataloader as loader_module
+
+from perftui.trainer.probe.after_import import after_import
+from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.loader_reading import built_by_script
+from perftui.trainer.probe.recorder import Recorder
+
+_BUILD_ERRORS = (ValueError, TypeError, RuntimeError, AssertionError, AttributeError)
+_ITERATORS = ("_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter")
+"""Private, and the same since torch 1.2."""
+
+
+def patch_construction(recorder: Recorder) -> None:
+    """Have loaders built as the settings want them."""
+    _patch_build(recorder, DataLoader)
+
+
+def patch_iterators(recorder: Recorder) -> None:
+    """Note which loader an iterator belongs to, and when it is made."""
+    _patch_iter(recorder, DataLoader)
+    for name in _ITERATORS:
+        _patch_making(recorder, vars(loader_module)[name])
+
+
+def patch_others(recorder: Recorder) -> None:
+    """Treat loaders that are not torch's alike, once they are imported."""
+
+    def stateful(module: ModuleType) -> None:
+        kind = vars(module).get("StatefulDataLoader")
+        if kind is not None:
+            _patch_build(recorder, kind)
+            _patch_iter(recorder, kind)
+
+    def fast(module: ModuleType) -> None:
+        kind = vars(module).get("DataLoader")
+        if kind is not None:
+            _patch_build(recorder, kind)
+
+    guard = recorder.border.guard
+    after_import(
+        {
+            "torchdata.stateful_dataloader.stateful_dataloader": guard("install torchdata", stateful),
+            "fastai.data.load": guard("install fastai", fast),
+        }
+    )
+
+
+def _patch_build(recorder: Recorder, kind: Foreign) -> None:
+    original: Callable[..., None] = kind.__init__
+    signature = inspect.signature(original)
+    book = recorder.book
+    altered = recorder.border.guard("loader settings", book.altered)
+
+    @functools.wraps(original)
+    def build(self: Foreign, *args: Foreign, **kwargs: Foreign) -> None:
+        changed = altered(self, signature, args, kwargs)
+        if changed is None:
+            original(self, *args, **kwargs)
+            return
+        try:
+            original(self, **changed)
+        except _BUILD_ERRORS as error:
+            book.not_applied(self, error)
+            original(self, *args, **kwargs)
+
+    kind.__init__ = build
+
+
+def _patch_iter(recorder: Recorder, kind: Foreign) -> None:
+    original: Callable[..., Foreign] = kind.__iter__
+    note = recorder.border.guard("iterator end", recorder.note_iterator)
+
+    @functools.wraps(original)
+    def iterate(self: DataLoader[Any]) -> Foreign:
+        begun = recorder.begin_iterator(self)
+        try:
+            iterator = original(self)
+        finally:
+            if begun:
+                recorder.end_iterator()
+        note(self, iterator)
+        return iterator
+
+    kind.__iter__ = iterate
+
+
+def _patch_making(recorder: Recorder, kind: Foreign) -> None:
+    """Note iterators of torch that something else makes than a loader's patched `__iter__`."""
+    original: Callable[..., None] = kind.__init__
+    note = recorder.border.guard("iterator end", recorder.note_iterator)
+
+    @functools.wraps(original)
+    def make(self: Foreign, loader: Foreign, *args: Foreign, **kwargs: Foreign) -> None:
+        known = built_by_script(loader)
+        begun = recorder.begin_iterator(known)
+        try:
+            original(self, loader, *args, **kwargs)
+        finally:
+            if begun:
+                recorder.end_iterator()
+        if begun:
+            note(known, self)
+
+    kind.__init__ = make
