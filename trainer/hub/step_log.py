@@ -72,6 +72,7 @@ class Totals:
         self.wait_steps = 0
         self.epoch_start_wait_ns = 0
         self.phases_wall_ns = 0
+        self.forward_wall_ns = 0
         self.forward_ns = 0
         self.backward_ns = 0
         self.optimizer_ns = 0
@@ -94,9 +95,11 @@ class Totals:
             if row.flags & FLAG_EPOCH_START:
                 self.epoch_start_wait_ns += row.wait_ns
         if not row.flags & FLAG_PHASES_UNKNOWN:
-            self.forward_ns += row.forward_ns
             self.backward_ns += row.backward_ns
             self.phases_wall_ns += row.wall_ns
+            if not row.flags & FLAG_WAIT_UNKNOWN:  # else it is not known when the batch was there
+                self.forward_ns += row.forward_ns
+                self.forward_wall_ns += row.wall_ns
 
     def add_plain(self, rows: Sequence[StepRecord]) -> None:
         """Count steps in that have no flag, column by column: the same sums, several times faster."""
@@ -119,6 +122,7 @@ class Totals:
         self.wait_wall_ns += wall_ns
         self.wait_steps += len(rows)
         self.forward_ns += sum(forward)
+        self.forward_wall_ns += wall_ns
         self.backward_ns += sum(backward)
         self.phases_wall_ns += wall_ns
 
@@ -128,9 +132,9 @@ class Totals:
             return Shares()
         wall = self.wall_ns
         wait = self.wait_ns / wall if self.wait_steps else None
-        forward = self.forward_ns / wall if self.phases_wall_ns else None
+        forward = self.forward_ns / wall if self.forward_wall_ns else None
         backward = self.backward_ns / wall if self.phases_wall_ns else None
-        optimizer = self.optimizer_ns / wall
+        optimizer = self.optimizer_ns / wall if self.optimizer_ns else None  # none was seen
         measured = sum(part for part in (wait, forward, backward, optimizer) if part is not None)
         return Shares(
             loader_wait=wait,

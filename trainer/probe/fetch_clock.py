@@ -51,6 +51,12 @@ class FetchClock:
         """Training work begins, so no wait is open: one whose end was missed must not hide the next."""
         self._depth = 0
 
+    def forget(self) -> None:
+        """Events were lost: nothing is known of what came since the last backward."""
+        self._depth = 0
+        self.runs.clear()
+        self._new_iterators.clear()
+
     def open(self, loader: int, *, grad: bool, new_iterator: bool) -> None:
         """Put the wait that has begun into a run."""
         if new_iterator:
@@ -91,7 +97,7 @@ class FetchClock:
             self._settle_run(part, first)
             self.runs.clear()
             return
-        training, waiting, validation = sort_runs(self.runs)
+        training, waiting, validation = sort_runs(self.runs, self.training_loader)
         for run in training:
             part.wait_ns += run.wait_ns
         for run in waiting:
@@ -109,7 +115,9 @@ class FetchClock:
         self.runs.clear()
 
     def _settle_training(self, part: Part, training: list[Run]) -> None:
-        main = next((run for run in training if run.loader == self.training_loader), training[0])
+        # the last of its runs: one before it was given up, by a break at an epoch's end
+        own = [run for run in training if run.loader == self.training_loader]
+        main = own[-1] if own else training[0]
         self.training_loader = main.loader
         self._settle_run(part, main)
 

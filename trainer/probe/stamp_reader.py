@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from perftui.ipc.messages import FLAG_COMPILING
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.regular_steps import CYCLE_STAMPS, regular_steps
+from perftui.trainer.probe.rhythm import Rhythm
 from perftui.trainer.probe.stamps import (
     BACKWARD_BEGIN,
     BACKWARD_END,
@@ -50,6 +51,10 @@ class StampReader:
         self.compiles: deque[tuple[int, int]] = deque(maxlen=256)
         self.clock = StepClock(self._emit, self.gaps.append)
         self.stamps_read = 0
+        self._stamps_lost = 0
+        self._resuming = False
+        """Stamps were lost, and no step has begun since."""
+        self._rhythm = Rhythm()
         self._scaler_let_step = False
         self._acts: dict[int, Callable[[int, int, int], object]] = {
             ITERATOR_BEGIN: self._iterator_begin,
@@ -73,15 +78,28 @@ class StampReader:
         """Take stamps in; return how many steps they closed."""
         before = self.clock.steps
         acts = self._acts
-        place, count = 0, len(stamps)
+        first = self.stamps_read + self._stamps_lost
+        place, count = self._resume(stamps, first) if self._resuming else 0, len(stamps)
         while place < count:
             code, at_ns, cpu_ns, value = stamps[place]
-            acts[code](at_ns, cpu_ns, value)
+            if acts[code](at_ns, cpu_ns, value):
+                self._rhythm.note(first + place, code, self.clock.steps)
             if code == FETCH_BEGIN and place + CYCLE_STAMPS < count and self.clock.steady:
-                place += self._read_regular(stamps, place)
+                taken = self._read_regular(stamps, place)
+                if taken:
+                    place += taken
+                    self._rhythm.note(first + place, code, self.clock.steps)
             place += 1
         self.stamps_read += count
         return self.clock.steps - before
+
+    def _resume(self, stamps: Sequence[Stamp], first: int) -> int:
+        found = self._rhythm.resume(stamps, first)
+        if found is None:
+            return len(stamps)
+        self._resuming = False
+        self.clock.resume(found.step, whole=found.whole)
+        return found.place
 
     def _read_regular(self, stamps: Sequence[Stamp], place: int) -> int:
         clock = self.clock
@@ -95,39 +113,36 @@ class StampReader:
         return taken
 
     def skip(self, stamps: int) -> None:
-        """So many stamps are lost: go on counting where the steps must be by now, and begin anew there."""
-        per_step = self.stamps_read / self.clock.steps if self.clock.steps else 0.0
-        self._restart_at(self.clock.steps + (round(stamps / per_step) if per_step else 0))
+        """So many stamps are lost: the steps in them are counted, and those that are not whole are left out."""
+        self._stamps_lost += stamps
+        self._resuming = True
 
     def finish(self, now_ns: int, cpu_ns: int) -> None:
         """The process ends."""
         self.clock.finish(now_ns, cpu_ns)
 
-    def _iterator_begin(self, at_ns: int, cpu_ns: int, value: int) -> None:
-        self.clock.iterator_begin(at_ns, cpu_ns, value >> 1, grad=bool(value & 1))
+    def _iterator_begin(self, at_ns: int, cpu_ns: int, value: int) -> int:
+        return self.clock.iterator_begin(at_ns, cpu_ns, value >> 1, grad=bool(value & 1))
 
-    def _fetch_begin(self, at_ns: int, cpu_ns: int, value: int) -> None:
-        self.clock.fetch_begin(at_ns, cpu_ns, value >> 1, grad=bool(value & 1))
+    def _fetch_begin(self, at_ns: int, cpu_ns: int, value: int) -> int:
+        return self.clock.fetch_begin(at_ns, cpu_ns, value >> 1, grad=bool(value & 1))
 
-    def _optimizer_begin(self, at_ns: int, cpu_ns: int, optimizer: int) -> None:
+    def _optimizer_begin(self, at_ns: int, cpu_ns: int, optimizer: int) -> int:
         self._scaler_let_step = True
-        self.clock.optimizer_begin(at_ns, cpu_ns, optimizer)
+        return self.clock.optimizer_begin(at_ns, cpu_ns, optimizer)
 
-    def _scaler_begin(self, at_ns: int, cpu_ns: int, optimizer: int) -> None:
+    def _scaler_begin(self, at_ns: int, cpu_ns: int, optimizer: int) -> int:
         self._scaler_let_step = False
-        self.clock.optimizer_begin(at_ns, cpu_ns, -optimizer)
+        return self.clock.optimizer_begin(at_ns, cpu_ns, -optimizer)
 
     def _scaler_end(self, at_ns: int, cpu_ns: int, _value: int) -> None:
         self.clock.optimizer_end(at_ns, cpu_ns, skipped=not self._scaler_let_step)
 
-    def _explicit_step(self, at_ns: int, cpu_ns: int, samples: int) -> None:
-        self.clock.step(at_ns, cpu_ns, None if samples < 0 else samples)
+    def _explicit_step(self, at_ns: int, cpu_ns: int, samples: int) -> int:
+        return self.clock.step(at_ns, cpu_ns, None if samples < 0 else samples)
 
     def _restart(self, _at_ns: int, _cpu_ns: int, _value: int) -> None:
-        self._restart_at(self.clock.steps)
-
-    def _restart_at(self, step: int) -> None:
-        self.clock = StepClock(self._emit, self.gaps.append, step)
+        self.clock = StepClock(self._emit, self.gaps.append, self.clock.steps)
 
     def _emit(self, record: StepRecord) -> None:
         compiles = self.compiles

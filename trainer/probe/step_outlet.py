@@ -16,18 +16,23 @@ class StepOutlet:
     Attributes:
         steps: how many have left; the index of the one that is open.
         usual: batches and backwards of the last one.
+        drop_next: the next one is counted and not let go: its beginning is lost.
     """
 
     def __init__(self, emit: Callable[[StepRecord], object], first_step: int) -> None:
         self.steps = first_step
         self.usual = (0, 0)
+        self.drop_next = False
         self._emit = emit
 
     def put(self, part: Part, end_ns: int, end_cpu_ns: int, epoch: int) -> None:
         """Let a part go as the next step."""
         usual_batches, usual_backwards = self.usual
-        if part.batches * usual_backwards > part.backwards * usual_batches > 0:
-            part.flags |= FLAG_FAILED  # more batches for a backward than before: one was given up
+        more = part.batches > usual_batches
+        if more and part.batches * usual_backwards > part.backwards * usual_batches > 0:
+            part.flags |= FLAG_FAILED  # more batches, and more for a backward, than before: one was given up
         self.usual = (part.batches, part.backwards)
-        self._emit(part.record(self.steps, end_ns, end_cpu_ns, epoch))
+        if not self.drop_next:
+            self._emit(part.record(self.steps, end_ns, end_cpu_ns, epoch))
+        self.drop_next = False
         self.steps += 1
