@@ -81,15 +81,33 @@ def test_several_losses_one_after_the_other() -> None:
     assert reader.clock.steps == STEPS
 
 
-def test_a_loss_before_any_step_is_counted_as_none() -> None:
-    row = stamped(CYCLES["plain"])
+@pytest.mark.parametrize(
+    ("name", "steps"),
+    [("plain", 1), ("accumulation", 1), ("no loader", 2), ("told", 1), ("told with all", 1)],
+)
+def test_a_loss_in_the_first_steps_is_counted_by_what_follows(name: str, steps: int) -> None:
+    cycle = CYCLES[name]
+    row = [(stamps.EXPECT_STEPS, 990, 495, 0)] * name.startswith("told") + stamped(cycle)
+    read = steps * len(cycle) + 1
     reader = StampReader()
-    reader.read(row[:4])
-    reader.skip(10)
-    reader.read(row[14:])
+    reader.read(row[:read])
+    reader.skip(20 * len(cycle) + 1)
+    reader.read(row[read + 20 * len(cycle) + 1 :])
     reader.finish(row[-1][1], 0)
-    assert [step.step for step in reader.steps][0] == 1  # the first was not whole
-    assert reader.clock.steps == STEPS - 2
+    right = {step.step: step for step in read_all(row).steps}
+    assert reader.clock.steps == len(right) == STEPS
+    assert len(reader.steps) >= STEPS - 24
+    assert all(step == right[step.step] for step in reader.steps)
+
+
+def test_a_loss_of_which_nothing_can_be_known_counts_none() -> None:
+    reader = StampReader()
+    reader.read(stamped(FETCH)[:2])
+    reader.skip(10)
+    reader.read([(stamps.BACKWARD_BEGIN, 10**6, -1, 0)])
+    reader.finish(10**7, 0)
+    assert reader.clock.steps == 0
+    assert list(reader.steps) == []
 
 
 def test_a_loss_after_which_no_step_ends_goes_on_in_the_next_reading() -> None:

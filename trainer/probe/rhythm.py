@@ -34,13 +34,22 @@ class Rhythm:
         self._closings: deque[tuple[int, int]] = deque(maxlen=_CLOSINGS_KEPT)
         """Code of the stamp, and stamps since the one before."""
 
+    @property
+    def known(self) -> bool:
+        """Whether there is one."""
+        return bool(self._closings)
+
     def note(self, number: int, code: int, steps: int) -> None:
         """The stamp of this number and code closed steps: now there are so many."""
         closed = steps - self._steps
         period, rest = divmod(number - self._closed_at, closed)
-        if not rest:
+        if self._steps and not rest:  # a loop leaves more than its steps before the first
             self._closings.extend([(code, period)] * min(closed, _CLOSINGS_KEPT))
         self._closed_at, self._steps = number, steps
+
+    def learn(self, other: "Rhythm") -> None:
+        """Take over what another one knows."""
+        self._closings.extend(other._closings)
 
     def resume(self, stamps: Sequence[Stamp], first: int) -> Resumption | None:
         """Return where to go on in the stamps after a loss; None if no step ends among them.
@@ -49,7 +58,7 @@ class Rhythm:
             stamps: what is there, oldest first.
             first: number of the first of them.
         """
-        if not self._closings:  # no step was closed yet: there is nothing to count
+        if not self._closings:  # there is nothing to count by
             return Resumption(0, self._steps, whole=False)
         (code, period), _ = Counter(self._closings).most_common(1)[0]
         ends = [place for place, stamp in enumerate(stamps) if stamp[0] == code]

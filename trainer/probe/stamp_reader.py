@@ -34,6 +34,8 @@ from perftui.trainer.probe.step_parts import GapRecord
 
 STEPS_KEPT = 16384
 """More than the agent can leave lying: it takes them right after it has made them."""
+_LOOKED_AT = 4096
+"""Stamps from which the rhythm of a loop is learnt, where it is not known."""
 
 
 class StampReader:
@@ -94,6 +96,10 @@ class StampReader:
         return self.clock.steps - before
 
     def _resume(self, stamps: Sequence[Stamp], first: int) -> int:
+        if not self._rhythm.known:  # lost in the first steps: what follows must tell
+            ahead = StampReader()
+            ahead.read(stamps[:_LOOKED_AT])
+            self._rhythm.learn(ahead._rhythm)
         found = self._rhythm.resume(stamps, first)
         if found is None:
             return len(stamps)
