@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,7 +123,7 @@ class RealHub:
 
 
 @contextmanager
-def real_hub(hub: "Hub") -> Iterator[RealHub]:
+def real_hub(hub: "Hub") -> Generator[RealHub, None, None]:
     """A real hub in the place of the test's."""
     hub.close()
     description = RunDescription(

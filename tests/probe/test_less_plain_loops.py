@@ -139,3 +139,50 @@ def test_a_batch_given_up_among_them_is_still_seen() -> None:
             loop.fetch(10, TRAIN)
     steps = loop.finish()
     assert [number for number, step in enumerate(steps) if step.flags & FLAG_FAILED] == [4]
+
+
+def test_a_loader_that_is_read_one_batch_ahead() -> None:
+    loop = Loop()
+    for _ in range(2):
+        loop.iterate().fetch()
+        for _ in range(3):
+            loop.fetch().backward().optimize()
+        loop.end().backward().optimize()
+    steps = loop.finish()
+    assert_partition(steps)
+    assert [step.samples for step in steps] == [4] * 8
+    assert [step.micro_batches for step in steps] == [1] * 8
+    assert [step.epoch for step in steps] == [0] * 4 + [1] * 4
+    assert [phases(step)[1] for step in steps] == [25, 10, 10, 1] * 2
+    assert not any(step.flags & FLAG_FAILED for step in steps)
+
+
+def test_accumulation_over_a_loader_that_is_read_one_batch_ahead() -> None:
+    loop = Loop()
+    for _ in range(2):
+        loop.iterate().fetch()
+        for number in range(6):
+            loop.fetch() if number < 5 else loop.end()
+            loop.backward()
+            if number % 2:
+                loop.optimize()
+    steps = loop.finish()
+    assert_partition(steps)
+    assert [step.samples for step in steps] == [8] * 6
+    assert [step.micro_batches for step in steps] == [2] * 6
+    assert not any(step.flags & FLAG_FAILED for step in steps)
+
+
+def test_all_batches_of_a_step_fetched_before_it() -> None:
+    loop = Loop()
+    for _ in range(2):
+        loop.iterate()
+        for _ in range(3):
+            loop.fetch().fetch().fetch()
+            loop.backward().backward().backward().optimize()
+        loop.end()
+    steps = loop.finish()
+    assert_partition(steps)
+    assert [step.samples for step in steps] == [12] * 6
+    assert [step.micro_batches for step in steps] == [3] * 6
+    assert [step.flags for step in steps] == [FLAG_EPOCH_START, 0, 0] * 2

@@ -16,8 +16,8 @@ OPTIMIZE = [(stamps.OPTIMIZER_BEGIN, ADAM), (stamps.OPTIMIZER_END, 0)]
 OTHER = [(stamps.OPTIMIZER_BEGIN, SGD), (stamps.OPTIMIZER_END, 0)]
 SCALE = [(stamps.SCALER_BEGIN, ADAM), *OPTIMIZE, (stamps.SCALER_END, 0)]
 TOLD = [(stamps.EXPLICIT_STEP, 3)]
-EPOCH = [(stamps.FETCH_BEGIN, LOADER), (stamps.FETCH_FAILED, 0)]
-EPOCH += [(stamps.ITERATOR_BEGIN, LOADER), (stamps.ITERATOR_END, 0)]
+END = [(stamps.FETCH_BEGIN, LOADER), (stamps.FETCH_FAILED, 0)]
+EPOCH = [*END, (stamps.ITERATOR_BEGIN, LOADER), (stamps.ITERATOR_END, 0)]
 
 CYCLES = {
     "plain": FETCH + BACKWARD + OPTIMIZE,
@@ -65,7 +65,10 @@ def test_steps_after_a_loss_have_the_numbers_and_times_they_would_have_had(name:
         assert differing == set(), (read, lost)
         touched = {at // len(cycle) for at in range(read, read + lost)}
         missing = set(right) - set(got)
-        assert missing <= set(chain(touched, (n + 1 for n in touched), (n - 1 for n in touched))), (read, lost)
+        assert missing <= set(chain(touched, (n + 1 for n in touched), (n - 1 for n in touched))), (
+            read,
+            lost,
+        )
         assert reader.clock.steps == STEPS
 
 

@@ -85,6 +85,7 @@ class FetchClock:
             return
         run.batches += 1
         self._new_iterators.discard(run.loader)
+        run.newest_samples = samples
         if samples >= 0:
             run.samples = samples if run.samples < 0 else run.samples + samples
 
@@ -127,8 +128,9 @@ class FetchClock:
             part.flags |= FLAG_EPOCH_START
         part.epoch = self.epoch
         part.add_samples(main.samples)
-        read_ahead = main.fresh and main.batches > 1
-        part.batches += main.batches - 1 if read_ahead else main.batches
+        part.batches += main.batches
+        if main.fresh and main.batches > 1:
+            part.ahead_samples = main.newest_samples
 
     def _validation(self, validation: list[Run], step: int) -> int:
         duration_ns = batches = 0

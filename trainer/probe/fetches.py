@@ -11,7 +11,18 @@ from typing import NamedTuple
 class Run:
     """Consecutive fetches from one iterator. Times in ns."""
 
-    __slots__ = ("batches", "begin_ns", "end_ns", "ended", "fresh", "grad", "loader", "samples", "wait_ns")
+    __slots__ = (
+        "batches",
+        "begin_ns",
+        "end_ns",
+        "ended",
+        "fresh",
+        "grad",
+        "loader",
+        "newest_samples",
+        "samples",
+        "wait_ns",
+    )
 
     def __init__(self, loader: int, begin_ns: int, *, fresh: bool, grad: bool) -> None:
         self.loader = loader
@@ -20,6 +31,8 @@ class Run:
         self.wait_ns = 0
         self.batches = 0
         self.samples = -1
+        self.newest_samples = -1
+        """Of the last batch."""
         self.ended = False
         """The iterator was found empty."""
         self.fresh = fresh

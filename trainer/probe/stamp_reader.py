@@ -119,7 +119,7 @@ class StampReader:
         return taken
 
     def skip(self, stamps: int) -> None:
-        """So many stamps are lost: the steps in them are counted, and those that are not whole are left out."""
+        """So many stamps are lost: the steps in them are counted; what is not whole is left out."""
         self._stamps_lost += stamps
         self._resuming = True
 

@@ -68,7 +68,7 @@ class StepClock:
             self._part.flags |= flags
 
     def resume(self, step: int, *, whole: bool) -> None:
-        """Events were lost: this step is the one that is open now, and if not `whole` it began in the loss."""
+        """Events were lost: this step is open now; if it is not `whole`, it began among them."""
         self._outlet.steps, self._outlet.drop_next = step, not whole
         self._phases = PhaseClock()
         self._fetches.forget()

@@ -23,10 +23,13 @@ class StepOutlet:
         self.steps = first_step
         self.usual = (0, 0)
         self.drop_next = False
+        self._ahead_samples = -1
+        """Of the batch by which the loader is ahead, fetched in the first step of the epoch."""
         self._emit = emit
 
     def put(self, part: Part, end_ns: int, end_cpu_ns: int, epoch: int) -> None:
         """Let a part go as the next step."""
+        self._settle_ahead(part)
         usual_batches, usual_backwards = self.usual
         more = part.batches > usual_batches
         if more and part.batches * usual_backwards > part.backwards * usual_batches > 0:
@@ -36,3 +39,12 @@ class StepOutlet:
             self._emit(part.record(self.steps, end_ns, end_cpu_ns, epoch))
         self.drop_next = False
         self.steps += 1
+
+    def _settle_ahead(self, part: Part) -> None:
+        """Where a loader is read one batch ahead, each step has the batches that it trained on."""
+        if part.ahead_samples is not None and part.batches > part.backwards > 0:
+            self._ahead_samples = part.leave_ahead()
+        elif self._ahead_samples >= 0 and part.batches == part.backwards - 1 and part.fetched:
+            part.batches += 1
+            part.add_samples(self._ahead_samples)
+            self._ahead_samples = -1

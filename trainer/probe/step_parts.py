@@ -26,6 +26,7 @@ class Part:
     """
 
     __slots__ = (
+        "ahead_samples",
         "backward_ns",
         "backwards",
         "batches",
@@ -57,6 +58,8 @@ class Part:
         self.wait_ns = self.forward_ns = self.backward_ns = self.optimizer_ns = 0
         self.gap_ns = self.cpu_ns = 0
         self.samples = -1
+        self.ahead_samples: int | None = None
+        """Of the last batch, if an epoch began with several: it may be for the next step."""
         self.batches = self.backwards = self.flags = 0
         self.fetched = self.phases_seen = False
         self.epoch = -1
@@ -81,6 +84,14 @@ class Part:
         if samples >= 0:
             self.samples = samples if self.samples < 0 else self.samples + samples
 
+    def leave_ahead(self) -> int:
+        """Take out the batch that was fetched for the next step; return its samples, -1 if not known."""
+        ahead = -1 if self.ahead_samples is None else self.ahead_samples
+        self.batches -= 1
+        if ahead >= 0:
+            self.samples -= ahead
+        return ahead
+
     def absorb(self, later: "Part") -> None:
         """Take over what a later part measured; the start stays ours."""
         self.wait_ns += later.wait_ns
@@ -89,6 +100,8 @@ class Part:
         self.optimizer_ns += later.optimizer_ns
         self.gap_ns += later.gap_ns
         self.add_samples(later.samples)
+        if self.ahead_samples is None:
+            self.ahead_samples = later.ahead_samples
         self.batches += later.batches
         self.backwards += later.backwards
         self.flags |= later.flags

@@ -29,8 +29,7 @@ def train(watch: Stopwatch, one: Trainee, batch: Batch, epoch: int = 0, samples:
     """One plain step, fetched already."""
     loss = one.loss(batch)
     one.optimizer.zero_grad()
-    with watch.backward():
-        loss.backward()
+    watch.backward(loss)
     with watch.optimizer():
         one.optimizer.step()
     watch.done(samples, epoch=epoch)
@@ -102,7 +101,7 @@ def one_iterator_kept_over_epochs(watch: Stopwatch) -> None:
     one = trainee()
     batches = endless(loader_of(BATCHES))
     for number in range(EPOCHS * BATCHES):
-        batch = watch.wait(lambda: next(batches))
+        batch = watch.wait(next, batches)
         train(watch, one, batch, number // BATCHES)
 
 
@@ -110,14 +109,14 @@ def one_iterator_kept_over_epochs(watch: Stopwatch) -> None:
 def an_iterator_that_is_made_again_when_it_is_empty(watch: Stopwatch) -> None:
     one = trainee()
     loader = loader_of(BATCHES)
-    iterator = watch.wait(lambda: iter(loader))
+    iterator = watch.wait(iter, loader)
     epoch = 0
     for _ in range(EPOCHS * BATCHES):
         try:
-            batch = watch.wait(lambda: next(iterator))
+            batch = watch.wait(next, iterator)
         except StopIteration:
-            iterator = watch.wait(lambda: iter(loader))
-            batch = watch.wait(lambda: next(iterator))
+            iterator = watch.wait(iter, loader)
+            batch = watch.wait(next, iterator)
             epoch += 1
         train(watch, one, batch, epoch)
 
@@ -201,6 +200,23 @@ class _Progress:
         for batch in self.loader:
             yield batch
             self.bar += "#"
+
+
+@shape()
+def a_wrapper_that_reads_one_batch_ahead(watch: Stopwatch) -> None:
+    def ahead(loader: Iterable[Batch]) -> Iterator[Batch]:
+        batches = iter(loader)
+        current = next(batches)
+        for following in batches:
+            yield current
+            current = following
+        yield current
+
+    loader = loader_of(BATCHES)
+    one = trainee()
+    for epoch in range(EPOCHS):
+        for batch in watch.batches(ahead(loader)):
+            train(watch, one, batch, epoch)
 
 
 VALIDATION = 4

@@ -1,18 +1,20 @@
 """Loops that differ in what they do with gradients and optimizers."""
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import nn
-from torch.utils.checkpoint import checkpoint
+from torch.utils import checkpoint as checkpoints
 
 from tests.probe.shapes.loops_of_loaders import BATCHES, EPOCHS, train
 from tests.probe.shapes.materials import (
     BATCH,
     WIDTH,
     Batch,
+    Foreign,
     Pause,
     loader_of,
     slow_model,
@@ -33,11 +35,14 @@ def gan_with_two_optimizers(watch: Stopwatch) -> None:
             for half in (one, other):
                 half.optimizer.zero_grad()
                 loss = half.loss(batch)
-                with watch.backward():
-                    loss.backward()
+                watch.backward(loss)
                 with watch.optimizer():
                     half.optimizer.step()
             watch.done(BATCH, epoch=epoch)
+
+
+def _slopes(of: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    return torch.autograd.grad(of, at, create_graph=True)[0]
 
 
 @shape()
@@ -46,16 +51,13 @@ def gan_whose_generator_steps_each_third_batch(watch: Stopwatch) -> None:
     critic, generator = trainee(), trainee()
     for number, (x, y) in enumerate(watch.batches(loader_of(24))):
         between = x.clone().requires_grad_()
-        (slopes,) = torch.autograd.grad(critic.model(between).sum(), between, create_graph=True)
-        loss = critic.loss((x, y)) + ((slopes.norm(dim=1) - 1) ** 2).mean()
-        with watch.backward():
-            loss.backward()
+        loss = critic.loss((x, y)) + (_slopes(critic.model(between).sum(), between) - 1).square().mean()
+        watch.backward(loss)
         with watch.optimizer():
             critic.optimizer.step()
         if number % 3 == 2:
             loss = generator.loss((x, y))
-            with watch.backward():
-                loss.backward()
+            watch.backward(loss)
             with watch.optimizer():
                 generator.optimizer.step()
         watch.done(BATCH, epoch=0)
@@ -67,8 +69,7 @@ def accumulation(watch: Stopwatch) -> None:
     for epoch in range(EPOCHS):
         for number, batch in enumerate(watch.batches(loader_of(12))):
             loss = one.loss(batch)
-            with watch.backward():
-                loss.backward()
+            watch.backward(loss)
             if number % 3 == 2:
                 with watch.optimizer():
                     one.optimizer.step()
@@ -82,13 +83,26 @@ def accumulation_that_takes_what_is_left_at_the_end_of_an_epoch(watch: Stopwatch
     for epoch in range(EPOCHS):
         for number, batch in enumerate(watch.batches(loader_of(8)), 1):
             loss = one.loss(batch)
-            with watch.backward():
-                loss.backward()
+            watch.backward(loss)
             if number % 3 == 0 or number == 8:
                 with watch.optimizer():
                     one.optimizer.step()
                 count = 3 if number % 3 == 0 else 2
                 watch.done(count * BATCH, micro_batches=count, epoch=epoch)
+
+
+@shape()
+def accumulation_over_batches_fetched_before(watch: Stopwatch) -> None:
+    one = trainee()
+    for epoch in range(EPOCHS):
+        batches = watch.batches(loader_of(9))
+        while group := list(itertools.islice(batches, 3)):
+            for batch in group:
+                loss = one.loss(batch)
+                watch.backward(loss)
+            with watch.optimizer():
+                one.optimizer.step()
+            watch.done(3 * BATCH, micro_batches=3, epoch=epoch)
 
 
 @shape()
@@ -100,7 +114,7 @@ def lbfgs_with_closures(watch: Stopwatch) -> None:
         def closure() -> float:
             optimizer.zero_grad()
             loss = one.loss(batch)
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             return float(loss.detach())
 
         return closure
@@ -108,7 +122,7 @@ def lbfgs_with_closures(watch: Stopwatch) -> None:
     for epoch in range(EPOCHS):
         for batch in watch.batches(loader_of(BATCHES)):
             with watch.optimizer():
-                optimizer.step(closure_on(batch))
+                optimizer.step(closure_on(batch))  # type: ignore[no-untyped-call]
             watch.done(BATCH, epoch=epoch)
 
 
@@ -119,8 +133,7 @@ def scaled_gradients_with_skipped_steps(watch: Stopwatch) -> None:
     for number, batch in enumerate(watch.batches(loader_of(24))):
         one.optimizer.zero_grad()
         loss = one.loss(batch) * (math.inf if number in (5, 6, 17) else 1.0)
-        with watch.backward():
-            scaler.scale(loss).backward()
+        watch.backward(scaler.scale(loss))
         with watch.optimizer():
             scaler.step(one.optimizer)
         scaler.update()
@@ -134,8 +147,7 @@ def scaled_gradients_unscaled_and_clipped(watch: Stopwatch) -> None:
     for batch in watch.batches(loader_of(24)):
         one.optimizer.zero_grad()
         loss = one.loss(batch)
-        with watch.backward():
-            scaler.scale(loss).backward()
+        watch.backward(scaler.scale(loss))
         scaler.unscale_(one.optimizer)
         nn.utils.clip_grad_norm_(one.model.parameters(), 1.0)
         with watch.optimizer():
@@ -166,10 +178,9 @@ def _checkpointed(watch: Stopwatch, *, reentrant: bool) -> None:
     optimizer = slow_optimizer(nn.Sequential(first, rest))
     for x, y in watch.batches(loader_of(24)):
         optimizer.zero_grad()
-        value: Any = checkpoint(rest, first(x), use_reentrant=reentrant)
+        value: Any = checkpoints.checkpoint(rest, first(x), use_reentrant=reentrant)
         loss = nn.functional.cross_entropy(value, y)
-        with watch.backward():
-            loss.backward()
+        watch.backward(loss)
         with watch.optimizer():
             optimizer.step()
         watch.done(BATCH, epoch=0)
@@ -198,12 +209,11 @@ def optimizers_that_step_inside_the_backward(watch: Stopwatch) -> None:
         optimizers[id(weight)].zero_grad()
 
     for weight in weights:
-        weight.register_post_accumulate_grad_hook(step_on)
+        weight.register_post_accumulate_grad_hook(step_on)  # type: ignore[no-untyped-call]
     for epoch in range(EPOCHS):
         for batch in watch.batches(loader_of(BATCHES)):
             loss = one.loss(batch)
-            with watch.backward():
-                loss.backward()
+            watch.backward(loss)
             watch.done(BATCH, epoch=epoch)
 
 
@@ -236,8 +246,7 @@ def learning_to_learn(watch: Stopwatch) -> None:
         slopes = torch.autograd.grad(loss_with(list(weights), batch), weights, create_graph=True)
         moved = [weight - 0.1 * slope for weight, slope in zip(weights, slopes, strict=True)]
         loss = loss_with(moved, batch)
-        with watch.backward():
-            loss.backward()
+        watch.backward(loss)
         with watch.optimizer():
             one.optimizer.step()
         watch.done(BATCH, epoch=0)
@@ -247,7 +256,7 @@ class _Bad(RuntimeError):
     """What the script expects to happen."""
 
 
-def _raise(*_: Any) -> None:
+def _raise(*_: Foreign) -> None:
     raise _Bad
 
 
@@ -259,12 +268,11 @@ def exceptions_in_backward_and_optimizer(watch: Stopwatch) -> None:
         broken = None
         loss = one.loss(batch)
         if number % 8 == 3:
-            loss.register_hook(_raise)
+            loss.register_hook(_raise)  # type: ignore[no-untyped-call]
         if number % 8 == 6:
             broken = one.optimizer.register_step_pre_hook(_raise)
         try:
-            with watch.backward():
-                loss.backward()
+            watch.backward(loss)
             with watch.optimizer():
                 one.optimizer.step()
         except _Bad:
@@ -290,8 +298,7 @@ def exceptions_in_forward(watch: Stopwatch) -> None:
             after_bad = True
             continue
         loss = one.loss(batch)
-        with watch.backward():
-            loss.backward()
+        watch.backward(loss)
         with watch.optimizer():
             one.optimizer.step()
         watch.done(2 * BATCH if after_bad else BATCH, epoch=0, failed=after_bad)

@@ -27,8 +27,7 @@ def _train_unfed(watch: Stopwatch, one: Trainee, batch: Batch) -> None:
     loss = one.loss(batch)
     one.optimizer.zero_grad()
     watch.begin()
-    with watch.backward():
-        loss.backward()
+    watch.backward(loss)
     with watch.optimizer():
         one.optimizer.step()
     watch.done_at_mark()
@@ -85,8 +84,7 @@ def steps_that_the_script_tells(watch: Stopwatch) -> None:
     for epoch in range(EPOCHS):
         for number, batch in enumerate(watch.batches(loader_of(8))):
             loss = one.loss(batch)
-            with watch.backward():
-                loss.backward()
+            watch.backward(loss)
             with watch.optimizer():
                 one.optimizer.step()
             if number % 2:
@@ -101,8 +99,7 @@ def told_steps_without_a_loader(watch: Stopwatch) -> None:
     watch.begin()
     for _ in range(STEPS):
         loss = one.loss(a_batch())
-        with watch.backward():
-            loss.backward()
+        watch.backward(loss)
         with watch.optimizer():
             one.optimizer.step()
         told.step()
@@ -128,9 +125,7 @@ def a_whole_step_in_one_graph(watch: Stopwatch) -> None:
     def loss_of(weights: dict[str, torch.Tensor], x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         return nn.functional.cross_entropy(torch.func.functional_call(model, weights, (x,)), y)
 
-    def step(
-        weights: dict[str, torch.Tensor], x: torch.Tensor, y: torch.Tensor
-    ) -> dict[str, torch.Tensor]:
+    def step(weights: dict[str, torch.Tensor], x: torch.Tensor, y: torch.Tensor) -> dict[str, torch.Tensor]:
         slopes = torch.func.grad(loss_of)(weights, x, y)
         return {name: weight - 0.1 * slopes[name] for name, weight in weights.items()}
 
@@ -149,12 +144,11 @@ def _descend_by_hand(watch: Stopwatch, batches: int, epochs: int) -> None:
         for batch in watch.batches(loader):
             one.model.zero_grad()
             loss = one.loss(batch)
-            with watch.backward():
-                loss.backward()
+            watch.backward(loss)
             with torch.no_grad():
                 for weight in one.model.parameters():
                     if weight.grad is not None:
-                        weight -= 0.1 * weight.grad
+                        weight.sub_(weight.grad, alpha=0.1)
             watch.done(BATCH, epoch=epoch)
 
 
@@ -174,12 +168,11 @@ def one_batch_again_and_again(watch: Stopwatch) -> None:
     """Only the first step fetches."""
     one = trainee()
     loader = iter(loader_of(1))
-    batch = watch.wait(lambda: next(loader))
+    batch = watch.wait(next, loader)
     for number in range(STEPS):
         loss = one.loss(batch)
         one.optimizer.zero_grad()
-        with watch.backward():
-            loss.backward()
+        watch.backward(loss)
         with watch.optimizer():
             one.optimizer.step()
         fetched = number == 0

@@ -14,6 +14,9 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 Batch: TypeAlias = tuple[torch.Tensor, torch.Tensor]
 
+Foreign: TypeAlias = Any
+"""What torch passes, and nobody looks at."""
+
 BATCH = 4
 ITEM_S = 0.0004
 PHASE_S = 0.002
@@ -53,18 +56,18 @@ class StreamOfKnownLength(Stream):
         return len(self.rows)
 
 
-def loader_of(batches: int, **more: Any) -> "DataLoader[Any]":
+def loader_of(batches: int, **more: Foreign) -> "DataLoader[Any]":
     return DataLoader(Rows(batches * BATCH), batch_size=BATCH, **more)
 
 
 class _Pause(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, value: torch.Tensor) -> torch.Tensor:
+    def forward(ctx: Foreign, value: torch.Tensor) -> torch.Tensor:  # noqa: ARG004
         time.sleep(PHASE_S)
         return value.clone()
 
     @staticmethod
-    def backward(ctx: Any, *grads: torch.Tensor) -> torch.Tensor:
+    def backward(ctx: Foreign, *grads: torch.Tensor) -> torch.Tensor:  # noqa: ARG004
         time.sleep(PHASE_S)
         return grads[0].clone()
 
@@ -81,7 +84,7 @@ def slow_model() -> nn.Sequential:
     return nn.Sequential(nn.Linear(WIDTH, WIDTH), Pause(), nn.Linear(WIDTH, 2))
 
 
-def _pause_before(*_: Any) -> None:
+def _pause_before(*_: Foreign) -> None:
     time.sleep(PHASE_S)
 
 

@@ -8,14 +8,17 @@ import os
 import sys
 
 import torch
-import torch._dynamo  # the first optimizer brings it in
+from torch._dynamo import eval_frame  # the first optimizer brings it in: once, for all children
 
-import perftui.trainer.probe.agent  # noqa: F401 - once, for all children: it takes most of their start
+from perftui.trainer.probe import agent  # likewise
 from tests.probe.shapes import loops_of_loaders, loops_of_optimizers, loops_without_loaders
 from tests.probe.shapes.registry import SHAPES
 from tests.probe.shapes.stopwatch import Stopwatch
 
+BROUGHT_IN = (agent, eval_frame)
 LOOPS = (loops_of_loaders, loops_of_optimizers, loops_without_loaders)
+NAMES = list(SHAPES)
+"""The rank of a loop is its place here."""
 AT_ONCE = 2
 """Children that run side by side: they sleep, mostly."""
 
@@ -23,9 +26,10 @@ AT_ONCE = 2
 def main(names: list[str]) -> int:
     torch.set_num_threads(1)
     gc.freeze()  # else each child goes through all of torch when it ends
+    can_compile = eval_frame.is_dynamo_supported()
     failures = running = 0
-    for rank, name in enumerate(SHAPES):
-        if names and name not in names:
+    for rank, name in enumerate(NAMES):
+        if (names and name not in names) or (SHAPES[name].compiles and not can_compile):
             continue
         if running == AT_ONCE:
             failures += _one_ends()

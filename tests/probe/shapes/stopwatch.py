@@ -11,6 +11,9 @@ from json import dumps
 from time import perf_counter_ns
 from typing import Any, TypeVar
 
+import torch
+
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -60,35 +63,34 @@ class Stopwatch:
 
     def batches(self, loader: Iterable[T]) -> Iterator[T]:
         """Yield what a loader gives; making its iterator and each `next` are wait."""
-        iterator = self.wait(lambda: iter(loader))
+        iterator = self.wait(iter, loader)
         while True:
             try:
-                batch = self.wait(lambda: next(iterator))
+                batch = self.wait(next, iterator)
             except StopIteration:
                 return
             yield batch
 
-    def wait(self, fetch: Callable[[], T]) -> T:
-        """Return what `fetch` brings; the time is wait."""
+    def wait(self, fetch: Callable[[S], T], source: S) -> T:
+        """Return what `fetch` (`iter`, `next`) brings from the source; the time is wait."""
         begin_ns = perf_counter_ns()
         self.begin(begin_ns)
         try:
-            return fetch()
+            return fetch(source)
         finally:
             self._mark_ns = perf_counter_ns()
             self._current.wait_ns += self._mark_ns - begin_ns
             self._current.waits += 1
 
-    @contextmanager
-    def backward(self) -> Generator[None, None, None]:
-        """What is inside is backward, but for optimizers that step in it; what was before is forward."""
+    def backward(self, loss: torch.Tensor) -> None:
+        """Go backward, and time it, but for optimizers that step in it; what was before is forward."""
         begin_ns = perf_counter_ns()
         step = self._current
         if self._mark_ns:
             step.forward_ns += begin_ns - self._mark_ns
         self._inner_ns = 0
         try:
-            yield
+            loss.backward()  # type: ignore[no-untyped-call]
         finally:
             self._mark_ns = perf_counter_ns()
             step.backward_ns += self._mark_ns - begin_ns - self._inner_ns

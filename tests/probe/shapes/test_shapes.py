@@ -28,7 +28,7 @@ from perftui.ipc.step_record import StepRecord
 from perftui.trainer.hub.step_log import figures_of
 from tests.probe.conftest import INJECT, ROOMS
 from tests.probe.shapes.registry import SHAPES
-from tests.probe.shapes.run_shapes import LOOPS
+from tests.probe.shapes.run_shapes import NAMES
 from tests.probe.shapes.stopwatch import OwnStep
 
 if TYPE_CHECKING:
@@ -45,8 +45,6 @@ STEPS_OFF = 0.2
 ATTEMPTS = 3
 BOUNDARIES = {"optimizer": 0, "loader": FLAG_LOADER_BOUNDARY, "explicit": FLAG_EXPLICIT_BOUNDARY}
 PHASES = ("wait", "forward", "backward", "optimizer")
-NAMES = list(SHAPES)
-assert LOOPS  # imported, they have entered their shapes
 
 
 @dataclass
