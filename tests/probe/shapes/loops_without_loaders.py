@@ -119,15 +119,16 @@ def told_steps_of_something_else_altogether(watch: Stopwatch) -> None:
 @shape(boundary="loader", compiles=True)
 def a_whole_step_in_one_graph(watch: Stopwatch) -> None:
     """Forward, gradients and update are one compiled function: no backward, no optimizer to be seen."""
-    model = nn.Linear(WIDTH, 2)
-    weights = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+    weights = torch.zeros(2, WIDTH), torch.zeros(2)
 
-    def loss_of(weights: dict[str, torch.Tensor], x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        return nn.functional.cross_entropy(torch.func.functional_call(model, weights, (x,)), y)
+    def loss_of(weight: torch.Tensor, bias: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return nn.functional.cross_entropy(nn.functional.linear(x, weight, bias), y)
 
-    def step(weights: dict[str, torch.Tensor], x: torch.Tensor, y: torch.Tensor) -> dict[str, torch.Tensor]:
-        slopes = torch.func.grad(loss_of)(weights, x, y)
-        return {name: weight - 0.1 * slopes[name] for name, weight in weights.items()}
+    def step(
+        weights: tuple[torch.Tensor, torch.Tensor], x: torch.Tensor, y: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        slopes = torch.func.grad(loss_of, argnums=(0, 1))(*weights, x, y)
+        return weights[0] - 0.1 * slopes[0], weights[1] - 0.1 * slopes[1]
 
     compiled = torch.compile(step, backend="aot_eager", fullgraph=True)
     loader = loader_of(30)

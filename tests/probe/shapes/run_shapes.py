@@ -6,6 +6,7 @@ Each prints one line of JSON: what its own clock says of its steps.
 import gc
 import os
 import sys
+import warnings
 
 import torch
 from torch._dynamo import eval_frame  # the first optimizer brings it in: once, for all children
@@ -24,6 +25,7 @@ AT_ONCE = 2
 
 
 def main(names: list[str]) -> int:
+    warnings.filterwarnings("ignore", module=r"torch\.")  # the oldest one warns of itself
     torch.set_num_threads(1)
     gc.freeze()  # else each child goes through all of torch when it ends
     can_compile = eval_frame.is_dynamo_supported()

@@ -34,6 +34,8 @@ class OwnStep:
     backwards: int = 0
     optimizers: int = 0
     """How often each was timed."""
+    interruptions: int = 0
+    """Optimizers that stepped inside a backward."""
     samples: int = -1
     micro_batches: int = 1
     epoch: int = 0
@@ -50,6 +52,7 @@ class Stopwatch:
         self._done = False
         self._mark_ns = 0
         self._inner_ns = 0
+        self._inside = False
         self._epochs_begun: set[int] = set()
 
     def begin(self, at_ns: int | None = None) -> None:
@@ -89,12 +92,14 @@ class Stopwatch:
         if self._mark_ns:
             step.forward_ns += begin_ns - self._mark_ns
         self._inner_ns = 0
+        self._inside = True
         try:
             loss.backward()  # type: ignore[no-untyped-call]
         finally:
             self._mark_ns = perf_counter_ns()
             step.backward_ns += self._mark_ns - begin_ns - self._inner_ns
             step.backwards += 1
+            self._inside = False
 
     @contextmanager
     def optimizer(self) -> Generator[None, None, None]:
@@ -108,6 +113,7 @@ class Stopwatch:
             self._inner_ns += took_ns
             self._current.optimizer_ns += took_ns
             self._current.optimizers += 1
+            self._current.interruptions += self._inside
 
     @contextmanager
     def validation(self) -> Generator[None, None, None]:

@@ -195,8 +195,8 @@ def comparable(figure: str, own: OwnStep, step: int) -> bool:
 
 
 def occurrences(figure: str, own: OwnStep) -> int:
-    counts = {"wall": 1, "wait": own.waits, "optimizer": own.optimizers}
-    return counts.get(figure, own.backwards)
+    counts = {"wall": 1, "wait": own.waits, "forward": own.backwards, "optimizer": own.optimizers}
+    return counts.get(figure, own.backwards + own.interruptions)
 
 
 def _allowed_ns(figure: str, own: OwnStep) -> float:
