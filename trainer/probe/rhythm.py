@@ -42,8 +42,12 @@ class Rhythm:
     def note(self, number: int, code: int, steps: int) -> None:
         """The stamp of this number and code closed steps: now there are so many."""
         closed = steps - self._steps
-        period, rest = divmod(number - self._closed_at, closed)
-        if self._steps and not rest:  # a loop leaves more than its steps before the first
+        if not self._steps:
+            pass  # a loop leaves more than its steps before the first
+        elif closed == 1:  # nearly always
+            self._closings.append((code, number - self._closed_at))
+        elif not (number - self._closed_at) % closed:
+            period = (number - self._closed_at) // closed
             self._closings.extend([(code, period)] * min(closed, _CLOSINGS_KEPT))
         self._closed_at, self._steps = number, steps
 
