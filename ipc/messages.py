@@ -25,7 +25,7 @@ FLAG_FAILED = 8
 FLAG_LOADER_BOUNDARY = 16
 """No optimizer was seen: the step is bounded by loader fetches."""
 FLAG_WAIT_UNKNOWN = 32
-"""No DataLoader fetch was seen in this step: its wait was not measured."""
+"""No DataLoader fetch was seen in this step: neither its wait nor where its forward began was measured."""
 FLAG_PHASES_UNKNOWN = 64
 """No backward was seen in this step: forward and backward were not measured."""
 FLAG_EXPLICIT_BOUNDARY = 128
@@ -79,7 +79,10 @@ class StepBatch(RankMessage, frozen=True, kw_only=True, tag="steps"):
     wait_ns: list[int]
     """Exposed loader wait; meaningless where FLAG_WAIT_UNKNOWN is set."""
     forward_ns: list[int]
-    """Host time from the batch's arrival to the start of backward."""
+    """Host time from the batch's arrival to the start of backward.
+
+    With FLAG_WAIT_UNKNOWN from the end of the phase before, so that it holds what fed the step as well.
+    """
     backward_ns: list[int]
     optimizer_ns: list[int]
     cpu_ns: list[int]
@@ -91,7 +94,7 @@ class StepBatch(RankMessage, frozen=True, kw_only=True, tag="steps"):
     epoch: list[int]
     flags: list[int]
     dropped: int = 0
-    """Steps dropped so far by this rank because its queue was full."""
+    """Steps dropped so far by this rank because its ring or its queue was full."""
     probe_ns: int = 0
     """Time spent in the probe's background thread so far (CPU of that thread)."""
     hook_ns: int = 0

@@ -6,7 +6,6 @@ import pytest
 
 from perftui.ipc.messages import (
     FLAG_EPOCH_START,
-    FLAG_LOADER_BOUNDARY,
     FLAG_PHASES_UNKNOWN,
     FLAG_PROFILED,
     FLAG_WAIT_UNKNOWN,
@@ -78,8 +77,16 @@ def test_phases_that_were_never_measured_are_none() -> None:
     assert figures.shares.other == pytest.approx(1 - 0.4 - 0.05)
 
 
-def test_an_optimizer_that_was_never_seen_has_no_share() -> None:
-    figures = figures_of([row(i)._replace(optimizer_ns=0, flags=FLAG_LOADER_BOUNDARY) for i in range(20)])
+def test_without_a_fetch_nobody_knows_where_the_forward_began() -> None:
+    figures = figures_of([row(i, wait_ms=0.0, flags=FLAG_WAIT_UNKNOWN) for i in range(20)])
+    assert figures is not None
+    assert figures.shares.forward is None
+    assert figures.shares.backward == pytest.approx(0.3)
+    assert figures.shares.other == pytest.approx(1 - 0.3 - 0.05)
+
+
+def test_an_optimizer_that_was_never_seen_is_none() -> None:
+    figures = figures_of([row(i)._replace(optimizer_ns=0) for i in range(20)])
     assert figures is not None
     assert figures.shares.optimizer is None
     assert figures.shares.other == pytest.approx(1 - 0.4 - 0.2 - 0.3)

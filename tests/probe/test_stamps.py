@@ -151,19 +151,6 @@ def test_a_step_in_which_something_was_compiled_is_marked_and_no_other() -> None
     assert [row.flags & FLAG_COMPILING for row in reader.steps] == [0, FLAG_COMPILING, 0, 0]
 
 
-def test_lost_stamps_move_the_count_of_steps_on() -> None:
-    reader = StampReader()
-    at = 1000
-    for _ in range(11):
-        at = step_of(reader, at)  # ten closed, 66 stamps: 6.6 each
-    reader.skip(66)
-    assert reader.clock.steps == 20
-    for _ in range(2):
-        at = step_of(reader, at + 700)
-    reader.finish(at, 0)
-    assert [row.step for row in reader.steps] == [*range(10), 20, 21]
-
-
 def record(step: int, end_ns: int) -> StepRecord:
     return StepRecord(step, end_ns, 10, 0, 0, 0, 0, 0, 0, 1, 0, 0)
 

@@ -72,13 +72,14 @@ class Totals:
         self.wait_steps = 0
         self.epoch_start_wait_ns = 0
         self.phases_wall_ns = 0
+        self.forward_wall_ns = 0
         self.forward_ns = 0
         self.backward_ns = 0
         self.optimizer_ns = 0
         self.h2d_ns = 0
-        self.h2d_wall_ns = 0
+        self.h2d_of_ns = 0
         self.comm_ns = 0
-        self.comm_wall_ns = 0
+        self.comm_of_ns = 0
 
     def add(self, row: StepRecord) -> None:
         """Count one step in."""
@@ -99,14 +100,16 @@ class Totals:
                 self.epoch_start_wait_ns += row.wait_ns
         if row.h2d_ns >= 0:
             self.h2d_ns += row.h2d_ns
-            self.h2d_wall_ns += row.wall_ns
+            self.h2d_of_ns += row.forward_ns
         if row.comm_ns >= 0:
             self.comm_ns += row.comm_ns
-            self.comm_wall_ns += row.wall_ns
+            self.comm_of_ns += row.backward_ns
         if not row.flags & FLAG_PHASES_UNKNOWN:
-            self.forward_ns += row.forward_ns
             self.backward_ns += row.backward_ns
             self.phases_wall_ns += row.wall_ns
+            if not row.flags & FLAG_WAIT_UNKNOWN:  # else it is not known when the batch was there
+                self.forward_ns += row.forward_ns
+                self.forward_wall_ns += row.wall_ns
 
     def add_plain(self, rows: Sequence[StepRecord]) -> None:
         """Count steps in that have no flag, column by column: the same sums, several times faster."""
@@ -129,6 +132,7 @@ class Totals:
         self.wait_wall_ns += wall_ns
         self.wait_steps += len(rows)
         self.forward_ns += sum(forward)
+        self.forward_wall_ns += wall_ns
         self.backward_ns += sum(backward)
         self.phases_wall_ns += wall_ns
 
@@ -138,10 +142,10 @@ class Totals:
             return Shares()
         wall = self.wall_ns
         wait = self.wait_ns / wall if self.wait_steps else None
-        h2d = self.h2d_ns / self.h2d_wall_ns if self.h2d_wall_ns else None
-        comm = self.comm_ns / self.comm_wall_ns if self.comm_wall_ns else None
-        forward = max(0.0, self.forward_ns / wall - (h2d or 0.0)) if self.phases_wall_ns else None
-        backward = max(0.0, self.backward_ns / wall - (comm or 0.0)) if self.phases_wall_ns else None
+        forward = self.forward_ns / wall if self.forward_wall_ns else None
+        backward = self.backward_ns / wall if self.phases_wall_ns else None
+        forward, h2d = _split(forward, self.h2d_ns, self.h2d_of_ns)
+        backward, comm = _split(backward, self.comm_ns, self.comm_of_ns)
         optimizer = self.optimizer_ns / wall if self.optimizer_ns else None  # none was seen
         parts = (wait, h2d, forward, backward, comm, optimizer)
         measured = sum(part for part in parts if part is not None)
@@ -168,6 +172,14 @@ class Totals:
             coverage=self.wait_steps / self.steps if self.steps else 0.0,
             epoch_start_wait=self.epoch_start_wait_ns / self.wall_ns if self.wall_ns else 0.0,
         )
+
+
+def _split(share: float | None, part_ns: int, of_ns: int) -> tuple[float | None, float | None]:
+    """Take a part out of a phase's share, as it was in the steps that were looked into; None: in none."""
+    if share is None or not of_ns:
+        return share, None
+    part = share * min(1.0, part_ns / of_ns)
+    return share - part, part
 
 
 def figures_of(rows: Iterable[StepRecord]) -> WindowFigures | None:

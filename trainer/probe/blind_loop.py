@@ -56,6 +56,11 @@ class BlindLoop:
         part.batches += 1
         part.add_samples(samples)
 
+    def forget(self) -> None:
+        """Events were lost: begin with the next fetch."""
+        self.ready.clear()
+        self._open = None
+
     def take(self) -> list[Part]:
         """Return the parts that are ready, and forget them."""
         taken, self.ready = self.ready, []

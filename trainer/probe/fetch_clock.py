@@ -69,6 +69,14 @@ class FetchClock:
         """Training work begins, so no wait is open: one whose end was missed must not hide the next."""
         self._depth = 0
 
+    def forget(self) -> None:
+        """Events were lost: nothing is known of what came since the last backward."""
+        self._depth = 0
+        self.runs.clear()
+        self._new_iterators.clear()
+        self.ahead = BatchesAhead()
+        self._aheads.clear()
+
     def open(self, loader: int, *, grad: bool, new_iterator: bool) -> None:
         """Put the wait that has begun into a run."""
         if new_iterator:
@@ -113,7 +121,7 @@ class FetchClock:
             self._train(part, [first])
             self.runs.clear()
             return
-        training, waiting, validation = sort_runs(self.runs)
+        training, waiting, validation = sort_runs(self.runs, self.training_loader)
         if self.training_loader < 0 and self.epoch < 0 and validation:
             self._begin_after(part, training + waiting)
         for run in training + waiting:

@@ -2,7 +2,7 @@
 
 A run is a row of fetches from one iterator. `[V V V end] [T]` before a backward means that T trains and V was
 validation; `[A] [B]` (two loaders zipped) both train; `[T] [V V end]` is a validation between the batch's
-arrival and its forward.
+arrival and its forward; `[T] [L end] [L]`, where T trains, are two loaders zipped of which L is cycled.
 """
 
 from itertools import zip_longest
@@ -47,24 +47,31 @@ class Sorted(NamedTuple):
     validation: list[Run]
 
 
-def sort_runs(runs: list[Run]) -> Sorted:
-    """Sort the runs between the last backward and this one; a pure function of their order."""
+def sort_runs(runs: list[Run], training_loader: int = -1) -> Sorted:
+    """Sort the runs between the last backward and this one.
+
+    Args:
+        runs: in order.
+        training_loader: key of the loader that is known to train; -1 before one is.
+    """
     waiting = [run for run in runs if not run.batches]
-    training = _training([run for run in runs if run.batches], runs)
+    training = _training([run for run in runs if run.batches], runs, training_loader)
     validation = [run for run in runs if run.batches and run not in training]
     return Sorted(training, waiting, validation)
 
 
-def _training(filled: list[Run], runs: list[Run]) -> list[Run]:
+def _training(filled: list[Run], runs: list[Run], training_loader: int) -> list[Run]:
     last_end = max((place for place, run in enumerate(runs) if run.ended), default=-1)
     group = [run for run in runs[last_end + 1 :] if run.batches]
-    if not group:  # a validation came between the batch and its forward
+    before = [run for run in runs[: last_end + 1] if run.batches == 1 and not run.ended]
+    own = [run for run in before if run.loader == training_loader]
+    if not group and not own:  # a validation came between the batch and its forward
         group = [run for run in filled if not run.ended]
-    if not group and filled and (not filled[-1].fresh or filled[-1].batches == 1):
+    if not group and not own and filled and (not filled[-1].fresh or filled[-1].batches == 1):
         group = filled[-1:]  # the last batches of a loader that is read ahead
     if any(run.grad for run in group):
         group = [run for run in group if run.grad]
-    return [run for run in group if run.batches == 1 or run is group[-1]]
+    return own + [run for run in group if run.batches == 1 or run is group[-1]]
 
 
 def gaps_of(runs: list[Run], validation: list[Run]) -> list[GapRecord]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.regular_steps import CYCLE_STAMPS, regular_steps
+from perftui.trainer.probe.rhythm import Rhythm
 from perftui.trainer.probe.stamps import (
     BACKWARD_BEGIN,
     BACKWARD_END,
@@ -38,6 +39,8 @@ from perftui.trainer.probe.step_parts import GapRecord
 
 STEPS_KEPT = 16384
 """More than the agent can leave lying: it takes them right after it has made them."""
+_LOOKED_AT = 4096
+"""Stamps from which the rhythm of a loop is learnt, where it is not known."""
 
 
 class StampReader:
@@ -59,6 +62,10 @@ class StampReader:
         self._length_of = length_of
         self.clock = StepClock(self._emit, self.gaps.append, 0, length_of)
         self.stamps_read = 0
+        self._stamps_lost = 0
+        self._resuming = False
+        """Stamps were lost, and no step has begun since."""
+        self._rhythm = Rhythm()
         self._scaler_let_step = False
         self._copy_begin_ns: int | None = None
         self._comm_begin_ns: int | None = None
@@ -89,15 +96,32 @@ class StampReader:
         """Take stamps in; return how many steps they closed."""
         before = self.clock.steps
         acts = self._acts
-        place, count = 0, len(stamps)
+        first = self.stamps_read + self._stamps_lost
+        place, count = self._resume(stamps, first) if self._resuming else 0, len(stamps)
         while place < count:
             code, at_ns, cpu_ns, value = stamps[place]
-            acts[code](at_ns, cpu_ns, value)
+            if acts[code](at_ns, cpu_ns, value):
+                self._rhythm.note(first + place, code, self.clock.steps)
             if code == FETCH_BEGIN and place + CYCLE_STAMPS < count and self.clock.steady:
-                place += self._read_regular(stamps, place)
+                taken = self._read_regular(stamps, place)
+                if taken:
+                    place += taken
+                    self._rhythm.note(first + place, code, self.clock.steps)
             place += 1
         self.stamps_read += count
         return self.clock.steps - before
+
+    def _resume(self, stamps: Sequence[Stamp], first: int) -> int:
+        if not self._rhythm.known:  # lost in the first steps: what follows must tell
+            ahead = StampReader()
+            ahead.read(stamps[:_LOOKED_AT])
+            self._rhythm.learn(ahead._rhythm)
+        found = self._rhythm.resume(stamps, first)
+        if found is None:
+            return len(stamps)
+        self._resuming = False
+        self.clock.resume(found.step, whole=found.whole)
+        return found.place
 
     def _read_regular(self, stamps: Sequence[Stamp], place: int) -> int:
         clock, fetches = self.clock, self.clock.fetches
@@ -113,19 +137,19 @@ class StampReader:
         return taken
 
     def skip(self, stamps: int) -> None:
-        """So many stamps are lost: go on counting where the steps must be by now, and begin anew there."""
-        per_step = self.stamps_read / self.clock.steps if self.clock.steps else 0.0
-        self._restart_at(self.clock.steps + (round(stamps / per_step) if per_step else 0))
+        """So many stamps are lost: the steps in them are counted; what is not whole is left out."""
+        self._stamps_lost += stamps
+        self._resuming = True
 
     def finish(self, now_ns: int, cpu_ns: int) -> None:
         """The process ends."""
         self.clock.finish(now_ns, cpu_ns)
 
-    def _iterator_begin(self, at_ns: int, cpu_ns: int, value: int) -> None:
-        self.clock.iterator_begin(at_ns, cpu_ns, value >> 1, grad=bool(value & 1))
+    def _iterator_begin(self, at_ns: int, cpu_ns: int, value: int) -> int:
+        return self.clock.iterator_begin(at_ns, cpu_ns, value >> 1, grad=bool(value & 1))
 
-    def _fetch_begin(self, at_ns: int, cpu_ns: int, value: int) -> None:
-        self.clock.fetch_begin(at_ns, cpu_ns, value >> 1, grad=bool(value & 1))
+    def _fetch_begin(self, at_ns: int, cpu_ns: int, value: int) -> int:
+        return self.clock.fetch_begin(at_ns, cpu_ns, value >> 1, grad=bool(value & 1))
 
     def _fetch_end(self, at_ns: int, worker: int, samples: int) -> None:
         self.details.worker = worker
@@ -148,25 +172,22 @@ class StampReader:
     def _communication_begin(self, at_ns: int, _cpu_ns: int, _value: int) -> None:
         self._comm_begin_ns = at_ns
 
-    def _optimizer_begin(self, at_ns: int, cpu_ns: int, optimizer: int) -> None:
+    def _optimizer_begin(self, at_ns: int, cpu_ns: int, optimizer: int) -> int:
         self._scaler_let_step = True
-        self.clock.optimizer_begin(at_ns, cpu_ns, optimizer)
+        return self.clock.optimizer_begin(at_ns, cpu_ns, optimizer)
 
-    def _scaler_begin(self, at_ns: int, cpu_ns: int, optimizer: int) -> None:
+    def _scaler_begin(self, at_ns: int, cpu_ns: int, optimizer: int) -> int:
         self._scaler_let_step = False
-        self.clock.optimizer_begin(at_ns, cpu_ns, -optimizer)
+        return self.clock.optimizer_begin(at_ns, cpu_ns, -optimizer)
 
     def _scaler_end(self, at_ns: int, cpu_ns: int, _value: int) -> None:
         self.clock.optimizer_end(at_ns, cpu_ns, skipped=not self._scaler_let_step)
 
-    def _explicit_step(self, at_ns: int, cpu_ns: int, samples: int) -> None:
-        self.clock.step(at_ns, cpu_ns, None if samples < 0 else samples)
+    def _explicit_step(self, at_ns: int, cpu_ns: int, samples: int) -> int:
+        return self.clock.step(at_ns, cpu_ns, None if samples < 0 else samples)
 
     def _restart(self, _at_ns: int, _cpu_ns: int, _value: int) -> None:
-        self._restart_at(self.clock.steps)
-
-    def _restart_at(self, step: int) -> None:
-        self.clock = StepClock(self._emit, self.gaps.append, step, self._length_of)
+        self.clock = StepClock(self._emit, self.gaps.append, self.clock.steps, self._length_of)
 
     def _emit(self, record: StepRecord) -> None:
         self.steps.append(self.details.complete(record) if self.details.any else self._plain(record))

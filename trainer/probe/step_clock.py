@@ -17,6 +17,7 @@ from perftui.ipc.messages import FLAG_EXPLICIT_BOUNDARY, FLAG_FAILED, FLAG_LOADE
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.blind_loop import BlindLoop
 from perftui.trainer.probe.fetch_clock import FetchClock
+from perftui.trainer.probe.phase_clock import PhaseClock
 from perftui.trainer.probe.step_outlet import StepOutlet
 from perftui.trainer.probe.step_parts import GapRecord, Part, joined
 
@@ -45,19 +46,12 @@ class StepClock:
     ) -> None:
         self._outlet = StepOutlet(emit, first_step)
         self._fetches = FetchClock(emit_gap, length_of)
+        self._phases = PhaseClock()
         self._part: Part | None = None
         self._tail: Part | None = None
         """Work after the last optimizer step that may belong to the next step."""
         self._held: list[Part] = []
         self._blind: BlindLoop | None = BlindLoop()
-        self._backward_depth = 0
-        self._optimizer_depth = 0
-        self._optimizer_key = 0
-        self._optimizer_closure = False
-        """A backward ran inside the optimizer that is stepping."""
-        self._phase_begin_ns = 0
-        self._mark_ns: int | None = None
-        """End of the last phase: a forward begins here."""
         self._optimizer_known = False
         self._micro_batches_bound = False
         self._explicit = False
@@ -74,6 +68,18 @@ class StepClock:
         """Mark the step that is open."""
         if self._part is not None:
             self._part.flags |= flags
+
+    def resume(self, step: int, *, whole: bool) -> None:
+        """Events were lost: this step is open now; if it is not `whole`, it began among them."""
+        self._outlet.steps, self._outlet.drop_next = step, not whole
+        self._phases = PhaseClock()
+        self._fetches.forget()
+        if self._blind is not None:
+            self._blind.forget()
+        self._part = self._tail = None
+        self._held.clear()
+        self._kept_for_script.clear()
+        self._expecting = False
 
     @property
     def steps(self) -> int:
@@ -97,7 +103,7 @@ class StepClock:
             and self._blind is None
             and not (self._held or self._kept_for_script or self._expecting or self._explicit)
             and self._tail is None
-            and not (self._backward_depth or self._optimizer_depth)
+            and self._phases.idle
         )
 
     def advance(self, step: int, begin_ns: int, cpu_ns: int, optimized_ns: int) -> None:
@@ -107,7 +113,7 @@ class StepClock:
         """
         if self._part is not None:
             self._outlet.steps = step
-            self._mark_ns = optimized_ns
+            self._phases.mark_ns = optimized_ns
             self._part.restart(begin_ns, cpu_ns)
             self._fetches.begin_again(begin_ns)
 
@@ -120,7 +126,7 @@ class StepClock:
     def iterator_end(self, now_ns: int) -> None:
         """The iterator is made."""
         if self._fetches.leave(now_ns) is not None:
-            self._mark_ns = now_ns
+            self._phases.mark_ns = now_ns
 
     def fetch_begin(self, now_ns: int, cpu_ns: int, loader: int, *, grad: bool = True) -> int:
         """A batch is asked for."""
@@ -131,7 +137,7 @@ class StepClock:
         run = self._fetches.leave(now_ns)
         if run is None:
             return
-        self._mark_ns = now_ns
+        self._phases.mark_ns = now_ns
         self._fetches.batch(run, samples, got=got)
         if self._blind is not None:
             wait_ns = now_ns - self._fetches.begin_ns
@@ -157,41 +163,32 @@ class StepClock:
 
     def backward_begin(self, now_ns: int, cpu_ns: int) -> None:
         """`torch.autograd.backward` is entered."""
-        self._backward_depth += 1
-        if self._backward_depth > 1:  # a checkpointed part runs its own backward
+        if not self._phases.enter_backward():
             return
         part = self._work_begins(now_ns, cpu_ns)
-        if self._optimizer_depth:
-            self._optimizer_closure = True
-            return
-        if part.stepped and not self._explicit:
+        if part.stepped and not (self._explicit or self._phases.optimizing):
             part = self._tail = self._tail or Part(part.end_ns, part.end_cpu_ns)
-        if self._mark_ns is not None:
-            part.forward_ns += now_ns - self._mark_ns
-        self._phase_begin_ns = now_ns
+        self._phases.backward_begins(part, now_ns)
 
     def backward_end(self, now_ns: int, *, failed: bool = False) -> None:
         """`torch.autograd.backward` is left."""
-        if not self._backward_depth:
-            return
-        self._backward_depth -= 1
         part = self._tail or self._part
-        if self._backward_depth or part is None:
+        if not self._phases.leave_backward() or part is None:
             return
         part.backwards += 1
         if failed:
             part.flags |= FLAG_FAILED
-        if not self._optimizer_depth:
-            part.backward_ns += now_ns - self._phase_begin_ns
-            part.phases_seen = True
-            self._mark_ns = now_ns
+        self._phases.backward_ends(part, now_ns)
+        if part.stepped and part is self._part:  # by optimizers that stepped inside it
+            part.end_ns = now_ns
 
     def optimizer_begin(self, now_ns: int, cpu_ns: int, key: int) -> int:
         """An optimizer begins to step; `key` names it."""
-        if self._optimizer_depth and not self._last_step_raised(key):
-            self._optimizer_depth += 1  # wrapped in GradScaler.step, or a subclass that calls its base
+        if self._phases.optimizing and not self._last_step_raised(key):
+            self._phases.enter_optimizer()  # wrapped in GradScaler.step, or a subclass that calls its base
             return 0
         part = self._work_begins(now_ns, cpu_ns)
+        self._phases.pause_backward(self._tail or part, now_ns)
         before = self.steps
         self._optimizer_known = True
         self._micro_batches_bound = False
@@ -202,35 +199,28 @@ class StepClock:
                 self._boundary_at_repeat(part)
             else:
                 self._fold_tail(part)
-        self._optimizer_depth = 1
-        self._optimizer_key = key
-        self._optimizer_closure = False
-        self._phase_begin_ns = now_ns
+        self._phases.optimizer_begins(now_ns, key)
         return self.steps - before
 
     def optimizer_end(self, now_ns: int, cpu_ns: int, *, skipped: bool = False) -> None:
         """An optimizer has stepped; `skipped`: `GradScaler` found no finite gradients."""
         part = self._part
-        if not self._optimizer_depth or part is None:
+        if part is None or not self._phases.leave_optimizer():
             return
-        self._optimizer_depth -= 1
-        if self._optimizer_depth:
-            return
-        part.optimizer_ns += now_ns - self._phase_begin_ns
-        if self._optimizer_key not in part.stepped:
-            part.stepped.append(self._optimizer_key)
+        self._phases.optimizer_ends(part, now_ns)
+        if self._phases.optimizer_key not in part.stepped:
+            part.stepped.append(self._phases.optimizer_key)
         if skipped:
             part.flags |= FLAG_FAILED
         part.end_ns, part.end_cpu_ns = now_ns, cpu_ns
-        self._mark_ns = now_ns
 
     def _last_step_raised(self, key: int) -> bool:
-        """Tell a step inside a step from one whose end never came because it raised."""
         part = self._part
-        if part is None or key != self._optimizer_key or not self._optimizer_closure:
+        began_ns = self._phases.last_step_raised(key)
+        if part is None or began_ns is None:
             return False
         part.flags |= FLAG_FAILED
-        part.end_ns = self._phase_begin_ns
+        part.end_ns = began_ns
         part.end_cpu_ns = part.start_cpu_ns
         if key not in part.stepped:
             part.stepped.append(key)
@@ -264,7 +254,7 @@ class StepClock:
             part.samples = samples
         part.flags |= FLAG_EXPLICIT_BOUNDARY
         self._let_go(part, now_ns, cpu_ns)
-        self._mark_ns = now_ns
+        self._phases.mark_ns = now_ns
         return self.steps - before
 
     def finish(self, now_ns: int, cpu_ns: int) -> int:
@@ -291,9 +281,9 @@ class StepClock:
             return
         if part.stepped:
             self._close(part, part.end_ns, part.end_cpu_ns)
-        elif part.backwards and not self._optimizer_known and self._mark_ns is not None:
+        elif part.backwards and not self._optimizer_known and self._phases.mark_ns is not None:
             part.flags |= FLAG_LOADER_BOUNDARY
-            self._close(part, self._mark_ns, cpu_ns)
+            self._close(part, self._phases.mark_ns, cpu_ns)
 
     # Boundaries
 
@@ -301,8 +291,7 @@ class StepClock:
         part = self._part
         if part is None:
             return
-        if self._optimizer_depth:  # its step raised: the end never came
-            self._optimizer_depth = 0
+        if self._phases.give_up_optimizer():  # its step raised: the end never came
             part.flags |= FLAG_FAILED
         self._fold_tail(part)
         if part.stepped:

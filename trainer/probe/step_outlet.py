@@ -14,13 +14,17 @@ class StepOutlet:
 
     Attributes:
         steps: how many have left; the index of the one that is open.
+        drop_next: the next one is counted and not let go: its beginning is lost.
     """
 
     def __init__(self, emit: Callable[[StepRecord], object], first_step: int) -> None:
         self.steps = first_step
+        self.drop_next = False
         self._emit = emit
 
     def put(self, part: Part, end_ns: int, end_cpu_ns: int, epoch: int) -> None:
         """Let a part go as the next step."""
-        self._emit(part.record(self.steps, end_ns, end_cpu_ns, epoch))
+        if not self.drop_next:
+            self._emit(part.record(self.steps, end_ns, end_cpu_ns, epoch))
+        self.drop_next = False
         self.steps += 1
