@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TypeAlias
 
-from torch.utils.data import IterableDataset
+from torch.utils.data import DataLoader, IterableDataset
 
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
@@ -78,7 +78,8 @@ class LoaderBook:
         key = self.key(loader)
         index = self.index(loader)
         self._facts[key] = read_loader(index, loader)
-        self.samplers.begin(index, loader)
+        if isinstance(loader, DataLoader):  # others draw their indices in ways of their own
+            self.samplers.begin(index, loader)
         return key
 
     def index_of(self, key: int) -> int | None:

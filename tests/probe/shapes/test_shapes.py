@@ -89,7 +89,8 @@ def _told(outcome: "Outcome", line: dict[str, Any]) -> Told:
     rank = NAMES.index(line["shape"])
     heard: list[StepRecord] = []
     for batch in outcome.of(StepBatch, rank):
-        columns = [getattr(batch, name) for name in StepRecord._fields[1:]]
+        unknown = [-1] * len(batch.end_ns)  # columns that are known nowhere stay empty
+        columns = [getattr(batch, name) or unknown for name in StepRecord._fields[1:]]
         heard += [
             StepRecord._make(row)
             for row in zip(
