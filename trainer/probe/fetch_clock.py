@@ -22,6 +22,8 @@ class FetchClock:
         self.begin_ns = 0
         """When the wait that is going on, or the last one, began."""
         self._emit_gap = emit_gap
+        self._heir = -1
+        """A loader that began after a batch of the training one: if that is left for it, it is its heir."""
         self._new_iterators: set[int] = set()
         self._depth = 0
 
@@ -119,6 +121,9 @@ class FetchClock:
         # the last of its runs: one before it was given up, by a break at an epoch's end
         own = [run for run in training if run.loader == self.training_loader]
         main = own[-1] if own else training[0]
+        if not own and main.loader == self._heir:
+            main.fresh = True  # an epoch left by break and a loader built anew: known one step late
+        self._heir = training[-1].loader if own and training[-1].fresh else -1
         self.training_loader = main.loader
         self._settle_run(part, main)
 
