@@ -86,6 +86,33 @@ def test_an_epoch_left_by_break_right_after_a_fetch() -> None:
     assert loop.gaps == []
 
 
+def test_the_same_with_a_loader_built_anew_is_known_one_step_late() -> None:
+    loop = Loop()
+    for epoch in range(3):
+        loader = 10 + epoch
+        loop.iterate(5, loader)
+        for _ in range(3):
+            loop.fetch(10, loader).backward().optimize()
+        loop.fetch(11, loader)
+    steps = loop.finish()
+    assert_partition(steps)
+    assert [step.epoch for step in steps] == [0, 0, 0, 0, 1, 1, 1, 2, 2]
+    assert [phases(step)[1] for step in steps] == [15, 10, 10, 26, 10, 10, 26, 10, 10]
+    assert loop.gaps == []
+
+
+def test_a_second_loader_that_joins_later_begins_no_epoch() -> None:
+    loop = Loop()
+    loop.iterate()
+    loop.fetch().backward().optimize().fetch().iterate(5, OTHER)
+    loop.fetch(11, OTHER).backward().optimize()
+    for _ in range(2):
+        loop.fetch().fetch(11, OTHER).backward().optimize()
+    steps = loop.finish()
+    assert [step.epoch for step in steps] == [0] * 4
+    assert [phases(step)[1] for step in steps] == [15, 26, 21, 21]
+
+
 def test_a_batch_for_nothing_and_a_validation_before_the_next_epoch() -> None:
     loop = Loop()
     for _ in range(2):

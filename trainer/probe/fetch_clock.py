@@ -37,6 +37,8 @@ class FetchClock:
         self._aheads: dict[int, BatchesAhead] = {}
         self._emit_gap = emit_gap
         self._length_of = length_of
+        self._heir = -1
+        """A loader that began after a batch of the training one: if that is left for it, it is its heir."""
         self._new_iterators: set[int] = set()
         self._depth = 0
 
@@ -168,8 +170,12 @@ class FetchClock:
 
     def _train(self, part: Part, training: list[Run]) -> None:
         loaders = [run.loader for run in training]
-        if self.training_loader not in loaders:
+        own = self.training_loader in loaders
+        if not own:
+            if loaders[0] == self._heir:
+                training[0].fresh = True  # an epoch left by break, a loader built anew: known one step late
             self.training_loader = loaders[0]
+        self._heir = loaders[-1] if own and training[-1].fresh else -1
         main = [run for run in training if run.loader == self.training_loader]
         ahead = self._aheads.get(self.training_loader) or self._new_ahead(self.training_loader)
         fresh = any(run.fresh for run in main)
