@@ -18,8 +18,8 @@ Foreign: TypeAlias = Any
 """What torch passes, and nobody looks at."""
 
 BATCH = 4
-ITEM_S = 0.0004
-PHASE_S = 0.002
+ITEM_S = 0.0008
+PHASE_S = 0.004
 WIDTH = 8
 
 
