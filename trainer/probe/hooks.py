@@ -54,7 +54,7 @@ def _patch_fetch(recorder: Recorder) -> None:
     original: Callable[..., Any] = kind.__next__
     put = recorder.ring.put
     counts = recorder.counts
-    at_step, mark = recorder.at_step, recorder.mark
+    sampling, at_step, mark = recorder.sampling, recorder.at_step, recorder.mark
     setattr(kind, LOADER_KEY, FOREIGN_LOADER)
 
     @functools.wraps(original)
@@ -64,9 +64,10 @@ def _patch_fetch(recorder: Recorder) -> None:
         key = self._perftui_loader
         begin_ns = perf_counter_ns()
         put(stamps.FETCH_BEGIN, begin_ns, thread_time_ns(), key * 2 + _is_grad_enabled())
-        if recorder.batches >= recorder.sampling.next_at:
+        if recorder.batches >= sampling.next_at:
             at_step(begin_ns, True)
-        worker = worker_of(self)
+        tasks = getattr(self, "_task_info", None)
+        worker = -1 if tasks is None else worker_of(self, tasks)
         try:
             batch = original(self)
         except BaseException:
@@ -79,7 +80,7 @@ def _patch_fetch(recorder: Recorder) -> None:
             samples = count(batch)
             recorder.batches += 1
             put(stamps.FETCH_END, end_ns, worker, -1 if samples is None else samples)
-            if recorder.sampling.on:
+            if sampling.on:
                 mark(stamps.FETCH_END)
             if not recorder.batches & _LOOK_MASK:
                 recorder.look(key, batch)
@@ -88,10 +89,10 @@ def _patch_fetch(recorder: Recorder) -> None:
     kind.__next__ = fetch
 
 
-def worker_of(iterator: Foreign) -> int:
-    """Return which worker the next batch of an iterator comes from; -1 without workers, or out of order."""
+def worker_of(iterator: Foreign, tasks: Foreign) -> int:
+    """Return which worker the next batch of an iterator comes from; -1 out of order, or where none is due."""
     try:
-        return int(iterator._task_info[iterator._rcvd_idx][0]) if iterator._in_order else -1
+        return int(tasks[iterator._rcvd_idx][0]) if iterator._in_order else -1
     except (AttributeError, LookupError, TypeError, ValueError):
         return -1
 
@@ -100,17 +101,18 @@ def _patch_backward(recorder: Recorder) -> None:
     original: Callable[..., None] = torch.autograd.backward
     put = recorder.ring.put
     sample_loss = recorder.sample_loss
-    mark, follow = recorder.mark, recorder.follow_backward
+    sampling, mark, follow = recorder.sampling, recorder.mark, recorder.follow_backward
 
     @functools.wraps(original)
     def backward(tensors: Foreign, *args: Foreign, **kwargs: Foreign) -> None:
+        begin_ns = perf_counter_ns()  # now: the first claim starts the agent
         if _is_compiling() or (get_ident() != recorder.trainer and not recorder.claim_work()):
             original(tensors, *args, **kwargs)
             return
+        put(stamps.BACKWARD_BEGIN, begin_ns, UNKNOWN_CPU, 0)
         if recorder.batches >= recorder.loss_at:
             sample_loss(tensors)
-        put(stamps.BACKWARD_BEGIN, perf_counter_ns(), UNKNOWN_CPU, 0)
-        if recorder.sampling.on:
+        if sampling.on:
             mark(stamps.BACKWARD_BEGIN)
             follow(tensors)
         try:
@@ -119,7 +121,7 @@ def _patch_backward(recorder: Recorder) -> None:
             put(stamps.BACKWARD_FAILED, perf_counter_ns(), UNKNOWN_CPU, 0)
             raise
         put(stamps.BACKWARD_END, perf_counter_ns(), UNKNOWN_CPU, 0)
-        if recorder.sampling.on:
+        if sampling.on:
             mark(stamps.BACKWARD_END)
 
     torch.autograd.backward = backward
@@ -128,7 +130,7 @@ def _patch_backward(recorder: Recorder) -> None:
 def _patch_optimizers(recorder: Recorder) -> None:
     put = recorder.ring.put
     note = recorder.border.guard("optimizer", recorder.note_optimizer)
-    at_step, mark = recorder.at_step, recorder.mark
+    sampling, at_step, mark = recorder.sampling, recorder.at_step, recorder.mark
 
     def before(optimizer: Optimizer, _args: Foreign, _kwargs: Foreign) -> None:
         if _is_compiling() or (get_ident() != recorder.trainer and not recorder.claim_work()):
@@ -136,7 +138,7 @@ def _patch_optimizers(recorder: Recorder) -> None:
         if recorder.optimizer is None:
             note(optimizer)
         put(stamps.OPTIMIZER_BEGIN, perf_counter_ns(), UNKNOWN_CPU, id(optimizer))
-        if recorder.sampling.on:
+        if sampling.on:
             mark(stamps.OPTIMIZER_BEGIN)
 
     def after(_optimizer: Optimizer, _args: Foreign, _kwargs: Foreign) -> None:
@@ -150,9 +152,9 @@ def _patch_optimizers(recorder: Recorder) -> None:
         recorder.batches_stepped = recorder.batches
         end_ns = perf_counter_ns()
         put(stamps.OPTIMIZER_END, end_ns, cpu_ns, 0)
-        if recorder.sampling.on:
+        if sampling.on:
             mark(stamps.OPTIMIZER_END)
-        if without_loader and recorder.batches >= recorder.sampling.next_at:
+        if without_loader and recorder.batches >= sampling.next_at:
             at_step(end_ns, False)
 
     register_optimizer_step_pre_hook(before)

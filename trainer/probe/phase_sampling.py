@@ -71,19 +71,31 @@ class PhaseSampling:
 
     def __init__(self, ring: StampRing, border: Border) -> None:
         self.device = DeviceTrack()
-        self.on = False
         self.wanted = wanted_stride(os.environ.get(VARIABLE, ""))
+        self._border = border
+        self._ring = ring
+        self._transfers = TransferWatch(border, self._transfer_begin, self._transfer_end)
+        self._inherited: list[DeviceTrack] = []
+        """What a forked child has of its parent and must not free: events of a device it must not touch."""
+        self._start()
+
+    def _start(self) -> None:
+        self.on = False
         self.stride = FIRST if self.wanted is None else self.wanted
         self.next_at = 0 if self.stride else _NEVER
         self.sampled = 0
         self.spent_ns = 0
         """Time of the training thread in `sampled` steps, for what they have more than others."""
-        self._border = border
-        self._transfers = TransferWatch(border, self._transfer_begin, self._transfer_end)
         self._due = 0
-        self._ring = ring
         self._on_cuda = False
         self._last = FETCH_BEGIN
+
+    def forget(self) -> None:
+        """Start from nothing and leave torch as it was: in a forked child."""
+        self._transfers.end()
+        self._inherited.append(self.device)
+        self.device = DeviceTrack()
+        self._start()
 
     def at_step(self, batches: int, at_ns: int, device: str | None, *, fetched: bool) -> None:
         """A step begins: end the sampled one, ask after those before, begin another if it is time to.
@@ -113,7 +125,8 @@ class PhaseSampling:
         cuda: Foreign = torch.cuda
         self._on_cuda = device == "cuda" and bool(cuda.is_initialized())
         if not self._on_cuda and not live_objects.ddp.all():
-            return  # the ordinary stamps say all there is
+            self._due += MOST  # the ordinary stamps say all there is; ask again, but seldom
+            return
         self.on = True
         self.sampled += 1
         watched = self._on_cuda and self._transfers.begin(always=self.stride == 1)
@@ -131,11 +144,6 @@ class PhaseSampling:
             began_ns = perf_counter_ns()
             self.device.mark(code)
             self.spent_ns += perf_counter_ns() - began_ns
-
-    def forget(self) -> None:
-        """Leave torch as it was: in a forked child nothing is followed, and no device is touched."""
-        self._transfers.end()
-        self.on = False
 
     def _transfer_begin(self) -> None:
         self._ring.put(H2D_BEGIN, perf_counter_ns(), UNKNOWN_CPU, int(self._last == FETCH_END))

@@ -75,8 +75,8 @@ class Recorder:
         """By key of the loader: what counts the samples of a batch."""
         self.look = border.guard("batch", lambda key, batch: self.batch_book.look(key, batch))
         self.at_step = border.guard("sampling", self._at_step)
-        self.mark = border.guard("device", lambda code: self.sampling.mark(code))
-        self.follow_backward = border.guard("backward", lambda root: self.sampling.follow_backward(root))
+        self.mark = border.guard("device", self.sampling.mark)
+        self.follow_backward = border.guard("backward", self.sampling.follow_backward)
         self.sample_loss = border.guard("loss", self._sample_loss)
         self._at_boundary = border.guard("window", self._tell_window)
         self._key_of = border.guard("iterator", book.key)
@@ -98,7 +98,6 @@ class Recorder:
         self.device: str | None = None
         """Type of the device that trains."""
         self.sampling.forget()
-        self.sampling = PhaseSampling(self.ring, self.border)
         self.awake = False
         """A first training event has been seen: the agent runs."""
         self.thread = 0
