@@ -61,6 +61,7 @@ def _patch_fetch(recorder: Recorder) -> None:
     def fetch(self: Foreign) -> Foreign:
         if get_ident() != recorder.thread and not recorder.claim_wait():
             return original(self)
+        here = recorder.thread
         key = self._perftui_loader
         begin_ns = perf_counter_ns()
         put(stamps.FETCH_BEGIN, begin_ns, thread_time_ns(), key * 2 + _is_grad_enabled())
@@ -71,11 +72,11 @@ def _patch_fetch(recorder: Recorder) -> None:
         try:
             batch = original(self)
         except BaseException:
-            if get_ident() == recorder.thread:
+            if recorder.thread == here:
                 put(stamps.FETCH_FAILED, perf_counter_ns(), UNKNOWN_CPU, 0)
             raise
         end_ns = perf_counter_ns()
-        if get_ident() == recorder.thread:  # it may have been taken over meanwhile
+        if recorder.thread == here:  # another may have proved to be the training thread meanwhile
             count = counts.get(key) or recorder.count_of(key, batch)
             samples = count(batch)
             recorder.batches += 1

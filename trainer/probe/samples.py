@@ -111,7 +111,7 @@ class SampleCounter:
             try:
                 for part in self._path:
                     value = part(value)
-                return _checked(value)
+                return int(value) if 0 <= value < _SAMPLES_MAX else -1
             except (LookupError, AttributeError, TypeError, ValueError):
                 self._path = None
         if self._failures >= _FAILURES_ALLOWED:
@@ -120,9 +120,5 @@ class SampleCounter:
         if self._path is None:
             self._failures += 1
             return -1
-        return _checked(_walk(self._path, batch))
-
-
-def _checked(samples: Foreign) -> int:
-    """Return a number that can be one of samples; -1 for others."""
-    return int(samples) if 0 <= samples < _SAMPLES_MAX else -1
+        first = _walk(self._path, batch)
+        return int(first) if 0 <= first < _SAMPLES_MAX else -1
