@@ -136,3 +136,16 @@ def test_the_epoch_goes_on_after_a_loss() -> None:
     right = {step.step: step for step in read_all(row).steps}
     assert all(step == right[step.step] for step in reader.steps)
     assert reader.clock.steps == 5 * STEPS
+
+
+def test_told_steps_that_are_lost_before_the_first_was_read_are_counted() -> None:
+    row: list[Stamp] = [(stamps.EXPECT_STEPS, 1, 1, 0)]
+    row += [(stamps.EXPLICIT_STEP, 10 * n, 10 * n, -1) for n in range(1, 301)]
+    for lost in (1, 2, 150, 290):
+        reader = StampReader()
+        reader.read(row[:1])
+        reader.skip(lost)
+        reader.read(row[1 + lost :])
+        reader.finish(5000, 0)
+        assert reader.clock.steps == 300
+        assert [step.step for step in reader.steps] == list(range(lost + 1, 300))

@@ -180,8 +180,9 @@ def test_r_proposes_and_y_relaunches() -> None:
 
 def test_a_verdict_is_shown_and_can_be_closed() -> None:
     async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
-        screen = await shown(pilot, "▲ FASTER")
-        assert screen.count("2.10 times as fast (+110 %, 98 % interval +103 to +117 %)") == 2
+        await shown(pilot, "▲ FASTER")
+        sentence = "2.10 times as fast (+110 %, 98 % interval +103 to +117 %)"
+        await until(pilot, lambda: text(app).count(sentence) == 2, "the panel and the news below it")
         await pilot.press("x")
         await until(pilot, lambda: "FASTER" not in text(app), "the panel closed")
         assert "● FINE" in text(app)

@@ -51,6 +51,11 @@ class Rhythm:
             self._closings.extend([(code, period)] * min(closed, _CLOSINGS_KEPT))
         self._closed_at, self._steps = number, steps
 
+    def begin(self, number: int) -> None:
+        """The stamp of this number is no part of a step: the first one begins after it."""
+        if not self._steps:
+            self._closed_at = number
+
     def learn(self, other: "Rhythm") -> None:
         """Take over what another one knows."""
         self._closings.extend(other._closings)

@@ -82,7 +82,7 @@ class StampReader:
             OPTIMIZER_END: lambda at_ns, cpu_ns, _value: self.clock.optimizer_end(at_ns, cpu_ns),
             SCALER_BEGIN: self._scaler_begin,
             SCALER_END: self._scaler_end,
-            EXPECT_STEPS: lambda at_ns, cpu_ns, _value: self.clock.expect_steps(at_ns, cpu_ns),
+            EXPECT_STEPS: self._expect_steps,
             EXPLICIT_STEP: self._explicit_step,
             RESTART: self._restart,
             SAMPLED: lambda at_ns, _cpu, copies: self.details.sampled(at_ns, copies=bool(copies)),
@@ -182,6 +182,10 @@ class StampReader:
 
     def _scaler_end(self, at_ns: int, cpu_ns: int, _value: int) -> None:
         self.clock.optimizer_end(at_ns, cpu_ns, skipped=not self._scaler_let_step)
+
+    def _expect_steps(self, at_ns: int, cpu_ns: int, _value: int) -> None:
+        self._rhythm.begin(self.stamps_read + self._stamps_lost)  # it comes alone: the agent starts with it
+        self.clock.expect_steps(at_ns, cpu_ns)
 
     def _explicit_step(self, at_ns: int, cpu_ns: int, samples: int) -> int:
         return self.clock.step(at_ns, cpu_ns, None if samples < 0 else samples)
