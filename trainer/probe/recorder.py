@@ -186,6 +186,7 @@ class Recorder:
         """The script will say where its steps end."""
         if get_ident() == self.trainer or self.claim_work():
             self.ring.put(EXPECT_STEPS, perf_counter_ns(), thread_time_ns(), 0)
+            self._read_on()  # now: a fast loop may overwrite it before the agent has started
 
     def explicit_step(self, samples: int | None) -> None:
         """The script says that a step is over."""
