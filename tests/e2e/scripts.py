@@ -104,6 +104,6 @@ for inputs, labels in DataLoader(Shard(), batch_size=4):
     count += 1
     if count == 150:
         break
-print("rank", rank, "steps", count, flush=True)
+print(f"rank {rank} steps {count}\\n", end="", flush=True)  # one write: two ranks print at once
 dist.destroy_process_group()
 """

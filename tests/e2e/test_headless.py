@@ -97,7 +97,7 @@ def test_of_two_ranks_the_starved_one_is_marked(desk: Desk) -> None:
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     done = desk.perftui("run", "--no-tui", "--json", "out.json", "--", *torchrun, str(script))
     assert done.returncode == 0, done.stderr
-    assert sorted(re.findall(r"rank (\d) steps 150", done.stdout)) == ["0", "1"], (done.stdout, done.stderr)
+    assert sorted(re.findall(r"rank (\d) steps 150", done.stdout)) == ["0", "1"], done.stdout
     summary = summary_of(desk)
     assert [rank["steps"] for rank in summary["ranks"]] == [150, 150]
     waits = [rank["shares"]["loader_wait"] for rank in summary["ranks"]]

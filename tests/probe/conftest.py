@@ -67,6 +67,7 @@ class Hub:
             "PERFTUI_PYTHON": sys.executable,
             "PYTHONPATH": str(INJECT),
             "OMP_NUM_THREADS": "1",
+            "TORCHINDUCTOR_COMPILE_THREADS": "1",  # its worker processes may outlive a child that is forked
         }
         return environment | more
 
