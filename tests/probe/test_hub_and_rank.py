@@ -46,7 +46,7 @@ while not pathlib.Path("stop").exists() and time.monotonic() < deadline:
     optimizer.step()
     count += 1
     time.sleep(PAUSE)
-print(count)
+print(f"{count}\\n", end="")  # one write: two ranks print at once
 """
 
 
