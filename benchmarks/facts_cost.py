@@ -20,6 +20,7 @@ from perftui.trainer.probe.gc_pauses import GcWatch
 from perftui.trainer.probe.live_objects import live_objects
 from perftui.trainer.probe.loader_settings import LoaderBook
 from perftui.trainer.probe.recorder import Recorder
+from perftui.trainer.probe.step_times import StepTimes
 
 SECOND = 1_000_000_000
 REPEATS = 7
@@ -46,7 +47,7 @@ def reading(layers: int) -> None:
     recorder = Recorder(Border(), LoaderBook({}), lambda: None)
     recorder.optimizer = weakref.ref(optimizer)
     torch.compile(model, backend="eager")(torch.zeros(2, 16))  # so that dynamo has books
-    teller = FactsTeller(recorder, time.time_ns() - time.perf_counter_ns())
+    teller = FactsTeller(recorder, time.time_ns() - time.perf_counter_ns(), StepTimes())
     in_force = read_in_force(recorder, {})
     now = [time.perf_counter_ns()]
 

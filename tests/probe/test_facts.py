@@ -35,7 +35,8 @@ class Rank:
 
     def __init__(self) -> None:
         self.recorder = Recorder(Border(), LoaderBook({}), lambda: None)
-        self.teller = FactsTeller(self.recorder, time.time_ns() - time.perf_counter_ns())
+        self.times = StepTimes()
+        self.teller = FactsTeller(self.recorder, time.time_ns() - time.perf_counter_ns(), self.times)
         self.now_ns = 1000 * SECOND
         self.loader: int | None = None
         """Key of the training loader."""
@@ -172,7 +173,7 @@ def giving(happened: list[Happening]) -> Callable[[object], list[Happening]]:
 
 
 def test_what_happens_gets_the_step_it_happened_in(rank: Rank, monkeypatch: pytest.MonkeyPatch) -> None:
-    rank.teller.note(finished(0, 3))
+    rank.times.note(finished(0, 3))
     at = [1000 * SECOND - 5, 1001 * SECOND + 7, 1003 * SECOND + 1, 2000 * SECOND]
     happened = [Happening(at_ns, "allocator", f"at {at_ns}", 9) for at_ns in at]
     monkeypatch.setattr(AllocatorReader, "take_happenings", giving(happened))

@@ -7,6 +7,9 @@ import pytest
 import torch
 
 from perftui.trainer.probe.border import FAILURES_ALLOWED, Border
+from perftui.trainer.probe.device_track import DeviceTrack
+from perftui.trainer.probe.phase_sampling import PhaseSampling
+from perftui.trainer.probe.stamps import StampRing
 from perftui.trainer.probe.transfer_watch import TransferWatch
 
 if TYPE_CHECKING:
@@ -80,6 +83,24 @@ def test_a_process_is_not_followed_for_ever(monkeypatch: pytest.MonkeyPatch) -> 
     assert not begins()
     assert watch.begin(always=True)
     watch.end()
+
+
+class LostDevice(DeviceTrack):
+    def mark(self, code: int) -> None:
+        raise RuntimeError(f"device lost at {code}")
+
+
+def test_a_device_that_fails_is_not_asked_again_and_torch_is_left_as_it_was() -> None:
+    border = Border()
+    sampling = PhaseSampling(StampRing(lambda _at_ns: None), border)
+    sampling.device = LostDevice()
+    sampling.on = sampling._on_cuda = True
+    sampling._transfers.begin(always=True)
+    border.guard("sampling", lambda: sampling.at_step(5, 100, "cuda", fetched=True))()
+    assert border.take_reports() == ["sampling: RuntimeError: device lost at 2"]
+    assert not sampling.on
+    assert own_attributes() == []
+    assert sampling.next_at > 1 << 60
 
 
 FOLLOWED = """

@@ -115,14 +115,14 @@ class Agent:
         self._outbox = Outbox(run.run_id, socket.gethostname())
         self._link = self._connect()
         self._wall_offset_ns = time.time_ns() - time.perf_counter_ns()
-        self._facts = FactsTeller(recorder, self._wall_offset_ns)
+        self._times = StepTimes()
+        self._facts = FactsTeller(recorder, self._wall_offset_ns, self._times)
         self._hub_pid = 0
         self._in_force: InForce | None = None
         self._read_back_at = 0.0
         self._sent_at = 0.0
         self._next_step = 0
         self._greeted = False
-        self._times = StepTimes()
         self._saves: Placing[Save] = Placing(self._times)
         self._losses: Placing[float] = Placing(self._times)
         self._gaps: Placing[GapRecord] = Placing(self._times)
@@ -317,7 +317,6 @@ class Agent:
         for gap in _drain(recorder.reader.gaps):
             self._gaps.add(gap.at_ns + _AFTER, gap)
         self._times.note(steps)
-        self._facts.note(steps)
         self._post_placed(self._saves.placed(), self._losses.placed())
         gaps = [*self._gaps.placed()]
         if at_end:

@@ -4,7 +4,7 @@ All of it runs in the background thread. Each reading goes through the border, s
 its own subject alone.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -12,7 +12,6 @@ import msgspec
 
 from perftui.ipc.facts import RankFacts
 from perftui.ipc.messages import Facts, RankEvent
-from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.allocator_reading import AllocatorReader
 from perftui.trainer.probe.backend_reading import read_backends
 from perftui.trainer.probe.border import Foreign
@@ -66,11 +65,12 @@ class FactsTeller:
     Args:
         recorder: of this process.
         wall_offset_ns: unix time minus perf_counter.
+        times: when the newest steps ended: what happens is given the step in which it happened.
     """
 
-    def __init__(self, recorder: Recorder, wall_offset_ns: int) -> None:
+    def __init__(self, recorder: Recorder, wall_offset_ns: int, times: StepTimes) -> None:
         self._recorder = recorder
-        self._times = StepTimes()
+        self._times = times
         self._compile = CompileReader(wall_offset_ns)
         self._allocator = AllocatorReader()
         self._gc = GcWatch()
@@ -97,10 +97,6 @@ class FactsTeller:
         )
         guard = self._recorder.border.guard
         return [_Subject(name, every, guard(f"facts: {name}", read)) for name, every, read in readers]
-
-    def note(self, steps: Sequence[StepRecord]) -> None:
-        """Take steps that have finished: what happens is given the step in which it happened."""
-        self._times.note(steps)
 
     def forget(self) -> None:
         """The hub may know nothing: tell all again at the next reading."""

@@ -2,8 +2,8 @@
 
 Apart from the recorder so that one can see at a glance what is touched in the user's process: the loader's
 iterator, `torch.autograd.backward`, the global optimizer hooks, `GradScaler.step`, how loaders and their
-iterators are made (`loader_hooks`), and what writes checkpoints (`saves`). Each leaves stamps and goes on: a
-call costs a microsecond or two.
+iterators are made (`loader_hooks`), and what writes checkpoints (`saves`). Each leaves stamps and goes on:
+some 30 µs a step in all.
 """
 
 import functools

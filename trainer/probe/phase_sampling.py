@@ -107,9 +107,20 @@ class PhaseSampling:
             fetched: the step begins with a fetch, so that the step clock knows of it by now.
         """
         began_ns = perf_counter_ns()
+        whole = False
+        try:
+            self._turn(batches, at_ns, device, fetched=fetched)
+            whole = True
+        finally:
+            if not whole:
+                self._give_up()
+        self.spent_ns += perf_counter_ns() - began_ns
+
+    def _turn(self, batches: int, at_ns: int, device: str | None, *, fetched: bool) -> None:
         if self.on:
-            self.mark(FETCH_BEGIN)
-            self.device.end()
+            if self._on_cuda:
+                self.device.mark(FETCH_BEGIN)
+                self.device.end()
             self.on = False
             if self.stride != 1:
                 self._transfers.end()
@@ -119,7 +130,12 @@ class PhaseSampling:
             self._due = batches + self.stride if self.stride else _NEVER
             self._begin(at_ns, device, fetched=fetched)
         self.next_at = 0 if self.on or self.device.waiting else self._due
-        self.spent_ns += perf_counter_ns() - began_ns
+
+    def _give_up(self) -> None:
+        """A device that cannot be followed is not asked again, and torch is left as it was."""
+        self._transfers.end()
+        self.on = False
+        self._due = self.next_at = _NEVER
 
     def _begin(self, at_ns: int, device: str, *, fetched: bool) -> None:
         cuda: Foreign = torch.cuda
@@ -129,6 +145,7 @@ class PhaseSampling:
             return
         self.on = True
         self.sampled += 1
+        self._last = FETCH_BEGIN
         watched = self._on_cuda and self._transfers.begin(always=self.stride == 1)
         if fetched:
             self._ring.put(SAMPLED, at_ns, UNKNOWN_CPU, int(watched))
