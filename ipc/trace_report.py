@@ -230,8 +230,8 @@ class TrustCheck(msgspec.Struct, frozen=True, kw_only=True):
     """One question on whether the trace can be believed."""
 
     name: str
-    """device_events, causality, unlinked, lost_launches, complete_steps, compiling, truncated, graphs_on_rocm,
-    distortion, start_skew."""
+    """device_events, causality, unlinked, lost_launches, complete_steps, compiling, truncated,
+    graphs_on_rocm, distortion, start_skew."""
     passed: bool | None
     """None: cannot be asked of this trace."""
     value: float | None
@@ -241,7 +241,7 @@ class TrustCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HtaFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The same trace by the conventions of Holistic Trace Analysis: all steps, first to last kernel; per cent."""
+    """The same trace by the conventions of Holistic Trace Analysis: all steps, first to last kernel; in %."""
 
     idle_pct: float
     compute_pct: float
