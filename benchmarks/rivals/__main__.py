@@ -13,7 +13,7 @@ from benchmarks.rivals.campaign import Pipeline, play_round
 from benchmarks.rivals.cells import CELLS, Group, chosen_groups
 from benchmarks.rivals.family import adopt_orphans
 from benchmarks.rivals.records import Settings
-from benchmarks.rivals.results import Results, head_of, read_results, write_results
+from benchmarks.rivals.results import Results, head_of, joined, read_results, write_results
 from benchmarks.rivals.table import markdown
 from benchmarks.rivals.tools import versions_in
 
@@ -28,9 +28,8 @@ def main() -> int:
         parser.error("say where the result goes: --json FILE")
     try:
         if args.table is not None:
-            found = read_results(args.table)
-            sys.stdout.write(markdown(found) if found else f"{args.table}: no such file\n")
-            return 0 if found else 2
+            sys.stdout.write(markdown(joined(args.table)))
+            return 0
         return _measure(args)
     except ValueError as error:
         parser.error(str(error))
@@ -66,7 +65,7 @@ def _play_in_turn(
 ) -> bool:
     """Play all groups round by round; return False when the time did not suffice."""
     longest_s: dict[str, float] = {}
-    for number in range(args.rounds):
+    for number in range(args.first_round, args.first_round + args.rounds):
         for group, arms in plans:
             if number in results.rounds_done(group.name):
                 continue
@@ -88,7 +87,8 @@ def _play_overlapping(
 
     complete = True
     for group, arms in plans:
-        numbers = [n for n in range(args.rounds) if n not in results.rounds_done(group.name)]
+        rounds = range(args.first_round, args.first_round + args.rounds)
+        numbers = [n for n in rounds if n not in results.rounds_done(group.name)]
         complete &= Pipeline(settings, group, arms, _say, keep).play(numbers, deadline)
     return complete
 
@@ -96,7 +96,10 @@ def _play_overlapping(
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rivals", description=__doc__)
     parser.add_argument("--rounds", type=int, default=10, help="fresh processes of each arm")
-    parser.add_argument("--cells", default="cpu", help="cpu, gpu, or names of cells, commas between")
+    parser.add_argument("--first-round", type=int, default=0, help="number that the rounds begin with")
+    parser.add_argument(
+        "--cells", default="cpu", help="cpu, cpu-together, gpu, or names of cells, commas between"
+    )
     parser.add_argument("--arms", help="names with commas between; all without it")
     parser.add_argument(
         "--minutes", type=float, default=float("inf"), help="begin no round that would end later"
@@ -122,7 +125,9 @@ def _parser() -> argparse.ArgumentParser:
         help="the interpreter of the environment with that tool; this one, where none is named",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="the result; an earlier one is continued")
-    parser.add_argument("--table", type=Path, metavar="FILE", help="print a result as Markdown")
+    parser.add_argument(
+        "--table", type=Path, nargs="+", metavar="FILE", help="print results as Markdown, several as one"
+    )
     return parser
 
 

@@ -78,23 +78,29 @@ GROUPS = (
     *(Group(cell.name, (cell.name,), "cpu") for cell in _ALL if cell.device == "cpu"),
     Group("gpu", tuple(cell.name for cell in _ALL if cell.device == "cuda"), "cuda"),
 )
+TOGETHER = Group("cpu-together", tuple(cell.name for cell in _ALL if cell.kind == "mlp"), "cpu")
+"""The small models in one process, for machines on which a start takes long."""
 
 
 def chosen_groups(words: str) -> list[Group]:
-    """Return the groups that a comma list of `cpu`, `gpu` and cell names asks for.
+    """Return the groups that a comma list of `cpu`, `cpu-together`, `gpu` and cell names asks for.
 
     Raises:
         ValueError: a word names nothing.
     """
     chosen: list[Group] = []
     for word in words.split(","):
-        if word == "cpu":
+        if word == TOGETHER.name:
+            chosen.append(TOGETHER)
+        elif word == "cpu":
             chosen += [group for group in GROUPS if group.device == "cpu"]
         elif word in CELLS and CELLS[word].device == "cuda":
             chosen.append(Group(word, (word,), "cuda"))
         else:
             named = [group for group in GROUPS if group.name == word]
             if not named:
-                raise ValueError(f"no cell is called {word!r}; there are cpu, gpu, {', '.join(CELLS)}")
+                raise ValueError(
+                    f"no cell is called {word!r}; there are cpu, cpu-together, gpu, {', '.join(CELLS)}"
+                )
             chosen += named
     return chosen

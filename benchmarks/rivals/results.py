@@ -5,6 +5,7 @@ import os
 import platform
 import subprocess
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,30 @@ def read_results(path: Path) -> Results | None:
         raise ValueError(f"{path} is no result of this benchmark")
     launches: list[dict[str, Any]] = document.pop("launches")
     return Results(document, launches)
+
+
+def joined(paths: Sequence[Path]) -> Results:
+    """Return several results as one: rounds of the same campaign that were played side by side.
+
+    Raises:
+        ValueError: a file is missing, or was made with other versions or another scale.
+    """
+    together: Results | None = None
+    for path in paths:
+        found = read_results(path)
+        if found is None:
+            raise ValueError(f"{path}: no such file")
+        if together is None:
+            together = found
+            continue
+        heads = (together.head, found.head)
+        ours, theirs = ((head["versions"], head["settings"]["scale"]) for head in heads)
+        if ours != theirs:
+            raise ValueError(f"{path} was made with other versions or another scale than {paths[0]}")
+        together.launches += found.launches
+    if together is None:
+        raise ValueError("no result to print")
+    return together
 
 
 def write_results(path: Path, results: Results) -> None:
