@@ -1,0 +1,122 @@
+"""The trainings that `profile_windows.py` opens windows on; each logs the ends of its steps by its own clock.
+
+The log holds one little-endian 64-bit count of nanoseconds (CLOCK_MONOTONIC) for each step, without any
+synchronisation: what the training thread sees.
+"""
+
+import argparse
+import os
+import struct
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.utils.data import DataLoader, Dataset
+
+from benchmarks.rivals.models import CONTEXT, VOCABULARY, Gpt
+
+JOBS = ("plain", "starved", "reading", "pageable")
+
+
+class Made(Dataset[Any]):
+    """Items made beforehand; `pause_ms` stands for decoding, `mib` for large inputs."""
+
+    def __init__(self, shape: tuple[int, ...], pause_ms: float) -> None:
+        self.rows = torch.randn(16, *shape)
+        self.pause_ms = pause_ms
+
+    def __len__(self) -> int:
+        return 10_000_000
+
+    def __getitem__(self, index: int) -> Any:
+        if self.pause_ms:
+            end = time.perf_counter() + self.pause_ms / 1e3
+            while time.perf_counter() < end:
+                pass
+        return self.rows[index % 16], index % 10
+
+
+def resident(model: str, batch: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return one batch on the GPU, for the jobs that need no loader."""
+    if model == "gpt":
+        text = torch.randint(VOCABULARY, (batch, CONTEXT + 1), device="cuda")
+        return text[:, :-1].contiguous(), text[:, 1:].contiguous().flatten()
+    if model == "mlp":
+        return torch.randn(batch, 512, device="cuda"), torch.randint(10, (batch,), device="cuda")
+    images = torch.randn(batch, 3, 224, 224, device="cuda")
+    return images.to(memory_format=torch.channels_last), torch.randint(10, (batch,), device="cuda")
+
+
+def built(model: str) -> torch.nn.Module:
+    """Return the model on the GPU."""
+    if model == "gpt":
+        return Gpt().cuda()
+    if model == "mlp":
+        layers = [torch.nn.Linear(512, 512) for _ in range(40)]
+        return torch.nn.Sequential(*layers, torch.nn.Linear(512, 10)).cuda()
+    if model == "wide":
+        return torch.nn.Sequential(torch.nn.Linear(4096, 8192), torch.nn.Linear(8192, 10)).cuda()
+    from torchvision.models import resnet50  # pyright: ignore[reportMissingTypeStubs]
+
+    network: torch.nn.Module = resnet50(num_classes=10)
+    return network.cuda().to(memory_format=torch.channels_last)
+
+
+def batches(args: argparse.Namespace) -> Any:
+    """Yield batches for ever: one that lies on the GPU, or a loader's."""
+    if args.job in ("plain", "reading"):
+        ready = resident(args.model, args.batch)
+        while True:
+            yield ready
+    shape = (4096,) if args.model == "wide" else (3, 224, 224)
+    pause_ms = 2.0 if args.job == "starved" else 0.0
+    yield from DataLoader(Made(shape, pause_ms), batch_size=args.batch, pin_memory=args.job == "starved")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", default="resnet50", choices=("resnet50", "gpt", "mlp", "wide"))
+    parser.add_argument("--job", default="plain", choices=JOBS)
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--mode", default="eager", help="eager, or a mode of torch.compile")
+    parser.add_argument("--steps", type=int, default=1_000_000)
+    parser.add_argument("--slow-rank", type=int, default=-1)
+    parser.add_argument("--bucket-mb", type=float, default=25.0)
+    parser.add_argument("--log", type=Path, required=True)
+    args = parser.parse_args()
+    rank, local = int(os.environ.get("RANK", "0")), int(os.environ.get("LOCAL_RANK", "0"))
+    torch.cuda.set_device(local)
+    if "WORLD_SIZE" in os.environ:
+        dist.init_process_group("nccl")
+    torch.manual_seed(0)
+    model = built(args.model)
+    if dist.is_initialized():
+        model = torch.nn.parallel.DistributedDataParallel(model, [local], bucket_cap_mb=args.bucket_mb)
+    run = model if args.mode == "eager" else torch.compile(model, mode=args.mode)
+    optimizer = torch.optim.SGD(model.parameters(), 1e-3, momentum=0.9)
+    loss_of = torch.nn.CrossEntropyLoss()
+    with Path(f"{args.log}.{rank}").open("wb", buffering=0) as log:
+        for step, (inputs, labels) in enumerate(batches(args)):
+            if rank == args.slow_rank:
+                time.sleep(0.02)
+            inputs, labels = inputs.cuda(), labels.cuda()
+            with torch.autocast("cuda", torch.bfloat16):
+                loss = loss_of(run(inputs), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            if args.job == "reading":
+                gradients = [p.grad for p in model.parameters() if p.grad is not None]
+                print(f"norm {sum(float(gradient.norm()) for gradient in gradients):.3f}")
+            optimizer.step()
+            log.write(struct.pack("<q", time.monotonic_ns()))
+            if step + 1 == args.steps:
+                break
+    torch.cuda.synchronize()
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
