@@ -5,7 +5,16 @@ rate takes the difference of two readings. `None` means "not measured", and `mis
 field, or in `RankFacts` of a subject, with the reason.
 """
 
+from typing import Literal, TypeAlias, get_args
+
 import msgspec
+
+RunPhase: TypeAlias = Literal[
+    "starting", "training", "validation", "checkpoint", "compiling", "between", "ending"
+]
+"""What a rank is at. starting: before its first step (imports, building, data). between: from the last work
+of an epoch to the first batch of the next, or to the first of all. ending: after its last step."""
+RUN_PHASES: tuple[RunPhase, ...] = get_args(RunPhase)
 
 
 class _Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -247,6 +256,25 @@ class BatchFacts(_Facts, frozen=True, kw_only=True):
     """Shapes of the first tensor that differ, at most 4."""
 
 
+class PhaseFacts(_Facts, frozen=True, kw_only=True):
+    """What the rank is at, and what its time went to since its process began. Times in ns of `perf_counter`.
+
+    Told when the phase or the sums change, else every ten seconds: until the next word the phase goes on.
+    """
+
+    phase: RunPhase
+    since_ns: int
+    """When it began."""
+    at_ns: int
+    """Until when the sums go."""
+    began_ns: int
+    """When the process began."""
+    newest_ns: int
+    """When the training thread was last seen to do anything."""
+    seconds: dict[str, float]
+    """By phase; they sum to `at_ns` minus `began_ns`."""
+
+
 class RankFacts(_Facts, frozen=True, kw_only=True):
     """All subjects."""
 
@@ -261,6 +289,7 @@ class RankFacts(_Facts, frozen=True, kw_only=True):
     model: ModelFacts | None = None
     sampling: SamplingFacts | None = None
     batch: BatchFacts | None = None
+    phases: PhaseFacts | None = None
     missing: dict[str, str] = {}
     """Subject → why it is None."""
 

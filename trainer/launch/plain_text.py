@@ -8,6 +8,7 @@ from perftui.ipc.run_lines import RunLine
 from perftui.ipc.settings import format_value
 from perftui.ipc.view import ProfileRank, ProfileView
 from perftui.trainer.launch.facts_text import facts_lines
+from perftui.trainer.launch.phases_text import phase_lines
 
 _NEVER = "—"
 _OPERATORS_SHOWN = 20
@@ -59,6 +60,7 @@ def status_text(summary: dict[str, Any]) -> list[str]:
         lines.append("settings  " + " ".join(shown))
     if summary["ranks"]:
         lines += ["", *_ranks_table(summary["ranks"]), *_device_lines(summary["ranks"])]
+        lines += phase_lines(summary["ranks"])
         told = facts_lines(summary["ranks"][0].get("facts") or {})
         whose = [f"of rank {summary['ranks'][0]['rank']}:"] if len(summary["ranks"]) > 1 else []
         lines += ["", *whose, *told] if told else []

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import TypedDict
 
-from perftui.ipc.messages import FLAG_EPOCH_START, DeviceSteps, RankEvent, StepBatch
+from perftui.ipc.messages import FLAG_EPOCH_START, FLAG_WAIT_UNKNOWN, DeviceSteps, RankEvent, StepBatch
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.device_times import DeviceTimes
 from perftui.trainer.probe.saves import Save
@@ -85,13 +85,20 @@ def device_steps(placed: list[tuple[int, DeviceTimes]]) -> DeviceSteps:
 
 
 def events_of(steps: Iterable[StepRecord]) -> list[RankEvent]:
-    """Return what is worth a mark among steps: a new epoch."""
+    """Return what is worth a mark among steps: a new epoch, as long as its loader took to begin anew."""
     events: list[RankEvent] = []
     for step in steps:
         if step.flags & FLAG_EPOCH_START and step.epoch > 0:
             begin = step.end_ns - step.wall_ns
             events.append(
-                RankEvent(**BLANK, at_ns=begin, event="epoch", text=f"epoch {step.epoch}", step=step.step)
+                RankEvent(
+                    **BLANK,
+                    at_ns=begin,
+                    event="epoch",
+                    text=f"epoch {step.epoch}",
+                    duration_ns=0 if step.flags & FLAG_WAIT_UNKNOWN else step.wait_ns,
+                    step=step.step,
+                )
             )
     return events
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from perftui.tui import format as fmt
 from perftui.tui.renderables.gauge import gauge
 from perftui.tui.renderables.lines import Line, Run, fit, line, plain
-from perftui.tui.renderables.rank_card import STATE_MARKS, RankPicture
+from perftui.tui.renderables.phase_words import phase_word
+from perftui.tui.renderables.rank_card import PHASED, STATE_MARKS, RankPicture
 from perftui.tui.renderables.sparkline import sparkline
 from perftui.tui.renderables.worker_line import worker_cell
 
@@ -20,8 +21,10 @@ class _Column:
 
 
 def _state(picture: RankPicture) -> Line:
-    mark, role = STATE_MARKS[picture.view.state]
-    return line(Run(f"{mark} ", role), Run(picture.view.state, "dim"))
+    view = picture.view
+    mark, role = STATE_MARKS[view.state]
+    word = phase_word(view.phase, view.phase_for_s) if view.state in PHASED else None
+    return line(Run(f"{mark} ", role), Run(word or view.state, "dim"))
 
 
 def _wait(picture: RankPicture) -> Line:
