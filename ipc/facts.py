@@ -254,6 +254,9 @@ class BatchFacts(_Facts, frozen=True, kw_only=True):
     """Different sets of shapes among them, at most 64."""
     examples: list[list[int]] = []
     """Shapes of the first tensor that differ, at most 4."""
+    padding_share: float | None = None
+    """Share of the tokens that an attention mask leaves out, mean over the batches that were looked at; None
+    without a mask in host memory."""
 
 
 class PhaseFacts(_Facts, frozen=True, kw_only=True):

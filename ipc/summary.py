@@ -55,6 +55,8 @@ class RankSummary(msgspec.Struct, frozen=True, kw_only=True):
     """What the rank told beside its steps: the newest of each subject."""
     phases_s: dict[str, float] | None = None
     """What its time went to, by phase; they sum to `elapsed_s`. None: it has told none."""
+    tokens_per_s: float | None = None
+    """Padding too; None: its batches hold no tokens."""
 
 
 class Overhead(msgspec.Struct, frozen=True, kw_only=True):

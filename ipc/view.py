@@ -115,6 +115,8 @@ class RankView(msgspec.Struct, frozen=True, kw_only=True):
     """How long that goes on already."""
     phases_s: dict[str, float] | None = None
     """What its time went to since the launch, by phase; they sum to that time."""
+    tokens_per_s: float | None = None
+    """Padding too; None: its batches hold no tokens."""
 
 
 class GpuProcess(msgspec.Struct, frozen=True, kw_only=True):

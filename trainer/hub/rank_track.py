@@ -113,6 +113,7 @@ class RankTrack:
             batch.h2d_ns or _UNKNOWN,
             batch.comm_ns or _UNKNOWN,
             batch.worker or _UNKNOWN,
+            batch.tokens or _UNKNOWN,
             strict=False,
         )
         rows = list(map(StepRecord._make, columns))

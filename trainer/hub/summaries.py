@@ -74,6 +74,7 @@ def _rank_summary(track: RankTrack, workers: WorkerLog | None, phases: PhaseTime
         workers=workers.whole() if workers else None,
         facts=track.facts,
         phases_s=phases.seconds if phases else None,
+        tokens_per_s=figures.tokens_per_s if figures else None,
     )
 
 

@@ -78,6 +78,7 @@ def rank_view(
         phase=phases.phase if phases else None,
         phase_for_s=phases.for_s if phases else None,
         phases_s=phases.seconds if phases else None,
+        tokens_per_s=figures.tokens_per_s if figures else None,
     )
 
 

@@ -74,7 +74,7 @@ def status_text(summary: dict[str, Any]) -> list[str]:
 
 
 def _ranks_table(ranks: list[dict[str, Any]]) -> list[str]:
-    rows = [("RANK", "STEPS", "ms/STEP", "p99", "WAIT", "SAMPLES/s", "LOSS", "DEVICE")]
+    rows = [("RANK", "STEPS", "ms/STEP", "p99", "WAIT", "SAMPLES/s", "TOKENS/s", "LOSS", "DEVICE")]
     for rank in ranks:
         step = rank["step_ms"] or {}
         wait = rank["shares"]["loader_wait"]
@@ -86,11 +86,12 @@ def _ranks_table(ranks: list[dict[str, Any]]) -> list[str]:
                 _number(step.get("p99"), ".1f"),
                 _number(wait, ".0%"),
                 _number(rank["samples_per_s"], ".1f"),
+                _number(rank.get("tokens_per_s"), ",.0f"),
                 _number(rank["loss"], ".4g"),
                 rank["device"],
             )
         )
-    return table(rows, frozenset(range(7)))
+    return table(rows, frozenset(range(8)))
 
 
 _LONG_STEP_MS = 10.0

@@ -40,7 +40,7 @@ def step_batch(steps: list[StepRecord], probe_ns: int, hook_ns: int = 0, hook_st
     """Return consecutive steps as columns."""
     columns = [list(column) for column in zip(*steps, strict=True)]
     _, end, wall, wait, forward, backward, optimizer, cpu, samples, micro_batches, epoch, flags = columns[:12]
-    h2d, comm, worker = (column if max(column) >= 0 else [] for column in columns[12:])
+    h2d, comm, worker, tokens = (column if max(column) >= 0 else [] for column in columns[12:])
     return StepBatch(
         **BLANK,
         first_step=steps[0].step,
@@ -61,6 +61,7 @@ def step_batch(steps: list[StepRecord], probe_ns: int, hook_ns: int = 0, hook_st
         h2d_ns=h2d,
         comm_ns=comm,
         worker=worker,
+        tokens=tokens,
     )
 
 

@@ -96,7 +96,11 @@ def _speed(view: RankView, width: int) -> Line:
         line(Run("p50 ", "dim"), fmt.number(stats.p50 if stats else None)),
         line(Run("p99 ", "dim"), fmt.number(stats.p99 if stats else None)),
     ]
+    tokens = (
+        line(fmt.count(round(view.tokens_per_s)), Run(" tokens/s", "dim")) if view.tokens_per_s else BLANK
+    )
     rates = [
+        tokens,
         line(fmt.number(view.samples_per_s), Run(" samples/s", "dim")),
         line(fmt.number(view.steps_per_s), Run(" steps/s", "dim")),
     ]

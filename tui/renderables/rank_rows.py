@@ -39,6 +39,11 @@ def _stat(picture: RankPicture, name: str) -> Line:
     return line(fmt.number(stats.p50 if name == "p50" else stats.p99))
 
 
+def _tokens(picture: RankPicture) -> Line:
+    per_s = picture.view.tokens_per_s
+    return line(fmt.count(None if per_s is None else round(per_s)))
+
+
 def _sm(picture: RankPicture) -> Line:
     return line(fmt.percent(picture.gpu.sm_active_share if picture.gpu else None))
 
@@ -66,6 +71,7 @@ _COLUMNS = (
     _Column("p99", 6, lambda picture: _stat(picture, "p99")),
     _Column("finding", 22, _marks, right=False),
     _Column("samples/s", 9, lambda picture: line(fmt.number(picture.view.samples_per_s))),
+    _Column("tokens/s", 9, _tokens),
     _Column("SM", 5, _sm),
     _Column("workers", 10, lambda picture: worker_cell(picture.view.workers)),
     _Column("kernel", 6, _kernel),
@@ -78,7 +84,7 @@ _COLUMNS = (
 """The most needed first."""
 _ORDER = (
     "rank", "host", "device", "state", "steps", "step ms", "p50", "p99", "history", "wait",
-    "workers", "samples/s", "SM", "kernel", "GPU memory", "finding",
+    "workers", "samples/s", "tokens/s", "SM", "kernel", "GPU memory", "finding",
 )  # fmt: skip
 
 
