@@ -143,6 +143,12 @@ class DdpFacts(_Facts, frozen=True, kw_only=True):
     world_size: int | None
     buckets_mib: list[float] | None = None
     """Sizes of the buckets in force, in the order of their reduction, at most 64."""
+    backwards_per_step: float | None = None
+    """Mean over the sampled steps; None before the first of them."""
+    syncs_per_step: float | None = None
+    """How many of these sum gradients over the ranks: one with `no_sync`, all of them without."""
+    all_reduces_per_step: float | None = None
+    """Of gradients: one a bucket and synchronisation; None with several modules."""
 
 
 class FsdpFacts(_Facts, frozen=True, kw_only=True):
@@ -153,6 +159,21 @@ class FsdpFacts(_Facts, frozen=True, kw_only=True):
     units: int
     sharding: str | None = None
     """Version 1: FULL_SHARD, SHARD_GRAD_OP, …"""
+    reshard_after_forward: bool | None = None
+    """Whether parameters are given up after the forward, and gathered again for the backward. This and what
+    follows of version 2, of its first unit."""
+    shard_size: int | None = None
+    """Ranks among which a parameter is divided."""
+    replicate_size: int | None = None
+    """Ranks that hold the same part; None: none do."""
+    param_dtype: str | None = None
+    """In which parameters are gathered; None: their own."""
+    cpu_offload: bool | None = None
+    all_gathers_per_step: float | None = None
+    """Mean over all steps, those of validations left out."""
+    reduce_scatters_per_step: float | None = None
+    missing: dict[str, str] = {}
+    """Why a figure is None; `comm_exposed`: why the rank has no share of that name."""
 
 
 class ParallelFacts(_Facts, frozen=True, kw_only=True):

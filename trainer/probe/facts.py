@@ -80,6 +80,7 @@ class FactsTeller:
         self._gc = GcWatch()
         self._gc.begin()
         self.phases = PhaseReader(recorder)
+        self._parallel = ParallelReader(live_objects, recorder.sampling.syncs, lambda: recorder.clock.steps)
         self._device: str | None = None
         self._loader: int | None = None
         self._subjects = self._make_subjects()
@@ -97,7 +98,7 @@ class FactsTeller:
             ("phases", _OFTEN_NS, self.phases.read),
             ("backends", _SELDOM_NS, lambda: (read_backends(own_window=self._own_window()), None)),
             ("environment", _SELDOM_NS, lambda: (read_environment(), None)),
-            ("parallel", _SELDOM_NS, ParallelReader(live_objects).read),
+            ("parallel", _OFTEN_NS, self._parallel.read),
             ("optimizers", _SELDOM_NS, lambda: (flags.read(optimizers()) or None, NO_OPTIMIZER)),
             ("model", _RARELY_NS, self._read_model),
         )
