@@ -5,7 +5,16 @@ rate takes the difference of two readings. `None` means "not measured", and `mis
 field, or in `RankFacts` of a subject, with the reason.
 """
 
+from typing import Literal, TypeAlias, get_args
+
 import msgspec
+
+RunPhase: TypeAlias = Literal[
+    "starting", "training", "validation", "checkpoint", "compiling", "between", "ending"
+]
+"""What a rank is at. starting: before its first step (imports, building, data). between: from the last work
+of an epoch to the first batch of the next, or to the first of all. ending: after its last step."""
+RUN_PHASES: tuple[RunPhase, ...] = get_args(RunPhase)
 
 
 class _Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,6 +143,12 @@ class DdpFacts(_Facts, frozen=True, kw_only=True):
     world_size: int | None
     buckets_mib: list[float] | None = None
     """Sizes of the buckets in force, in the order of their reduction, at most 64."""
+    backwards_per_step: float | None = None
+    """Mean over the sampled steps; None before the first of them."""
+    syncs_per_step: float | None = None
+    """How many of these sum gradients over the ranks: one with `no_sync`, all of them without."""
+    all_reduces_per_step: float | None = None
+    """Of gradients: one a bucket and synchronisation; None with several modules."""
 
 
 class FsdpFacts(_Facts, frozen=True, kw_only=True):
@@ -144,6 +159,21 @@ class FsdpFacts(_Facts, frozen=True, kw_only=True):
     units: int
     sharding: str | None = None
     """Version 1: FULL_SHARD, SHARD_GRAD_OP, …"""
+    reshard_after_forward: bool | None = None
+    """Whether parameters are given up after the forward, and gathered again for the backward. This and what
+    follows of version 2, of its first unit."""
+    shard_size: int | None = None
+    """Ranks among which a parameter is divided."""
+    replicate_size: int | None = None
+    """Ranks that hold the same part; None: none do."""
+    param_dtype: str | None = None
+    """In which parameters are gathered; None: their own."""
+    cpu_offload: bool | None = None
+    all_gathers_per_step: float | None = None
+    """Mean over all steps, those of validations left out."""
+    reduce_scatters_per_step: float | None = None
+    missing: dict[str, str] = {}
+    """Why a figure is None; `comm_exposed`: why the rank has no share of that name."""
 
 
 class ParallelFacts(_Facts, frozen=True, kw_only=True):
@@ -245,6 +275,28 @@ class BatchFacts(_Facts, frozen=True, kw_only=True):
     """Different sets of shapes among them, at most 64."""
     examples: list[list[int]] = []
     """Shapes of the first tensor that differ, at most 4."""
+    padding_share: float | None = None
+    """Share of the tokens that an attention mask leaves out, mean over the batches that were looked at; None
+    without a mask in host memory."""
+
+
+class PhaseFacts(_Facts, frozen=True, kw_only=True):
+    """What the rank is at, and what its time went to since its process began. Times in ns of `perf_counter`.
+
+    Told when the phase or the sums change, else every ten seconds: until the next word the phase goes on.
+    """
+
+    phase: RunPhase
+    since_ns: int
+    """When it began."""
+    at_ns: int
+    """Until when the sums go."""
+    began_ns: int
+    """When the process began."""
+    newest_ns: int
+    """When the training thread was last seen to do anything."""
+    seconds: dict[str, float]
+    """By phase; they sum to `at_ns` minus `began_ns`."""
 
 
 class RankFacts(_Facts, frozen=True, kw_only=True):
@@ -261,6 +313,7 @@ class RankFacts(_Facts, frozen=True, kw_only=True):
     model: ModelFacts | None = None
     sampling: SamplingFacts | None = None
     batch: BatchFacts | None = None
+    phases: PhaseFacts | None = None
     missing: dict[str, str] = {}
     """Subject → why it is None."""
 

@@ -107,6 +107,8 @@ class StepBatch(RankMessage, frozen=True, kw_only=True, tag="steps"):
     """Of the backward: exposed communication; -1 where it was not looked at; empty if nowhere."""
     worker: list[int] = []
     """Loader worker of the last batch; -1 where there is none; empty if nowhere."""
+    tokens: list[int] = []
+    """That the step trained on, padding too; -1 where batches hold none; empty if nowhere."""
 
 
 class DeviceSteps(RankMessage, frozen=True, kw_only=True, tag="device"):

@@ -25,3 +25,5 @@ class StepRecord(NamedTuple):
     """Of the backward: waiting for communication with nothing else to do; -1 where it was not looked at."""
     worker: int = -1
     """Loader worker of the step's last batch; -1 without workers, or where it is not known."""
+    tokens: int = -1
+    """Of the batches that the step trained on, padding too; -1 where they hold none."""

@@ -53,6 +53,10 @@ class RankSummary(msgspec.Struct, frozen=True, kw_only=True):
     """Its loader workers taken together, mean over the training."""
     facts: RankFacts = RankFacts()
     """What the rank told beside its steps: the newest of each subject."""
+    phases_s: dict[str, float] | None = None
+    """What its time went to, by phase; they sum to `elapsed_s`. None: it has told none."""
+    tokens_per_s: float | None = None
+    """Padding too; None: its batches hold no tokens."""
 
 
 class Overhead(msgspec.Struct, frozen=True, kw_only=True):

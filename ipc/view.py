@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from perftui.ipc.facts import RankFacts
+from perftui.ipc.facts import RankFacts, RunPhase
 from perftui.ipc.findings import Finding
 from perftui.ipc.host_view import HostView as HostView
 from perftui.ipc.host_view import LoaderWorkers as LoaderWorkers
@@ -109,6 +109,14 @@ class RankView(msgspec.Struct, frozen=True, kw_only=True):
     """Its loader workers taken together, each of them in `HostView.workers`; None: none seen."""
     facts: RankFacts | None = None
     """What the rank tells beside its steps; None, in an increment alone: as before."""
+    phase: RunPhase | None = None
+    """What it is at; None before its first word, and of a rank that does not tell."""
+    phase_for_s: float | None = None
+    """How long that goes on already."""
+    phases_s: dict[str, float] | None = None
+    """What its time went to since the launch, by phase; they sum to that time."""
+    tokens_per_s: float | None = None
+    """Padding too; None: its batches hold no tokens."""
 
 
 class GpuProcess(msgspec.Struct, frozen=True, kw_only=True):
@@ -243,6 +251,10 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     overhead_share: float | None = None
     epoch_step: int | None = None
     """Steps that the lead rank has done of this epoch."""
+    phase: RunPhase | None = None
+    """What the lead rank is at."""
+    phase_for_s: float | None = None
+    """How long that goes on already."""
 
 
 class OperatorRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -343,6 +355,8 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     event: str
     text: str
     step: int = -1
+    duration_s: float = 0.0
+    """How long it took; 0 for what is a moment."""
 
 
 class RunView(msgspec.Struct, frozen=True, kw_only=True):

@@ -189,3 +189,17 @@ def test_steps_in_batches_give_the_same_as_one_by_one() -> None:
         one.mean_wall_ns,
         len(one),
     )
+
+
+def test_tokens_a_second_are_those_of_the_steps_that_have_any() -> None:
+    plain, log = StepLog(), StepLog()
+    rows = [row(step) for step in range(40)]
+    plain.extend(rows)
+    log.extend([each._replace(tokens=500) for each in rows])
+    seconds = rows[20].wall_ns / 1e9
+    for figures in (log.window(10), log.whole()):
+        assert figures is not None
+        assert figures.tokens_per_s == pytest.approx(500 / seconds)
+    whole = plain.whole()
+    assert whole is not None
+    assert whole.tokens_per_s is None

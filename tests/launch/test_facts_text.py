@@ -59,8 +59,18 @@ def test_what_is_known_is_said_in_order() -> None:
                 comm_hook=None,
                 backend="nccl",
                 world_size=8,
+                backwards_per_step=4.0,
+                syncs_per_step=1.0,
+                all_reduces_per_step=2.0,
             ),
-            fsdp=FsdpFacts(version=2, units=1),
+            fsdp=FsdpFacts(
+                version=2,
+                units=1,
+                all_gathers_per_step=2.0,
+                reduce_scatters_per_step=1.0,
+                reshard_after_forward=False,
+                missing={"comm_exposed": "FSDP: needs a profile window"},
+            ),
             data_parallel=True,
         ),
         sampling=SamplingFacts(
@@ -90,7 +100,9 @@ def test_what_is_known_is_said_in_order() -> None:
         "model     11.7 M parameters, float32, on cuda:0, 100% channels_last, GradScaler",
         "optimizer AdamW (fused), SGD",
         "parallel  nccl, 8 ranks, DDP with buckets of 25 MiB, gradient_as_bucket_view,"
-        " find_unused_parameters, FSDP2 of 1 unit, DataParallel",
+        " find_unused_parameters, gradients summed in 1 of 4 backwards a step, 2 all-reduces a step,"
+        " FSDP2 of 1 unit, 2 all-gathers and 1 reduce-scatters a step, not resharded after the forward,"
+        " exposed communication — (needs a profile window), DataParallel",
         "sampler   DistributedSampler, shuffled, set_epoch is not called",
         "compile   12 graphs, 1 recompilation, 2 graph breaks, 41.3 s",
         "gc        110 collections, 0.47 s, the longest 436 ms",

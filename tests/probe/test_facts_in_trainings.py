@@ -1,12 +1,11 @@
 """What real trainings tell beside their steps, seen from the hub's end of the socket."""
 
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 import torch
 
-from perftui.ipc.facts import FsdpFacts, RankFacts, merged
+from perftui.ipc.facts import RankFacts, merged
 from perftui.ipc.messages import FLAG_COMPILING, Facts, Goodbye, RankEvent
 
 if TYPE_CHECKING:
@@ -134,101 +133,3 @@ def test_settings_and_objects_are_read_back(alone: "Outcome") -> None:
     if not torch.cuda.is_available():
         assert facts.allocator is None
         assert "CUDA is not in use" in facts.missing["allocator"]
-
-
-PARALLEL = (
-    PREAMBLE
-    + """
-import torch.distributed as dist
-from torch.utils.data.distributed import DistributedSampler
-dist.init_process_group("gloo")
-net = nn.Sequential(nn.Linear(8, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 2))
-net = wrap(net)
-optimizer = torch.optim.SGD(net.parameters(), 0.1)
-sampler = DistributedSampler(data, seed=5)
-for epoch in range(2):
-    for x, y in DataLoader(data, batch_size=4, sampler=sampler):
-        step(net, optimizer, x, y)
-"""
-)
-
-DDP = """
-def wrap(net):
-    return nn.parallel.DistributedDataParallel(
-        net, bucket_cap_mb=0.5, gradient_as_bucket_view=True, find_unused_parameters=True
-    )
-"""
-FSDP1 = """
-def wrap(net):
-    from torch.distributed.fsdp import FullyShardedDataParallel, ShardingStrategy
-    def shard(module):
-        return FullyShardedDataParallel(
-            module,
-            device_id=torch.device("cpu"),
-            sharding_strategy=ShardingStrategy.SHARD_GRAD_OP,
-            use_orig_params=True,
-        )
-    net[2] = shard(net[2])
-    return shard(net)
-"""
-FSDP2 = """
-def wrap(net):
-    from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.fsdp import fully_shard
-    mesh = init_device_mesh("cpu", (2,))
-    fully_shard(net[2], mesh=mesh)
-    fully_shard(net, mesh=mesh)
-    return net
-"""
-TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-
-
-def parallel_training(hub: "Hub", wrap: str) -> "Outcome":
-    outcome = hub.train(wrap + PARALLEL, launcher=TORCHRUN)
-    assert outcome.exit_code == 0, outcome.stderr
-    for rank in (0, 1):
-        assert [goodbye.errors for goodbye in outcome.of(Goodbye, rank)] == [0]
-    return outcome
-
-
-def test_two_ranks_tell_of_ddp_and_of_their_sampler(hub: "Hub") -> None:
-    outcome = parallel_training(hub, DDP)
-    for rank in (0, 1):
-        facts = last(outcome, rank)
-        assert facts.parallel is not None
-        assert (facts.parallel.backend, facts.parallel.world_size) == ("gloo", 2)
-        ddp = facts.parallel.ddp
-        assert ddp is not None
-        assert (ddp.modules, ddp.bucket_cap_mb, ddp.backend, ddp.world_size) == (1, 0.5, "gloo", 2)
-        assert (ddp.gradient_as_bucket_view, ddp.find_unused_parameters, ddp.static_graph) == (
-            True,
-            True,
-            False,
-        )
-        assert ddp.comm_hook is None
-        assert ddp.buckets_mib is not None
-        parameters_mib = (8 * 512 + 512 + 512 * 512 + 512 + 512 * 2 + 2) * 4 / 2**20
-        assert sum(ddp.buckets_mib) == pytest.approx(parameters_mib, abs=0.01)
-        assert facts.parallel.fsdp is None
-        assert facts.sampling is not None
-        assert (facts.sampling.num_replicas, facts.sampling.rank, facts.sampling.seed) == (2, rank, 5)
-        assert (facts.sampling.epochs_begun, facts.sampling.set_epoch) == (2, False)
-
-
-def test_the_older_sharding_is_told(hub: "Hub") -> None:
-    facts = last(parallel_training(hub, FSDP1))
-    assert facts.parallel is not None
-    assert facts.parallel.fsdp == FsdpFacts(version=1, units=2, sharding="SHARD_GRAD_OP")
-    assert facts.parallel.ddp is None
-
-
-@pytest.mark.skipif(
-    tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 7),
-    reason="older fully_shard needs a GPU, or is not public",
-)
-def test_the_newer_sharding_is_told(hub: "Hub") -> None:
-    facts = last(parallel_training(hub, FSDP2))
-    assert facts.parallel is not None
-    assert facts.parallel.fsdp == FsdpFacts(version=2, units=2)
-    assert facts.model is not None
-    assert facts.model.sharded == facts.model.tensors == 6

@@ -248,3 +248,19 @@ def test_every_role_has_a_colour_in_every_theme(theme: object) -> None:
 def test_monochrome_has_no_colours_at_all() -> None:
     palette = palette_of(ANSI, monochrome=True)
     assert all(palette.style(role, "other").color is None for role in palette.colours)
+
+
+def test_tokens_a_second_stand_beside_the_samples_of_a_token_model() -> None:
+    view = scenes.rank(0)
+    texts_of = {
+        tokens: plain(
+            rank_card(RankPicture(msgspec.structs.replace(view, tokens_per_s=tokens), Track()), 110, 6)[1]
+        )
+        for tokens in (None, 81234.6)
+    }
+    assert "81,235 tokens/s" in texts_of[81234.6]
+    assert "samples/s" in texts_of[81234.6]
+    assert "tokens/s" not in texts_of[None]
+    heading, row = plain(rank_heading(220)), plain(rank_row(RankPicture(view, Track()), 220))
+    end = heading.index("tokens/s") + len("tokens/s")
+    assert row[:end].endswith(" —")

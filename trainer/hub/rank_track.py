@@ -67,7 +67,6 @@ class RankTrack:
     ended: bool = False
     gone: bool = False
     """Its process has disappeared without a goodbye."""
-    validating: bool = False
 
     def apply(self, message: RankMessage, unix: float) -> None:
         """Fold one message."""
@@ -114,6 +113,7 @@ class RankTrack:
             batch.h2d_ns or _UNKNOWN,
             batch.comm_ns or _UNKNOWN,
             batch.worker or _UNKNOWN,
+            batch.tokens or _UNKNOWN,
             strict=False,
         )
         rows = list(map(StepRecord._make, columns))
@@ -138,7 +138,14 @@ class RankTrack:
             self.probe_errors += 1
         unix = (message.at_ns + self.hello.wall_offset_ns) / 1e9
         self.marks.append(
-            Mark(unix=unix, rank=message.rank, event=message.event, text=message.text, step=message.step)
+            Mark(
+                unix=unix,
+                rank=message.rank,
+                event=message.event,
+                text=message.text,
+                step=message.step,
+                duration_s=message.duration_ns / 1e9,
+            )
         )
         self.marks_seen += 1
 
@@ -164,7 +171,10 @@ class RankTrack:
             return "profiling"
         if not self.log.raw:
             return "starting"
-        return "silent" if now - self.last_unix > silent_after_s else "training"
+        if now - self.last_unix > silent_after_s:
+            return "silent"
+        phases = self.facts.phases
+        return "validating" if phases is not None and phases.phase == "validation" else "training"
 
     def steps_per_epoch(self) -> int | None:
         """Return optimizer steps an epoch, where the loader's length is known."""

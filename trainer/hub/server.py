@@ -11,7 +11,7 @@ from perftui.ipc.messages import PROTOCOL_VERSION
 from perftui.ipc.view import LoaderWorkers, ProfileView, RankView, RunView
 from perftui.trainer.hub.increments import Increments
 from perftui.trainer.hub.served import Reply, ServedRun
-from perftui.trainer.hub.views import header, host_views, rank_view, workers_of
+from perftui.trainer.hub.views import header, host_views, phases_of, rank_view, workers_of
 from perftui.trainer.tuning.price import price_of_leading
 
 _PICTURE_S = 0.1
@@ -113,10 +113,12 @@ class DashboardServer:
             self.restart()
         self._picture_at = now
         number = self._increments.advance(self._run.fold)
+        facts = self._run.facts()
         for track in self._run.fold.ordered:
             rank, at = track.hello.rank, self._run.now()
             workers = workers_of(self._run.fold, rank, at)
-            fresh = rank_view(track, at, self._run.marks(rank), number, workers)
+            phases = phases_of(self._run.fold, facts, track, at)
+            fresh = rank_view(track, at, self._run.marks(rank), number, workers, phases)
             old = self._ranks.get(rank)
             if old is None or old.facts != fresh.facts:
                 self._facts_changed[rank] = number
@@ -134,7 +136,7 @@ def _alike(old: RankView, fresh: RankView) -> bool:
         return False
     if fresh.state == "silent" and int(old.age_s) != int(fresh.age_s):
         return False
-    if _looked_at(old) != _looked_at(fresh):
+    if _looked_at(old) != _looked_at(fresh) or _phase(old) != _phase(fresh):
         return False
     return (old.facts, old.loss, old.settings, old.dropped, old.probe_errors, old.settings_failed) == (
         fresh.facts,
@@ -144,6 +146,11 @@ def _alike(old: RankView, fresh: RankView) -> bool:
         fresh.probe_errors,
         fresh.settings_failed,
     )
+
+
+def _phase(view: RankView) -> tuple[str | None, int]:
+    """Return its phase and the seconds that it goes on; of the training itself these are no news."""
+    return view.phase, 0 if view.phase == "training" else int(view.phase_for_s or 0)
 
 
 def _looked_at(view: RankView) -> LoaderWorkers | None:

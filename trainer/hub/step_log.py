@@ -19,6 +19,7 @@ _THINNED_POINTS = 1024
 _QUANTILE_POINTS = 8192
 _KNUTH_MULTIPLIER = 2654435761
 _MASK = 0xFFFFFFFF
+_TOKENS = StepRecord._fields.index("tokens")
 
 
 class WindowFigures(NamedTuple):
@@ -34,6 +35,7 @@ class WindowFigures(NamedTuple):
     """Share of the steps whose wait was measured."""
     epoch_start_wait: float
     """Share of the wall time that is wait on steps that begin an epoch."""
+    tokens_per_s: float | None = None
 
 
 def quantile(ordered: list[float], q: float) -> float:
@@ -67,6 +69,8 @@ class Totals:
         self.cpu_wall_ns = 0
         self.samples = 0
         self.sampled_wall_ns = 0
+        self.tokens = 0
+        self.token_wall_ns = 0
         self.wait_ns = 0
         self.wait_wall_ns = 0
         self.wait_steps = 0
@@ -92,6 +96,9 @@ class Totals:
         if row.samples >= 0:
             self.samples += row.samples
             self.sampled_wall_ns += row.wall_ns
+        if row.tokens >= 0:
+            self.tokens += row.tokens
+            self.token_wall_ns += row.wall_ns
         if not row.flags & FLAG_WAIT_UNKNOWN:
             self.wait_ns += row.wait_ns
             self.wait_wall_ns += row.wall_ns
@@ -128,6 +135,10 @@ class Totals:
         else:
             self.samples += sum(count for count in samples if count >= 0)
             self.sampled_wall_ns += sum(ns for ns, count in zip(wall, samples, strict=True) if count >= 0)
+        tokens = columns[_TOKENS]
+        if max(tokens) >= 0:
+            self.tokens += sum(count for count in tokens if count >= 0)
+            self.token_wall_ns += sum(ns for ns, count in zip(wall, tokens, strict=True) if count >= 0)
         self.wait_ns += sum(wait)
         self.wait_wall_ns += wall_ns
         self.wait_steps += len(rows)
@@ -171,6 +182,7 @@ class Totals:
             samples_per_s=self.samples / (self.sampled_wall_ns / 1e9) if self.sampled_wall_ns else None,
             coverage=self.wait_steps / self.steps if self.steps else 0.0,
             epoch_start_wait=self.epoch_start_wait_ns / self.wall_ns if self.wall_ns else 0.0,
+            tokens_per_s=self.tokens / (self.token_wall_ns / 1e9) if self.token_wall_ns else None,
         )
 
 

@@ -7,8 +7,9 @@ from perftui.trainer.diagnosis import diagnose
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.judge import signals_of
 from perftui.trainer.hub.overhead import overhead_of
+from perftui.trainer.hub.phase_time import PhaseTime
 from perftui.trainer.hub.rank_track import RankTrack
-from perftui.trainer.hub.views import RunFacts, header, host_views
+from perftui.trainer.hub.views import RunFacts, header, host_views, phases_of
 from perftui.trainer.hub.worker_log import WorkerLog
 
 
@@ -34,7 +35,10 @@ def summarise(
         stopped_by=top.stopped_by,
         elapsed_s=top.elapsed_s,
         settings=top.settings,
-        ranks=[_rank_summary(track, fold.worker_logs.get(track.hello.rank)) for track in fold.ordered],
+        ranks=[
+            _rank_summary(track, fold.worker_logs.get(track.hello.rank), phases_of(fold, facts, track, now))
+            for track in fold.ordered
+        ],
         gpus=fold.gpus_at_work(now),
         host=host,
         findings=diagnose(signals_of(fold, whole_run=True)),
@@ -47,7 +51,7 @@ def summarise(
     )
 
 
-def _rank_summary(track: RankTrack, workers: WorkerLog | None) -> RankSummary:
+def _rank_summary(track: RankTrack, workers: WorkerLog | None, phases: PhaseTime | None) -> RankSummary:
     figures = track.log.whole()
     return RankSummary(
         rank=track.hello.rank,
@@ -69,6 +73,8 @@ def _rank_summary(track: RankTrack, workers: WorkerLog | None) -> RankSummary:
         device_ms=_device_time(track),
         workers=workers.whole() if workers else None,
         facts=track.facts,
+        phases_s=phases.seconds if phases else None,
+        tokens_per_s=figures.tokens_per_s if figures else None,
     )
 
 

@@ -7,6 +7,7 @@ from perftui.ipc.view import Header, HostView, LoaderWorkers, RankView, RunState
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.host_log import aged
 from perftui.trainer.hub.overhead import overhead_of
+from perftui.trainer.hub.phase_time import PhaseTime, active_unix, phase_time
 from perftui.trainer.hub.rank_track import RankTrack
 
 WINDOW_STEPS = 200
@@ -33,7 +34,12 @@ class RunFacts:
 
 
 def rank_view(
-    track: RankTrack, now: float, marks: list[str], changed: int, workers: LoaderWorkers | None = None
+    track: RankTrack,
+    now: float,
+    marks: list[str],
+    changed: int,
+    workers: LoaderWorkers | None = None,
+    phases: PhaseTime | None = None,
 ) -> RankView:
     """Return one rank as it stands at `now`."""
     figures = track.log.window(WINDOW_STEPS)
@@ -69,7 +75,22 @@ def rank_view(
         device_ms=track.device_log.view(len(track.log) - WINDOW_STEPS),
         workers=workers,
         facts=track.facts,
+        phase=phases.phase if phases else None,
+        phase_for_s=phases.for_s if phases else None,
+        phases_s=phases.seconds if phases else None,
+        tokens_per_s=figures.tokens_per_s if figures else None,
     )
+
+
+def phases_of(fold: RunFold, facts: RunFacts, track: RankTrack, now: float) -> PhaseTime | None:
+    """Return what a rank is at and what its time went to, until `now` or the end of the run."""
+    again = any(past.hello.rank == track.hello.rank for past in fold.past)
+    started = track.first_unix if again else facts.description.started_unix
+    if facts.ended is not None:
+        now = min(now, facts.ended.ended_unix)
+    elif facts.lost or track.gone or (track.ended and not facts.description.owned):
+        now = track.last_unix
+    return phase_time(track, started, now)
 
 
 def host_views(fold: RunFold, now: float) -> list[HostView]:
@@ -100,7 +121,7 @@ def run_state(fold: RunFold, facts: RunFacts, now: float) -> RunState:
         return "waiting"
     if all(track.ended or track.gone for track in tracks):
         return "training" if facts.description.owned else "finished"
-    newest = max(track.last_step_unix or track.first_unix for track in tracks)
+    newest = max(active_unix(track, now) or track.first_unix for track in tracks)
     return "stalled" if now - newest > _stalled_after_s(tracks) else "training"
 
 
@@ -119,6 +140,7 @@ def header(fold: RunFold, facts: RunFacts, now: float) -> Header:
     ended_unix = facts.ended.ended_unix if facts.ended else now
     epoch_steps = lead.steps_per_epoch() if lead else None
     overhead = overhead_of(fold)
+    phases = phases_of(fold, facts, lead, now) if lead and not lead.ended else None
     return Header(
         run_id=description.run_id,
         name=description.name,
@@ -147,6 +169,8 @@ def header(fold: RunFold, facts: RunFacts, now: float) -> Header:
         hub_restarts=facts.hub_restarts,
         overhead_us=overhead.us_per_step,
         overhead_share=overhead.share,
+        phase=phases.phase if phases else None,
+        phase_for_s=phases.for_s if phases else None,
     )
 
 

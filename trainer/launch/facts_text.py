@@ -64,10 +64,33 @@ def _parallel(parallel: _JSON | None) -> str:
         parts.append(
             f"DDP with buckets of {ddp['bucket_cap_mb']:g} MiB" + "".join(f", {name}" for name in on)
         )
+        parts += _synchronisations(ddp)
     if fsdp:
-        parts.append(f"FSDP{fsdp['version']} of {_times(fsdp['units'], 'unit')}")
+        parts += _sharding(fsdp)
     parts += ["DataParallel"] if parallel["data_parallel"] else []
     return ", ".join(parts)
+
+
+def _synchronisations(ddp: _JSON) -> list[str]:
+    if ddp["syncs_per_step"] is None:
+        return []
+    backwards = ddp["backwards_per_step"]
+    told = [f"gradients summed in {ddp['syncs_per_step']:g} of {backwards:g} backwards a step"]
+    if ddp["all_reduces_per_step"] is not None:
+        told.append(f"{ddp['all_reduces_per_step']:g} all-reduces a step")
+    return told
+
+
+def _sharding(fsdp: _JSON) -> list[str]:
+    told = [f"FSDP{fsdp['version']} of {_times(fsdp['units'], 'unit')}"]
+    if fsdp["all_gathers_per_step"] is not None:
+        gathers, scatters = fsdp["all_gathers_per_step"], fsdp["reduce_scatters_per_step"]
+        told.append(f"{gathers:g} all-gathers and {scatters:g} reduce-scatters a step")
+    if fsdp["reshard_after_forward"] is False:
+        told.append("not resharded after the forward")
+    if "comm_exposed" in fsdp["missing"]:
+        told.append("exposed communication — (needs a profile window)")
+    return told
 
 
 def _sampling(sampling: _JSON | None) -> str:

@@ -8,6 +8,7 @@ from perftui.ipc.run_lines import RunLine
 from perftui.ipc.settings import format_value
 from perftui.ipc.view import ProfileRank, ProfileView
 from perftui.trainer.launch.facts_text import facts_lines
+from perftui.trainer.launch.phases_text import phase_lines
 
 _NEVER = "—"
 _OPERATORS_SHOWN = 20
@@ -59,6 +60,7 @@ def status_text(summary: dict[str, Any]) -> list[str]:
         lines.append("settings  " + " ".join(shown))
     if summary["ranks"]:
         lines += ["", *_ranks_table(summary["ranks"]), *_device_lines(summary["ranks"])]
+        lines += phase_lines(summary["ranks"])
         told = facts_lines(summary["ranks"][0].get("facts") or {})
         whose = [f"of rank {summary['ranks'][0]['rank']}:"] if len(summary["ranks"]) > 1 else []
         lines += ["", *whose, *told] if told else []
@@ -72,7 +74,7 @@ def status_text(summary: dict[str, Any]) -> list[str]:
 
 
 def _ranks_table(ranks: list[dict[str, Any]]) -> list[str]:
-    rows = [("RANK", "STEPS", "ms/STEP", "p99", "WAIT", "SAMPLES/s", "LOSS", "DEVICE")]
+    rows = [("RANK", "STEPS", "ms/STEP", "p99", "WAIT", "SAMPLES/s", "TOKENS/s", "LOSS", "DEVICE")]
     for rank in ranks:
         step = rank["step_ms"] or {}
         wait = rank["shares"]["loader_wait"]
@@ -84,11 +86,12 @@ def _ranks_table(ranks: list[dict[str, Any]]) -> list[str]:
                 _number(step.get("p99"), ".1f"),
                 _number(wait, ".0%"),
                 _number(rank["samples_per_s"], ".1f"),
+                _number(rank.get("tokens_per_s"), ",.0f"),
                 _number(rank["loss"], ".4g"),
                 rank["device"],
             )
         )
-    return table(rows, frozenset(range(7)))
+    return table(rows, frozenset(range(8)))
 
 
 _LONG_STEP_MS = 10.0

@@ -310,11 +310,13 @@ class Agent:
         recorder.pump()
         steps = _drain(recorder.reader.steps)
         self._post_steps(steps)
-        for save in _drain(recorder.saves):
+        saves, gaps_found = _drain(recorder.saves), _drain(recorder.reader.gaps)
+        self._facts.phases.note(steps, gaps_found, saves)
+        for save in saves:
             self._saves.add(save.at_ns, save)
         for at_ns, value in _drain(recorder.loss.ready):
             self._losses.add(at_ns, value)
-        for gap in _drain(recorder.reader.gaps):
+        for gap in gaps_found:
             self._gaps.add(gap.at_ns + _AFTER, gap)
         self._times.note(steps)
         self._post_placed(self._saves.placed(), self._losses.placed())

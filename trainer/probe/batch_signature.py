@@ -11,6 +11,7 @@ import torch
 
 from perftui.ipc.facts import BatchFacts, BatchSignature, TensorFacts
 from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.tokens import padding_of
 
 TENSORS_SHOWN = 8
 LOOK_EVERY = 256
@@ -85,10 +86,17 @@ class _Seen:
         self.newest = newest
         self.shapes: set[tuple[tuple[int, ...], ...]] = set()
         self.examples: list[list[int]] = []
+        self.masked = 0
+        """Batches with a mask."""
+        self.padding = 0.0
+        """Sum of their shares of padding."""
 
-    def add(self, signature: BatchSignature) -> None:
+    def add(self, signature: BatchSignature, padding: float | None) -> None:
         self.looked += 1
         self.newest = signature
+        if padding is not None:
+            self.masked += 1
+            self.padding += padding
         if len(self.shapes) < _SHAPES_KEPT:
             self.shapes.add(tuple(tuple(tensor.shape) for tensor in signature.tensors))
         first = signature.tensors[0].shape if signature.tensors else []
@@ -118,7 +126,7 @@ class BatchBook:
             if len(self._seen) >= _LOADERS_KEPT:
                 return
             seen = self._seen[index] = _Seen(signature)
-        seen.add(signature)
+        seen.add(signature, padding_of(batch))
 
     def read(self, index: int | None) -> tuple[BatchFacts | None, str | None]:
         """Return what the batches of a loader look like, or None with the reason.
@@ -134,4 +142,5 @@ class BatchBook:
             newest=seen.newest,
             distinct_shapes=len(seen.shapes),
             examples=list(seen.examples),
+            padding_share=seen.padding / seen.masked if seen.masked else None,
         ), None

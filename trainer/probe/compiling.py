@@ -38,6 +38,12 @@ class CompileWatch:
             handler.register_start_callback(self._start)
             handler.register_end_callback(self._end)
 
+    @property
+    def began_ns(self) -> int:
+        """When the compilation began that goes on; -1: none does."""
+        began = self._began[:1]
+        return began[0] if began else -1
+
     def _started(self, *_args: Foreign) -> None:  # torch passes something since 2.8
         self._began.append(perf_counter_ns())
 

@@ -24,6 +24,7 @@ from perftui.trainer.probe.live_objects import live_objects
 from perftui.trainer.probe.model_reading import read_model
 from perftui.trainer.probe.optimizer_reading import OptimizerReader
 from perftui.trainer.probe.parallel_reading import ParallelReader
+from perftui.trainer.probe.phase_reading import PhaseReader
 from perftui.trainer.probe.recorder import Recorder
 from perftui.trainer.probe.step_times import StepTimes
 from perftui.trainer.probe.telegrams import BLANK
@@ -66,6 +67,9 @@ class FactsTeller:
         recorder: of this process.
         wall_offset_ns: unix time minus perf_counter.
         times: when the newest steps ended: what happens is given the step in which it happened.
+
+    Attributes:
+        phases: is to be told of steps, validations and checkpoints.
     """
 
     def __init__(self, recorder: Recorder, wall_offset_ns: int, times: StepTimes) -> None:
@@ -75,6 +79,8 @@ class FactsTeller:
         self._allocator = AllocatorReader()
         self._gc = GcWatch()
         self._gc.begin()
+        self.phases = PhaseReader(recorder)
+        self._parallel = ParallelReader(live_objects, recorder.sampling.syncs, lambda: recorder.clock.steps)
         self._device: str | None = None
         self._loader: int | None = None
         self._subjects = self._make_subjects()
@@ -89,9 +95,10 @@ class FactsTeller:
             ("allocator", _OFTEN_NS, lambda: self._allocator.read(self._device)),
             ("sampling", _OFTEN_NS, lambda: self._recorder.book.samplers.read(self._loader)),
             ("batch", _OFTEN_NS, self._read_batch),
+            ("phases", _OFTEN_NS, self.phases.read),
             ("backends", _SELDOM_NS, lambda: (read_backends(own_window=self._own_window()), None)),
             ("environment", _SELDOM_NS, lambda: (read_environment(), None)),
-            ("parallel", _SELDOM_NS, ParallelReader(live_objects).read),
+            ("parallel", _OFTEN_NS, self._parallel.read),
             ("optimizers", _SELDOM_NS, lambda: (flags.read(optimizers()) or None, NO_OPTIMIZER)),
             ("model", _RARELY_NS, self._read_model),
         )
@@ -110,6 +117,7 @@ class FactsTeller:
             in_force: the newest reading of the settings.
             at_end: read the totals once more; the process ends, and its objects may be gone.
         """
+        self.phases.at_end = at_end
         self._device = in_force.device
         self._loader = None if in_force.loader is None else in_force.loader.index
         all_again = now_ns >= self._all_again_ns

@@ -1,18 +1,20 @@
 """How the ranks work together, read from the live wrappers: DistributedDataParallel, FSDP, DataParallel."""
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
-from perftui.ipc.facts import DdpFacts, FsdpFacts, ParallelFacts
+import msgspec
+
+from perftui.ipc.facts import DdpFacts, ParallelFacts
 from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.gradient_syncs import GradientSyncs
 from perftui.trainer.probe.live_objects import LiveObjects
+from perftui.trainer.probe.sharding_counts import sharding_counts
+from perftui.trainer.probe.sharding_reading import read_sharding
 
 _MIB = 2**20
 _BUCKETS_KEPT = 64
-_STATES = "torch.distributed._composable_state"
-_FSDP2_STATE = "FSDPState"
-
-
 ALONE = "no process group and no parallel wrapper in this process"
 
 
@@ -20,10 +22,17 @@ class ParallelReader:
     """Reads the default process group and all wrappers that are alive.
 
     A script destroys its process group before it ends; what was in force then stays.
+
+    Args:
+        live: the wrappers.
+        syncs: what sampled steps told of DDP's synchronisations.
+        steps: returns how many steps have finished.
     """
 
-    def __init__(self, live: LiveObjects) -> None:
+    def __init__(self, live: LiveObjects, syncs: GradientSyncs, steps: Callable[[], int]) -> None:
         self._live = live
+        self._syncs = syncs
+        self._steps = steps
         self._backend: str | None = None
         self._world_size: int | None = None
         self._ddp: DdpFacts | None = None
@@ -36,7 +45,9 @@ class ParallelReader:
         ddp = self._live.ddp.all()
         if ddp and (group is not None or self._ddp is None):
             self._ddp = _ddp(ddp)
-        fsdp = _fsdp1(self._live.fsdp1.all()) or _fsdp2()
+        if self._ddp is not None:
+            self._ddp = _with_syncs(self._ddp, self._syncs)
+        fsdp = read_sharding(self._live.fsdp1.all(), sharding_counts, self._steps())
         data_parallel = bool(self._live.data_parallel.all())
         if self._backend is None and not ddp and fsdp is None and not data_parallel:
             return None, ALONE
@@ -72,6 +83,19 @@ def _ddp(modules: list[Foreign]) -> DdpFacts:
     )
 
 
+def _with_syncs(ddp: DdpFacts, syncs: GradientSyncs) -> DdpFacts:
+    if not syncs.steps:
+        return ddp
+    per_step = syncs.syncs / syncs.steps
+    known = ddp.modules == 1 and ddp.buckets_mib is not None and len(ddp.buckets_mib) < _BUCKETS_KEPT
+    return msgspec.structs.replace(
+        ddp,
+        backwards_per_step=round(syncs.backwards / syncs.steps, 2),
+        syncs_per_step=round(per_step, 2),
+        all_reduces_per_step=round(per_step * len(ddp.buckets_mib or ()), 2) if known else None,
+    )
+
+
 def _comm_hook(own: dict[str, Any]) -> str | None:
     hooks = own.get("_comm_hooks") or []
     return str(getattr(hooks[-1][0], "__name__", hooks[-1][0])) if hooks else None
@@ -93,21 +117,3 @@ def _buckets(module: Foreign) -> list[float] | None:
     sizes = str(log.get("rebuilt_bucket_sizes") or log.get("bucket_sizes") or "")
     found = [int(size) for size in sizes.replace(" ", "").split(",") if size.isdigit()]
     return [round(size / _MIB, 3) for size in found[:_BUCKETS_KEPT]] or None
-
-
-def _fsdp1(units: list[Foreign]) -> FsdpFacts | None:
-    if not units:
-        return None
-    strategy = getattr(units[0], "sharding_strategy", None)
-    return FsdpFacts(version=1, units=len(units), sharding=getattr(strategy, "name", None))
-
-
-def _fsdp2() -> FsdpFacts | None:
-    """Find `fully_shard` by the states that torch keeps for it (private): the modules look like any other."""
-    module: Foreign = sys.modules.get(_STATES)
-    states: Foreign = getattr(module, "_module_state_mapping", None)
-    if not states:
-        return None
-    kept = [state() if callable(state) else state for state in list(states.values())]
-    units = sum(type(state).__name__ == _FSDP2_STATE for state in kept)
-    return FsdpFacts(version=2, units=units) if units else None

@@ -11,6 +11,7 @@ import torch
 
 from perftui.trainer.probe.border import Border, Foreign
 from perftui.trainer.probe.device_track import DeviceTrack
+from perftui.trainer.probe.gradient_syncs import GradientSyncs
 from perftui.trainer.probe.live_objects import live_objects
 from perftui.trainer.probe.stamps import (
     BACKWARD_BEGIN,
@@ -75,6 +76,7 @@ class PhaseSampling:
         self._border = border
         self._ring = ring
         self._transfers = TransferWatch(border, self._transfer_begin, self._transfer_end)
+        self.syncs = GradientSyncs()
         self._inherited: list[DeviceTrack] = []
         """What a forked child has of its parent and must not free: events of a device it must not touch."""
         self._start()
@@ -122,6 +124,7 @@ class PhaseSampling:
                 self.device.mark(FETCH_BEGIN)
                 self.device.end()
             self.on = False
+            self.syncs.step_ends()
             if self.stride != 1:
                 self._transfers.end()
         if self.device.waiting:
@@ -176,8 +179,10 @@ class PhaseSampling:
         A callback queued by the first gradient runs before the one in which DDP waits for its buckets.
         """
         first: Foreign = root[0] if _is_row(root) and root else root
-        if not isinstance(first, torch.Tensor) or not first.requires_grad or not live_objects.ddp.all():
+        modules = live_objects.ddp.all()
+        if not isinstance(first, torch.Tensor) or not first.requires_grad or not modules:
             return
+        self.syncs.backward(modules)
         engine: Foreign = torch.autograd.Variable._execution_engine
 
         def computed() -> None:  # in whatever thread ends the backward; the training thread waits for it

@@ -90,6 +90,8 @@ class Recorder:
         self.reader = StampReader(self._length_of)
         self.cost = OwnCost()
         self.saves: deque[Save] = deque(maxlen=256)
+        self.compiled: deque[tuple[int, int]] = deque(maxlen=1024)
+        """Compilations that have ended: (begin, end), ns."""
         self.loss = LossSampler()
         self.window: Window | None = None
         self.window_expected = wanted_window() is not None
@@ -181,6 +183,7 @@ class Recorder:
 
     def _compiled(self, begin_ns: int, end_ns: int) -> None:
         self.reader.details.compiles.append((begin_ns, end_ns))
+        self.compiled.append((begin_ns, end_ns))
 
     def expect_steps(self) -> None:
         """The script will say where its steps end."""

@@ -7,6 +7,7 @@ gives. It makes nearly all steps of nearly all trainings, at a third of the work
 from collections.abc import Sequence
 
 from perftui.ipc.step_record import StepRecord
+from perftui.trainer.probe.batch_sizes import samples_in, tokens_in
 from perftui.trainer.probe.batches_ahead import BatchesAhead
 from perftui.trainer.probe.stamps import (
     BACKWARD_BEGIN,
@@ -46,6 +47,7 @@ def regular_steps(
             break
         wall_ns = fetch[1] - begin_ns
         known = begin_cpu_ns >= 0 and fetch[2] >= 0
+        size = ahead.turn(fetched[3])
         steps.append(
             StepRecord(
                 step,
@@ -56,11 +58,12 @@ def regular_steps(
                 backed[1] - backward[1],
                 stepped[1] - stepping[1],
                 min(fetch[2] - begin_cpu_ns, wall_ns) if known else UNKNOWN_CPU,
-                ahead.turn(fetched[3]),
+                samples_in(size),
                 1,
                 epoch,
                 0,
                 worker=fetched[2],
+                tokens=tokens_in(size),
             )
         )
         step += 1

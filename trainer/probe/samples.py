@@ -1,71 +1,30 @@
-"""How many samples a batch holds: read from its first tensor, by a path that is found once.
+"""How many samples and tokens a batch holds: one number, read by paths that are found once.
 
-Apart because batches have every shape: tensors, tuples, dictionaries, dataclasses, encodings, graphs.
+A batch's size is samples in its low bits and tokens above them, so that sizes of micro-batches add up and the
+step clock need not know: `samples_in` and `tokens_in` take them apart when a step is finished.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
 from operator import attrgetter, itemgetter
 from typing import Any
 
 import torch
 
+from perftui.trainer.probe.batch_paths import BatchPath, find_in, length_of, walk
+from perftui.trainer.probe.batch_sizes import SAMPLES_MAX, TOKEN
 from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.tokens import find_tokens
 
-_DEPTH = 4
-_WIDTH = 8
-"""Parts of a container that are looked into, so that a batch of a thousand strings costs nothing."""
 _FAILURES_ALLOWED = 20
-_SAMPLES_MAX = 1 << 48
 
-_Path = tuple[Callable[[Any], Any], ...]
-"""Steps from a batch to a number; each a callable of C, as this runs at every batch."""
-
-_ROWS: _Path = (attrgetter("shape"), itemgetter(0))
-_LENGTH: _Path = (len,)
+_ROWS: BatchPath = (attrgetter("shape"), itemgetter(0))
+_LENGTH: BatchPath = (len,)
 
 
-def _keys(mapping: Foreign) -> list[Foreign]:
-    return list(mapping)
-
-
-def _length(sequence: Foreign) -> int:
-    return len(sequence)
-
-
-def _parts(thing: Foreign) -> list[_Path]:
-    if isinstance(thing, Mapping):
-        return [(itemgetter(key),) for key in _keys(thing)[:_WIDTH]]
-    if isinstance(thing, (list, tuple)):
-        return [(itemgetter(place),) for place in range(min(_length(thing), _WIDTH))]
-    if is_dataclass(thing) and not isinstance(thing, type):
-        return [(attrgetter(field.name),) for field in fields(thing)[:_WIDTH]]
-    data = getattr(thing, "data", None)
-    if isinstance(data, Mapping):  # encodings that hold their tensors in a dictionary
-        return [(attrgetter("data"), *part) for part in _parts(data)]
-    if hasattr(thing, "to") and hasattr(thing, "__dict__"):
-        return [(attrgetter(name),) for name in list(vars(thing))[:_WIDTH]]
-    return []
-
-
-def _find(thing: Foreign, wanted: Callable[[Any], _Path | None], depth: int = 0) -> _Path | None:
-    found = wanted(thing)
-    if found is not None:
-        return found
-    if depth >= _DEPTH:
-        return None
-    for part in _parts(thing):
-        below = _find(_walk(part, thing), wanted, depth + 1)
-        if below is not None:
-            return (*part, *below)
-    return None
-
-
-def _tensor_rows(thing: Foreign) -> _Path | None:
+def _tensor_rows(thing: Foreign) -> BatchPath | None:
     return _ROWS if isinstance(thing, torch.Tensor) and thing.dim() > 0 else None
 
 
-def find_path(batch: Foreign, batch_size: int | None) -> _Path | None:
+def find_path(batch: Foreign, batch_size: int | None) -> BatchPath | None:
     """Return how to read the number of samples from batches like this one; None where nothing gives it.
 
     Args:
@@ -73,27 +32,21 @@ def find_path(batch: Foreign, batch_size: int | None) -> _Path | None:
         batch_size: what the loader says, which tells a list of images from a list of inputs.
     """
 
-    def of_size(thing: Foreign) -> _Path | None:
+    def of_size(thing: Foreign) -> BatchPath | None:
         if isinstance(thing, torch.Tensor):
             return _ROWS if thing.dim() > 0 and thing.size(0) == batch_size else None
-        return _LENGTH if isinstance(thing, (list, tuple)) and _length(thing) == batch_size else None
+        return _LENGTH if isinstance(thing, (list, tuple)) and length_of(thing) == batch_size else None
 
     if hasattr(batch, "num_graphs"):
         return (attrgetter("num_graphs"),)
-    path = _find(batch, _tensor_rows)
-    if batch_size is not None and (path is None or _walk(path, batch) != batch_size):
-        path = _find(batch, of_size) or path
+    path = find_in(batch, _tensor_rows)
+    if batch_size is not None and (path is None or walk(path, batch) != batch_size):
+        path = find_in(batch, of_size) or path
     return path
 
 
-def _walk(path: _Path, thing: Foreign) -> Foreign:
-    for part in path:
-        thing = part(thing)
-    return thing
-
-
 class SampleCounter:
-    """Counts the samples of one loader's batches.
+    """Counts the samples and tokens of one loader's batches.
 
     Args:
         batch_size: what the loader says, if it says it.
@@ -101,24 +54,35 @@ class SampleCounter:
 
     def __init__(self, batch_size: int | None) -> None:
         self._batch_size = batch_size
-        self._path: _Path | None = None
+        self._path: BatchPath | None = None
+        self._tokens: BatchPath | None = None
         self._failures = 0
 
     def count(self, batch: Foreign) -> int:
-        """Return the samples of a batch; -1 where it gives no size."""
+        """Return the size of a batch; -1 where it gives none."""
         if self._path is not None:
-            value = batch
+            value: Any = batch
             try:
                 for part in self._path:
                     value = part(value)
-                return int(value) if 0 <= value < _SAMPLES_MAX else -1
+                return self._sized(value, batch)
             except (LookupError, AttributeError, TypeError, ValueError):
-                self._path = None
+                self._path = self._tokens = None
         if self._failures >= _FAILURES_ALLOWED:
             return -1
         self._path = find_path(batch, self._batch_size)
         if self._path is None:
             self._failures += 1
             return -1
-        first = _walk(self._path, batch)
-        return int(first) if 0 <= first < _SAMPLES_MAX else -1
+        self._tokens = find_tokens(batch)
+        return self._sized(walk(self._path, batch), batch)
+
+    def _sized(self, samples: Foreign, batch: Foreign) -> int:
+        if not 0 <= samples < SAMPLES_MAX:
+            return -1
+        if self._tokens is None:
+            return int(samples)
+        tokens = batch
+        for part in self._tokens:
+            tokens = part(tokens)
+        return int(samples) + TOKEN * int(tokens)

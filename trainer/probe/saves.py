@@ -32,6 +32,8 @@ class Save(NamedTuple):
     at_ns: int
     duration_ns: int
     text: str
+    here: bool = True
+    """The training thread wrote it itself, and did nothing else meanwhile."""
 
 
 def joined_saves(placed: Iterable[tuple[int, Save]]) -> list[tuple[int, Save]]:
@@ -146,7 +148,8 @@ class SaveWatch:
         if target is None:  # distributed checkpoints: a writer knows its folder
             target = getattr(named.get("storage_writer"), "path", None)
         text = Path(target).name if isinstance(target, (str, os.PathLike)) else STREAM
-        self._receive(Save(begin_ns, duration_ns, text))
+        here = get_ident() == self._training_thread()
+        self._receive(Save(begin_ns, duration_ns, text, here))
 
 
 _MARK = "_perftui_watched"

@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from perftui.ipc.step_record import StepRecord
+from perftui.trainer.probe.epoch_turns import EpochTurns
+from perftui.trainer.probe.phase_now import PhaseNow
 from perftui.trainer.probe.regular_steps import CYCLE_STAMPS, regular_steps
 from perftui.trainer.probe.rhythm import Rhythm
 from perftui.trainer.probe.stamps import (
@@ -53,12 +55,16 @@ class StampReader:
         steps: finished steps, for the agent to take.
         gaps: validations, likewise.
         details: what is known of steps beside their boundaries.
+        turns: from epoch to epoch.
+        now: what goes on.
     """
 
     def __init__(self, length_of: Callable[[int], int | None] = lambda _key: None) -> None:
         self.steps: deque[StepRecord] = deque(maxlen=STEPS_KEPT)
         self.gaps: deque[GapRecord] = deque(maxlen=256)
         self.details = StepDetails()
+        self.turns = EpochTurns()
+        self.now = PhaseNow()
         self._length_of = length_of
         self.clock = StepClock(self._emit, self.gaps.append, 0, length_of)
         self.stamps_read = 0
@@ -74,12 +80,12 @@ class StampReader:
             ITERATOR_END: lambda at_ns, _cpu, _value: self.clock.iterator_end(at_ns),
             FETCH_BEGIN: self._fetch_begin,
             FETCH_END: self._fetch_end,
-            FETCH_FAILED: lambda at_ns, _cpu, _value: self.clock.fetch_end(at_ns, got=False),
-            BACKWARD_BEGIN: lambda at_ns, cpu_ns, _value: self.clock.backward_begin(at_ns, cpu_ns),
+            FETCH_FAILED: self._fetch_failed,
+            BACKWARD_BEGIN: self._backward_begin,
             BACKWARD_END: self._backward_end,
             BACKWARD_FAILED: lambda at_ns, _cpu, _value: self.clock.backward_end(at_ns, failed=True),
             OPTIMIZER_BEGIN: self._optimizer_begin,
-            OPTIMIZER_END: lambda at_ns, cpu_ns, _value: self.clock.optimizer_end(at_ns, cpu_ns),
+            OPTIMIZER_END: self._optimizer_end,
             SCALER_BEGIN: self._scaler_begin,
             SCALER_END: self._scaler_end,
             EXPECT_STEPS: self._expect_steps,
@@ -109,6 +115,7 @@ class StampReader:
                     self._rhythm.note(first + place, code, self.clock.steps)
             place += 1
         self.stamps_read += count
+        self.now.read(stamps, self.clock.fetches.training_loader)
         return self.clock.steps - before
 
     def _resume(self, stamps: Sequence[Stamp], first: int) -> int:
@@ -133,7 +140,8 @@ class StampReader:
         taken = len(steps) * CYCLE_STAMPS
         if steps:
             _, begin_ns, begin_cpu_ns, _ = stamps[place + taken]
-            clock.advance(steps[-1].step + 1, begin_ns, begin_cpu_ns, stamps[place + taken - 1][1])
+            self.turns.worked_ns = stamps[place + taken - 1][1]
+            clock.advance(steps[-1].step + 1, begin_ns, begin_cpu_ns, self.turns.worked_ns)
         return taken
 
     def skip(self, stamps: int) -> None:
@@ -146,6 +154,7 @@ class StampReader:
         self.clock.finish(now_ns, cpu_ns)
 
     def _iterator_begin(self, at_ns: int, cpu_ns: int, value: int) -> int:
+        self.turns.iterator_begins(at_ns, value >> 1)
         return self.clock.iterator_begin(at_ns, cpu_ns, value >> 1, grad=bool(value & 1))
 
     def _fetch_begin(self, at_ns: int, cpu_ns: int, value: int) -> int:
@@ -154,8 +163,26 @@ class StampReader:
     def _fetch_end(self, at_ns: int, worker: int, samples: int) -> None:
         self.details.worker = worker
         self.clock.fetch_end(at_ns, samples)
+        if self.turns.pending and self.clock.fetches.runs:
+            self.turns.batch(at_ns, self.clock.fetches.runs[-1].loader)
+
+    def _fetch_failed(self, at_ns: int, _cpu_ns: int, _value: int) -> None:
+        fetches = self.clock.fetches
+        if fetches.runs and fetches.runs[-1].loader == fetches.training_loader:
+            self.turns.found_empty(fetches.begin_ns)
+        self.clock.fetch_end(at_ns, got=False)
+
+    def _backward_begin(self, at_ns: int, cpu_ns: int, _value: int) -> None:
+        self.clock.backward_begin(at_ns, cpu_ns)
+        if self.turns.pending:
+            self.turns.work_begins(self.clock.fetches.training_loader)
+
+    def _optimizer_end(self, at_ns: int, cpu_ns: int, _value: int) -> None:
+        self.turns.worked_ns = at_ns
+        self.clock.optimizer_end(at_ns, cpu_ns)
 
     def _backward_end(self, at_ns: int, _cpu_ns: int, _value: int) -> None:
+        self.turns.worked_ns = at_ns
         if self._comm_begin_ns is not None:
             self.details.communicated(self._comm_begin_ns, at_ns)
             self._comm_begin_ns = None

@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 from perftui.ipc.messages import FLAG_EXPLICIT_BOUNDARY, FLAG_FAILED, FLAG_LOADER_BOUNDARY
 from perftui.ipc.step_record import StepRecord
+from perftui.trainer.probe.batch_sizes import with_samples
 from perftui.trainer.probe.blind_loop import BlindLoop
 from perftui.trainer.probe.fetch_clock import FetchClock
 from perftui.trainer.probe.phase_clock import PhaseClock
@@ -251,7 +252,7 @@ class StepClock:
         self._expecting = False
         self._fetches.trained(part)
         if samples is not None:
-            part.samples = samples
+            part.samples = with_samples(part.samples, samples)
         part.flags |= FLAG_EXPLICIT_BOUNDARY
         self._let_go(part, now_ns, cpu_ns)
         self._phases.mark_ns = now_ns

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from perftui.ipc.messages import FLAG_LOADER_BOUNDARY, FLAG_PHASES_UNKNOWN, FLAG_WAIT_UNKNOWN
 from perftui.ipc.step_record import StepRecord
+from perftui.trainer.probe.batch_sizes import samples_in, tokens_in
 from perftui.trainer.probe.stamps import UNKNOWN_CPU
 
 
@@ -78,7 +79,7 @@ class Part:
         )
 
     def add_samples(self, samples: int) -> None:
-        """Count a batch; -1 stands for a batch that gives no size."""
+        """Count a batch by its size (`batch_sizes`); -1 stands for one that gives none."""
         if samples >= 0:
             self.samples = samples if self.samples < 0 else self.samples + samples
 
@@ -122,10 +123,11 @@ class Part:
             self.backward_ns,
             self.optimizer_ns,
             cpu_ns,
-            self.samples,
+            samples_in(self.samples),
             max(1, min(self.batches, self.backwards)),
             max(0, self.epoch if self.epoch >= 0 else epoch),
             flags,
+            tokens=tokens_in(self.samples),
         )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import TypedDict
 
-from perftui.ipc.messages import FLAG_EPOCH_START, DeviceSteps, RankEvent, StepBatch
+from perftui.ipc.messages import FLAG_EPOCH_START, FLAG_WAIT_UNKNOWN, DeviceSteps, RankEvent, StepBatch
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.device_times import DeviceTimes
 from perftui.trainer.probe.saves import Save
@@ -40,7 +40,7 @@ def step_batch(steps: list[StepRecord], probe_ns: int, hook_ns: int = 0, hook_st
     """Return consecutive steps as columns."""
     columns = [list(column) for column in zip(*steps, strict=True)]
     _, end, wall, wait, forward, backward, optimizer, cpu, samples, micro_batches, epoch, flags = columns[:12]
-    h2d, comm, worker = (column if max(column) >= 0 else [] for column in columns[12:])
+    h2d, comm, worker, tokens = (column if max(column) >= 0 else [] for column in columns[12:])
     return StepBatch(
         **BLANK,
         first_step=steps[0].step,
@@ -61,6 +61,7 @@ def step_batch(steps: list[StepRecord], probe_ns: int, hook_ns: int = 0, hook_st
         h2d_ns=h2d,
         comm_ns=comm,
         worker=worker,
+        tokens=tokens,
     )
 
 
@@ -85,13 +86,20 @@ def device_steps(placed: list[tuple[int, DeviceTimes]]) -> DeviceSteps:
 
 
 def events_of(steps: Iterable[StepRecord]) -> list[RankEvent]:
-    """Return what is worth a mark among steps: a new epoch."""
+    """Return what is worth a mark among steps: a new epoch, as long as its loader took to begin anew."""
     events: list[RankEvent] = []
     for step in steps:
         if step.flags & FLAG_EPOCH_START and step.epoch > 0:
             begin = step.end_ns - step.wall_ns
             events.append(
-                RankEvent(**BLANK, at_ns=begin, event="epoch", text=f"epoch {step.epoch}", step=step.step)
+                RankEvent(
+                    **BLANK,
+                    at_ns=begin,
+                    event="epoch",
+                    text=f"epoch {step.epoch}",
+                    duration_ns=0 if step.flags & FLAG_WAIT_UNKNOWN else step.wait_ns,
+                    step=step.step,
+                )
             )
     return events
 

@@ -4,6 +4,7 @@ from perftui.ipc.findings import Finding
 from perftui.ipc.view import Header
 from perftui.tui import format as fmt
 from perftui.tui.renderables.lines import BLANK, Line, Run, clause, fit, join_fitting, line, spread, width_of
+from perftui.tui.renderables.phase_words import phase_words
 from perftui.tui.renderables.relaunch_headline import relaunch_headline
 from perftui.tui.renderables.remedy_words import remedy_line
 from perftui.tui.state import DashboardState, going_on
@@ -37,6 +38,9 @@ def header_line(state: DashboardState, width: int, note: str = "") -> Line:
         return fit(line(Run(" perftui ", "title"), Run(fmt.clean(state.run_id), "value")), width)
     mark, role = _STATES[header.state]
     status_word: str = header.state
+    at = phase_words(header.phase, header.phase_for_s) if header.state == "training" else None
+    if at is not None:
+        role, status_word = "note", at
     if going_on(state.relaunch) and state.ended:
         mark, role, status_word = "●", "accent", "measuring a change"
     replay = Run("  REPLAY", "key") if header.replay else Run("")

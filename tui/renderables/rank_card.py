@@ -8,6 +8,7 @@ from perftui.tui.renderables.device_line import device_line
 from perftui.tui.renderables.gpu_lines import gpu_lines, gpu_word
 from perftui.tui.renderables.lines import BLANK, Line, Run, frame, join, join_fitting, line, spread
 from perftui.tui.renderables.phase_bar import legend, phase_bar
+from perftui.tui.renderables.phase_words import phase_words
 from perftui.tui.renderables.sparkline import sparkline
 from perftui.tui.renderables.worker_line import worker_line
 from perftui.tui.state import Track
@@ -21,6 +22,9 @@ STATE_MARKS = {
     "silent": ("!", "warning"),
     "ended": ("■", "dim"),
 }
+
+PHASED = ("training", "validating")
+"""States in which the phase says more."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +79,14 @@ def _title(view: RankView, *, selected: bool) -> Line:
 
 def _status(view: RankView, gpu: GpuView | None) -> Line:
     mark, role = STATE_MARKS[view.state]
-    silence = f" {fmt.age(view.age_s)}" if view.state == "silent" else ""
+    state: str = view.state
+    if view.state == "silent":
+        state = f"silent {fmt.age(view.age_s)}"
+    elif view.state in PHASED:
+        state = phase_words(view.phase, view.phase_for_s) or state
     lost = f"  {view.dropped:,} dropped" if view.dropped else ""
     work = (*gpu_word(gpu), Run("  ")) if gpu is not None else BLANK
-    return (*work, *line(Run(f"{mark} ", role), Run(f"{view.state}{silence}", "dim"), Run(lost, "warning")))
+    return (*work, *line(Run(f"{mark} ", role), Run(state, "dim"), Run(lost, "warning")))
 
 
 def _speed(view: RankView, width: int) -> Line:
@@ -88,7 +96,11 @@ def _speed(view: RankView, width: int) -> Line:
         line(Run("p50 ", "dim"), fmt.number(stats.p50 if stats else None)),
         line(Run("p99 ", "dim"), fmt.number(stats.p99 if stats else None)),
     ]
+    tokens = (
+        line(fmt.count(round(view.tokens_per_s)), Run(" tokens/s", "dim")) if view.tokens_per_s else BLANK
+    )
     rates = [
+        tokens,
         line(fmt.number(view.samples_per_s), Run(" samples/s", "dim")),
         line(fmt.number(view.steps_per_s), Run(" steps/s", "dim")),
     ]

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from perftui.tui import format as fmt
 from perftui.tui.renderables.gauge import gauge
 from perftui.tui.renderables.lines import Line, Run, fit, line, plain
-from perftui.tui.renderables.rank_card import STATE_MARKS, RankPicture
+from perftui.tui.renderables.phase_words import phase_word
+from perftui.tui.renderables.rank_card import PHASED, STATE_MARKS, RankPicture
 from perftui.tui.renderables.sparkline import sparkline
 from perftui.tui.renderables.worker_line import worker_cell
 
@@ -20,8 +21,10 @@ class _Column:
 
 
 def _state(picture: RankPicture) -> Line:
-    mark, role = STATE_MARKS[picture.view.state]
-    return line(Run(f"{mark} ", role), Run(picture.view.state, "dim"))
+    view = picture.view
+    mark, role = STATE_MARKS[view.state]
+    word = phase_word(view.phase, view.phase_for_s) if view.state in PHASED else None
+    return line(Run(f"{mark} ", role), Run(word or view.state, "dim"))
 
 
 def _wait(picture: RankPicture) -> Line:
@@ -34,6 +37,11 @@ def _stat(picture: RankPicture, name: str) -> Line:
     if stats is None:
         return line(Run(fmt.NOTHING, "dim"))
     return line(fmt.number(stats.p50 if name == "p50" else stats.p99))
+
+
+def _tokens(picture: RankPicture) -> Line:
+    per_s = picture.view.tokens_per_s
+    return line(fmt.count(None if per_s is None else round(per_s)))
 
 
 def _sm(picture: RankPicture) -> Line:
@@ -63,6 +71,7 @@ _COLUMNS = (
     _Column("p99", 6, lambda picture: _stat(picture, "p99")),
     _Column("finding", 22, _marks, right=False),
     _Column("samples/s", 9, lambda picture: line(fmt.number(picture.view.samples_per_s))),
+    _Column("tokens/s", 9, _tokens),
     _Column("SM", 5, _sm),
     _Column("workers", 10, lambda picture: worker_cell(picture.view.workers)),
     _Column("kernel", 6, _kernel),
@@ -75,7 +84,7 @@ _COLUMNS = (
 """The most needed first."""
 _ORDER = (
     "rank", "host", "device", "state", "steps", "step ms", "p50", "p99", "history", "wait",
-    "workers", "samples/s", "SM", "kernel", "GPU memory", "finding",
+    "workers", "samples/s", "tokens/s", "SM", "kernel", "GPU memory", "finding",
 )  # fmt: skip
 
 
