@@ -347,3 +347,5 @@ class TraceTimeline(msgspec.Struct, frozen=True, kw_only=True):
     """Of each name: the kernel class, or operator, call, loader, sync, step."""
     lanes: list[TimelineLane]
     steps: list[StepSpan]
+    left_out: int = 0
+    """Spans of the window that are not in it, the shortest ones: it has at most 200,000."""

@@ -54,4 +54,4 @@ def is_pageable(name: str) -> bool | None:
     """
     if "Pageable" in name:
         return True
-    return None if "Host" in name or "->" not in name and not name.startswith("Memset") else False
+    return None if "Host" in name or ("->" not in name and not name.startswith("Memset")) else False

@@ -1,5 +1,7 @@
 """What a host thread was in at a moment."""
 
+import itertools
+
 import numpy as np
 
 from perftui.trainer.profiling.host_names import step_number
@@ -20,10 +22,10 @@ class HostAt:
         thread = np.concatenate((trace.host.thread, trace.calls.thread))
         order = np.lexsort((-self._end, self._start, thread))
         borders = np.searchsorted(thread[order], np.arange(len(trace.threads) + 1))
-        self._by_thread = [order[low:high] for low, high in zip(borders[:-1], borders[1:], strict=True)]
+        self._by_thread = [order[low:high] for low, high in itertools.pairwise(borders)]
         frames = np.lexsort((-trace.python.end, trace.python.start, trace.python.thread))
         borders = np.searchsorted(trace.python.thread[frames], np.arange(len(trace.threads) + 1))
-        self._frames = [frames[low:high] for low, high in zip(borders[:-1], borders[1:], strict=True)]
+        self._frames = [frames[low:high] for low, high in itertools.pairwise(borders)]
 
     def most_of(self, thread: int, start: int, end: int) -> str | None:
         """Return the innermost span that fills more than half of [start, end), else the user's frame.
@@ -51,4 +53,3 @@ class HostAt:
         while index >= 0 and python.end[index] <= time:
             index = int(self._subject.links.frame_parent[index])
         return self._subject.frame_text(index)
-

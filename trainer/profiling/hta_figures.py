@@ -49,7 +49,11 @@ def hta_figures(subject: Subject) -> HtaFigures | None:
 
 
 def _computes(text: str) -> bool:
-    return _COMMUNICATION.match(text) is None and _MEMORY.match(text) is None and not _NOT_COMPUTATION.match(text)
+    return (
+        _COMMUNICATION.match(text) is None
+        and _MEMORY.match(text) is None
+        and not _NOT_COMPUTATION.match(text)
+    )
 
 
 def _kept(subject: Subject, correlation: Integers) -> Flags:

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from perftui.trainer.profiling.trace_columns import Integers
+from perftui.trainer.profiling.trace_columns import Flags, Integers
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,14 @@ class Intervals:
             return np.zeros_like(time)
         last = np.maximum(index - 1, 0)
         within = np.clip(time - self.start[last], 0, self.end[last] - self.start[last])
-        return np.where(index > 0, self._before[last] + within, 0)
+        return np.where(index > 0, self._before[last] + within, 0).astype(np.int64)
 
     def covered(self, start: Integers, end: Integers) -> Integers:
         """Return how much of each span the set covers."""
-        return np.maximum(self.until(np.maximum(start, end)) - self.until(start), 0)
+        covered: Integers = self.until(np.maximum(start, end)) - self.until(start)
+        return np.maximum(covered, 0)
 
-    def contains(self, time: Integers) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    def contains(self, time: Integers) -> Flags:
         """Return whether the set holds each time."""
         index = np.searchsorted(self.start, time, side="right") - 1
         if not len(self.start):

@@ -14,7 +14,12 @@ from perftui.trainer.profiling.host_at import HostAt
 from perftui.trainer.profiling.host_figures import compile_figures, loader_share, optimizer_share, step_spans
 from perftui.trainer.profiling.hta_figures import hta_figures
 from perftui.trainer.profiling.idle_gaps import drained_share, find_gaps, idle_shares
-from perftui.trainer.profiling.kernel_table import KERNEL_LIMIT, kernel_classes, kernel_table, tensor_core_share
+from perftui.trainer.profiling.kernel_table import (
+    KERNEL_LIMIT,
+    kernel_classes,
+    kernel_table,
+    tensor_core_share,
+)
 from perftui.trainer.profiling.launch_figures import find_launches, launch_figures
 from perftui.trainer.profiling.memory_figures import allocator_figures
 from perftui.trainer.profiling.operator_table import operator_table
@@ -84,10 +89,9 @@ def device_name(subject: Subject) -> str | None:
     return None
 
 
-def told_rank(head: TraceHead) -> int | None:
-    """Return the rank that a trace names in `distributedInfo`; None without one."""
-    told = head.distributed
-    if not isinstance(told, dict):
+def told(head: TraceHead, field: str) -> int | None:
+    """Return `rank` or `world_size` as a trace names it in `distributedInfo`; None without it."""
+    if not isinstance(head.distributed, dict):
         return None
-    rank = cast("Mapping[str, Any]", told).get("rank")
-    return rank if isinstance(rank, int) and rank >= 0 else None
+    value = cast("Mapping[str, Any]", head.distributed).get(field)
+    return value if isinstance(value, int) and value >= 0 else None

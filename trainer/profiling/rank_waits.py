@@ -84,13 +84,16 @@ def _keyed(calls: Sequence[CollectiveCall]) -> dict[_Key, CollectiveCall]:
     return result
 
 
-def straggler(waits: Sequence[RankWait], window_us: float) -> int | None:
-    """Return the rank that the others wait for, where one stands out."""
+def straggler(waits: Sequence[RankWait], window_us: float) -> tuple[int, float] | None:
+    """Return the rank that the others wait for and how much longer than it they wait, as a share of the window.
+
+    None where no rank stands out: it must wait clearly less than the mean of the others, and come last often.
+    """
     if len(waits) < 2 or window_us <= 0:
         return None
-    latest = max(waits, key=lambda wait: (wait.late_us, -wait.rank))
+    latest = min(waits, key=lambda wait: (wait.wait_us, wait.rank))
     others = [wait.wait_us for wait in waits if wait.rank != latest.rank]
-    waited = sum(others) / len(others) / window_us
-    if latest.last_share < STRAGGLER_LAST_SHARE or waited < STRAGGLER_WAIT_SHARE:
+    share = (sum(others) / len(others) - latest.wait_us) / window_us
+    if latest.last_share < STRAGGLER_LAST_SHARE or share < STRAGGLER_WAIT_SHARE:
         return None
-    return latest.rank
+    return latest.rank, share

@@ -32,7 +32,9 @@ def rank_sentence(report: RankReport) -> str:
         return _without_device(report)
     span = _span(report)
     losses = _losses(report, report.gpu, report.idle)
-    doubts = {figure: check.text for check in report.trust if check.passed is False for figure in check.suppresses}
+    doubts = {
+        figure: check.text for check in report.trust if check.passed is False for figure in check.suppresses
+    }
     largest = max(losses, key=lambda loss: loss.share)
     computed = report.gpu.compute_only + report.gpu.overlap
     if "gpu" in doubts:
@@ -46,8 +48,11 @@ def rank_sentence(report: RankReport) -> str:
         return f"{largest.say(span)}; the GPU computed for {_percent(computed)}."
     if computed >= COMPUTE_BOUND:
         return f"Compute-bound: the GPU computed for {_percent(computed)} of {span}{_largest_class(report)}."
-    said = largest.say(span)
-    return f"The GPU computed for {_percent(computed)} of {span}, and no single loss dominates: the largest is that {said[0].lower()}{said[1:]}."
+    said = largest.say("the time")
+    return (
+        f"The GPU computed for {_percent(computed)} of {span}, and no single loss dominates; the largest: "
+        f"{_lowered(said)}."
+    )
 
 
 def report_sentence(ranks: Sequence[RankReport], straggler: int | None, waited_share: float | None) -> str:
@@ -60,8 +65,8 @@ def report_sentence(ranks: Sequence[RankReport], straggler: int | None, waited_s
     about = next((rank for rank in readable if rank.rank == straggler), None)
     if about is not None and waited_share is not None:
         return (
-            f"Rank {straggler} comes last: the others waited in collectives for {_percent(waited_share)} of the "
-            f"window; on rank {straggler} {_lowered(about.sentence)}"
+            f"The other ranks waited for rank {straggler} in collectives, {_percent(waited_share)} of the window more "
+            f"than it waited itself; on rank {straggler}: {_lowered(about.sentence)}"
         )
     about = min(readable, key=_worth)
     return f"Rank {about.rank} of {len(readable)} recorded: {_lowered(about.sentence)}"
@@ -80,7 +85,11 @@ def _losses(report: RankReport, gpu: GpuShares, idle: IdleShares) -> list[_Loss]
     pageable = min(pageable, gpu.mem_exposed)
     issuing = max(0.0, idle.host_other + idle.sync_call - by_sync - by_copy) + idle.launch_latency
     return [
-        _Loss(idle.loader, "idle", lambda span: f"The GPU waited for the data loader for {_percent(idle.loader)} of {span}"),
+        _Loss(
+            idle.loader,
+            "idle",
+            lambda span: f"The GPU waited for the data loader for {_percent(idle.loader)} of {span}",
+        ),
         _Loss(by_sync, "idle", lambda span: _sync(report, by_sync, span)),
         _Loss(issuing, "idle", lambda span: _issuing(report, issuing, span)),
         _Loss(pageable + by_copy, "gpu", lambda span: _pageable(report, pageable + by_copy, span)),
@@ -93,8 +102,10 @@ def _losses(report: RankReport, gpu: GpuShares, idle: IdleShares) -> list[_Loss]
         _Loss(
             idle.dependency,
             "idle",
-            lambda span: f"The GPU was idle for {_percent(idle.dependency)} of {span} with work launched long before: "
-            "it waited for another stream, an event or a collective",
+            lambda span: (
+                f"The GPU was idle for {_percent(idle.dependency)} of {span} with work launched long before: "
+                "it waited for another stream, an event or a collective"
+            ),
         ),
     ]
 
@@ -145,11 +156,15 @@ def _communication(report: RankReport, gpu: GpuShares, span: str) -> str:
 
 def _largest_class(report: RankReport) -> str:
     largest = next((one for one in report.kernel_classes if one.kind not in ("copy", "communication")), None)
-    return "" if largest is None else f"; {largest.kind} kernels took {_percent(largest.share)} of device time"
+    return (
+        "" if largest is None else f"; {largest.kind} kernels took {_percent(largest.share)} of device time"
+    )
 
 
 def _without_device(report: RankReport) -> str:
-    failed = next((check for check in report.trust if check.name == "device_events" and not check.passed), None)
+    failed = next(
+        (check for check in report.trust if check.name == "device_events" and not check.passed), None
+    )
     span, loader = _span(report), report.loader_share
     if failed is not None and failed.passed is False:
         return f"What the GPU did cannot be told: {failed.text}."

@@ -59,7 +59,9 @@ def find_window(trace: Trace, links: Links) -> Window:
 
 
 def _marks(trace: Trace) -> tuple[tuple[StepMark, ...], int | None]:
-    numbers = {index: number for index, name in enumerate(trace.names) if (number := step_number(name)) is not None}
+    numbers = {
+        index: number for index, name in enumerate(trace.names) if (number := step_number(name)) is not None
+    }
     host = trace.host
     places = np.flatnonzero(np.isin(host.name, list(numbers)))
     if not len(places):

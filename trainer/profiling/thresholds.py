@@ -44,4 +44,4 @@ SKEW_SHARE = 0.5
 
 STRAGGLER_LAST_SHARE = 0.5
 STRAGGLER_WAIT_SHARE = 0.05
-"""A straggler comes last to half of the collectives, and the others wait for 5 % of the window."""
+"""A straggler comes last to half of the collectives, and the others wait 5 % of the window longer than it."""

@@ -38,14 +38,14 @@ def nanoseconds(microseconds: Reals) -> Integers:
     return result
 
 
-def _real(value: Any) -> float:
+def _real(value: str | float) -> float:
     try:
         return float(value)
     except (ValueError, TypeError):
         return float("nan")
 
 
-def _integer(value: Any) -> int:
+def _integer(value: str | float) -> int:
     try:
         number = int(value)
     except (ValueError, TypeError, OverflowError):

@@ -126,7 +126,7 @@ class TracePieces:
                 self._ended = True
                 return None
             place = _byte(error)
-            if place is None and not _bad_text(error) or place is not None and place >= len(piece) - 1:
+            if (place is None and not _bad_text(error)) or (place is not None and place >= len(piece) - 1):
                 return None
             if mend:
                 events = self._decoded(mended(piece), mend=False)
@@ -170,7 +170,9 @@ class TracePieces:
     def _not_json(self, error: msgspec.DecodeError, opening_bytes: int) -> RecordingError:
         place, end = _byte(error), self._offset + len(self._text)
         if place is None and not _bad_text(error):
-            return RecordingError(f"{self._path}: cut off at byte {end}; the trace was not written to its end")
+            return RecordingError(
+                f"{self._path}: cut off at byte {end}; the trace was not written to its end"
+            )
         if place is None:
             return RecordingError(f"{self._path}: not JSON ({error}, before byte {end})")
         told = _BYTE.sub("", str(error))
