@@ -169,7 +169,10 @@ class CopyFigures(msgspec.Struct, frozen=True, kw_only=True):
     mib: float | None
     gib_s: float | None
     exposed_us: float
+    """While no kernel ran on the device."""
     per_step: float | None
+    call_us: float | None = None
+    """Host time in the calls that started them; None: no such call in the trace."""
 
 
 class KernelClassFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -269,6 +272,11 @@ class RankReport(msgspec.Struct, frozen=True, kw_only=True):
     gpu: GpuShares | None = None
     """None without device events."""
     idle: IdleShares | None = None
+    sync_drained_share: float | None = None
+    """The host's part (sync_call, host_other) of gaps that began while the host stood in a call that waits for
+    the device: it had nothing queued. Of the window."""
+    copy_drained_share: float | None = None
+    """The same, where that call copied from pageable memory."""
     loader_share: float | None = None
     optimizer_share: float | None = None
     gaps: list[IdleGap] = []
@@ -339,3 +347,5 @@ class TraceTimeline(msgspec.Struct, frozen=True, kw_only=True):
     """Of each name: the kernel class, or operator, call, loader, sync, step."""
     lanes: list[TimelineLane]
     steps: list[StepSpan]
+    left_out: int = 0
+    """Spans of the window that are not in it, the shortest ones: it has at most 200,000."""

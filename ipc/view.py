@@ -307,6 +307,8 @@ class ProfileView(msgspec.Struct, frozen=True, kw_only=True):
     requested_unix: float
     sentence: str | None = None
     ranks: list[ProfileRank] = []
+    report_path: str | None = None
+    """A `TraceReport`, on the hub's host, once it is analysed."""
 
 
 class LaunchProgress(msgspec.Struct, frozen=True, kw_only=True):

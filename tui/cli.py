@@ -248,6 +248,18 @@ def _parse_ranks(text: str) -> list[int]:
         raise UsageError(f"--ranks {text}: expected all, or numbers as in 0,3") from None
 
 
+def _trace(parsed: argparse.Namespace) -> int:
+    from perftui.trainer.profiling.report_text import report_text
+    from perftui.trainer.profiling.trace_verb import trace_report
+
+    report = trace_report(parsed.files, None if parsed.ranks == "all" else _parse_ranks(parsed.ranks))
+    if parsed.json:
+        _print_struct(report)
+    else:
+        _print("\n".join(report_text(report)))
+    return 0
+
+
 def _relaunch(parsed: argparse.Namespace) -> int:
     from perftui.ipc.settings import parse_assignments
     from perftui.trainer.tuning.relaunch_verb import relaunch_verb
@@ -358,6 +370,7 @@ _VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "stop": _stop,
     "env": _env,
     "profile": _profile,
+    "trace": _trace,
     "relaunch": _relaunch,
     "ledger": _ledger,
     "doctor": _doctor,

@@ -1,19 +1,24 @@
-"""Small traces made by hand, whose figures can be worked out on paper."""
+"""Small traces made by hand, whose figures can be worked out on paper, and where real ones lie."""
 
 import gzip
 import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-Event = dict[str, Any]
+from perftui.ipc.trace_report import RankReport
+from perftui.trainer.profiling.rank_report import rank_report
+from perftui.trainer.profiling.subject import Subject, prepare
+from perftui.trainer.profiling.trace_reader import read_trace
+from tests.profiling.trace_maker import Event, TraceMaker
+
 TraceWriter = Callable[..., Path]
+Reporter = Callable[[list[Event] | TraceMaker], RankReport]
+Preparer = Callable[[list[Event] | TraceMaker], Subject]
 
 PUBLIC_TRACES = (
-    "h200_resnet50_bs128",
     "hta_ddp2_a100_nccl",
     "hta_dlrm128_a_rank0_sampled",
     "hta_dlrm128_a_rank1_sampled",
@@ -37,6 +42,24 @@ def write_trace(tmp_path: Path) -> TraceWriter:
 
 
 @pytest.fixture
+def prepared(tmp_path: Path, write_trace: TraceWriter) -> Preparer:
+    """Write events, or a made trace, and read them back."""
+
+    def read(events: list[Event] | TraceMaker) -> Subject:
+        if isinstance(events, TraceMaker):
+            return prepare(read_trace(events.write(tmp_path / "made.json")))
+        return prepare(read_trace(write_trace(events)))
+
+    return read
+
+
+@pytest.fixture
+def reported(prepared: Preparer) -> Reporter:
+    """Write events, or a made trace, and return the rank's report."""
+    return lambda events: rank_report(prepared(events), 0, "made.json")
+
+
+@pytest.fixture
 def trace_folder() -> Path:
     """The folder of traces recorded on real GPUs; tests that read them are skipped where it is absent."""
     beside = Path(__file__).parents[3] / "shared" / "traces"
@@ -48,5 +71,5 @@ def trace_folder() -> Path:
 
 @pytest.fixture(params=PUBLIC_TRACES)
 def public_trace(request: pytest.FixtureRequest, trace_folder: Path) -> Path:
-    """Each trace of the folder in turn."""
+    """Each public trace of the folder in turn."""
     return trace_folder / f"{request.param}.json.gz"

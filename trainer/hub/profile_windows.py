@@ -23,7 +23,7 @@ from perftui.ipc.view import ProfileRank, ProfileState, ProfileView
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.rank_track import RankTrack
 from perftui.trainer.hub.step_log import quantile
-from perftui.trainer.profiling.analysis import Analysis
+from perftui.trainer.profiling.answer import Analysis
 
 _STEPS_MAX = 50
 _FINAL = frozenset({"done", "failed", "aborted", "late", "busy", "unsupported"})
@@ -254,6 +254,7 @@ class ProfileWindows:
             requested_unix=window.requested_unix,
             sentence=window.failure or (window.result.sentence if window.result else None),
             ranks=[self._rank(window, rank, reports.get(rank)) for rank in window.armed_ranks],
+            report_path=window.result.report_path if window.result else None,
         )
 
     def _rank(self, window: _Window, rank: int, report: WindowReport | None) -> ProfileRank:

@@ -1,79 +1,108 @@
-"""The analysis of one window over its ranks: reads the traces, asks the figures, adds what to mistrust."""
+"""The analysis of one window over its ranks: reads the traces one after another, then compares the ranks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
 
 from perftui.ipc.errors import RecordingError
-from perftui.ipc.view import ProfileRank
-from perftui.trainer.profiling.kernels import copy_share, kernel_rows
-from perftui.trainer.profiling.nesting import Nesting, nest
-from perftui.trainer.profiling.operators import operator_rows
-from perftui.trainer.profiling.sentence import RankFigures, window_sentence
-from perftui.trainer.profiling.steps import Window, device_busy_share, find_window, loader_share
-from perftui.trainer.profiling.trace_columns import Trace
+from perftui.ipc.trace_report import RankReport, TraceReport, TraceTimeline
+from perftui.trainer.profiling.collective_calls import CollectiveCall, collective_calls
+from perftui.trainer.profiling.rank_report import rank_report, told
+from perftui.trainer.profiling.rank_waits import Waits, rank_waits, straggler
+from perftui.trainer.profiling.sentence import report_sentence
+from perftui.trainer.profiling.subject import prepare
+from perftui.trainer.profiling.timeline import timeline
+from perftui.trainer.profiling.trace_files import named_rank, ranks_of
 from perftui.trainer.profiling.trace_reader import read_trace
 
-_COPIES_NOTED = 0.05
-_UNLINKED_NOTED = 0.05
+KeepTimeline = Callable[[int, TraceTimeline], str | None]
+"""Takes a rank's timeline; returns where it was put."""
 
 
-class Analysis(msgspec.Struct, frozen=True, kw_only=True):
-    """The worker's answer."""
+@dataclass(frozen=True)
+class RankResult:
+    """What one trace gave."""
 
-    ranks: list[ProfileRank]
-    """One for each trace, in the order asked for; state `failed` with a reason where it cannot be read."""
-    sentence: str
-    notes: list[str] = []
-    """What limits the figures."""
-
-
-def analyse_files(traces: Sequence[tuple[int, Path]]) -> Analysis:
-    """Analyse the traces of one window, given as (rank, file); a bad file spoils its own rank only."""
-    profiles: list[ProfileRank] = []
-    readable: list[RankFigures] = []
-    notes: list[str] = []
-    for rank, path in traces:
-        try:
-            trace = read_trace(path)
-        except RecordingError as error:
-            profiles.append(ProfileRank(rank=rank, state="failed", reason=str(error), path=str(path)))
-            continue
-        figures, mistrust = analyse_trace(trace, rank, str(path))
-        profiles.append(figures.profile)
-        readable.append(figures)
-        notes += [f"rank {rank}: {note}" for note in mistrust]
-    return Analysis(ranks=profiles, sentence=window_sentence(readable), notes=notes)
+    report: RankReport
+    told_rank: int | None = None
+    world_size: int | None = None
+    calls: list[CollectiveCall] = field(default_factory=list)
 
 
-def analyse_trace(trace: Trace, rank: int, path: str | None = None) -> tuple[RankFigures, list[str]]:
-    """Return one rank's figures and the notes on them. Pure."""
-    nesting = nest(trace)
-    window = find_window(trace, nesting)
-    profile = ProfileRank(
-        rank=rank,
-        state="done",
-        path=path,
-        window_ms=(window.device_end_ns - window.device_start_ns) / 1e6,
-        operators=operator_rows(trace, nesting, window),
-        kernels=kernel_rows(trace, window),
-        loader_share=loader_share(trace, window),
-        device_busy_share=device_busy_share(trace, window),
+def analyse_trace(path: Path, rank: int, keep_timeline: KeepTimeline | None = None) -> RankResult:
+    """Read and analyse one trace; one that cannot be read gives a report with the reason."""
+    try:
+        trace = read_trace(path)
+    except RecordingError as error:
+        return RankResult(RankReport(rank=rank, path=str(path), error=str(error)))
+    subject = prepare(trace)
+    report = rank_report(subject, rank, str(path))
+    if keep_timeline is not None:
+        kept = keep_timeline(rank, timeline(subject, report.steps))
+        report = msgspec.structs.replace(report, timeline_path=kept)
+    return RankResult(
+        report, told(trace.head, "rank"), told(trace.head, "world_size"), collective_calls(subject)
     )
-    figures = RankFigures(profile, window.steps, with_device=len(trace.device) > 0)
-    return figures, _notes(trace, nesting, window)
 
 
-def _notes(trace: Trace, nesting: Nesting, window: Window) -> list[str]:
-    notes: list[str] = []
-    if window.steps is None:
-        notes.append("no step marks (ProfilerStep#N): figures cover the whole trace, its edges included")
-    copies = copy_share(trace, window)
-    if copies is not None and copies >= _COPIES_NOTED:
-        notes.append(f"{copies * 100:.0f} % of the device's time went into copies and fills")
-    unlinked = sum(owner < 0 for owner in nesting.owner)
-    if len(trace.device) and unlinked / len(trace.device) >= _UNLINKED_NOTED:
-        share = unlinked / len(trace.device) * 100
-        notes.append(f"{share:.0f} % of device events belong to no operator in the trace")
-    return notes
+def analyse_ranks(
+    traces: Sequence[tuple[int, Path]], keep_timeline: KeepTimeline | None = None
+) -> TraceReport:
+    """Analyse the traces of one window, given as (rank, file); a bad file spoils its own rank only."""
+    return compared([analyse_trace(path, rank, keep_timeline) for rank, path in traces])
+
+
+def analyse_files(paths: Sequence[Path], ranks: Sequence[int] | None = None) -> TraceReport:
+    """Analyse files from anywhere, each a rank; of several only the ranks asked for are kept.
+
+    The rank is what the trace tells, else what the file's name tells, else its place.
+    """
+    results = [analyse_trace(path, place) for place, path in enumerate(paths)]
+    numbers, note = ranks_of([result.told_rank for result in results], [named_rank(path) for path in paths])
+    results = [
+        replace(result, report=msgspec.structs.replace(result.report, rank=number))
+        for number, result in zip(numbers, results, strict=True)
+        if ranks is None or number in ranks
+    ]
+    return compared(sorted(results, key=lambda result: result.report.rank), [note] if note else [])
+
+
+def compared(results: Sequence[RankResult], notes: Sequence[str] = ()) -> TraceReport:
+    """Return the report over ranks that were analysed. Pure."""
+    worlds = {result.world_size for result in results if result.world_size is not None}
+    calls = {result.report.rank: result.calls for result in results if result.report.error is None}
+    waits = rank_waits(calls) if len(worlds) < 2 else Waits()
+    reports = [_with_waits(result.report, waits) for result in results]
+    readable = [report for report in reports if report.error is None]
+    window_us = sum(report.window_ms for report in readable) * 1000 / max(1, len(readable))
+    late, waited_share = straggler(waits.ranks, window_us) or (None, None)
+    several = len(reports) > 1
+    return TraceReport(
+        sentence=report_sentence(reports, late, waited_share),
+        ranks=reports,
+        waits=waits.ranks,
+        straggler=late,
+        notes=[
+            *notes,
+            *(
+                [f"traces of different jobs (world sizes {sorted(worlds)}): ranks are not compared"]
+                if len(worlds) > 1
+                else []
+            ),
+            *(
+                f"rank {report.rank}: {note}" if several else note
+                for report in reports
+                for note in ([report.error] if report.error else report.notes)
+            ),
+        ],
+    )
+
+
+def _with_waits(report: RankReport, waits: Waits) -> RankReport:
+    collectives = [
+        msgspec.structs.replace(one, wait_us=waits.by_kind.get((report.rank, one.name, one.group)))
+        for one in report.collectives
+    ]
+    return msgspec.structs.replace(report, collectives=collectives)

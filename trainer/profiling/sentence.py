@@ -1,66 +1,196 @@
-"""What a window means, in one sentence that its figures bear out."""
+"""What a window means, in one sentence that its figures bear out. It says what is, and never what to do."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from perftui.ipc.view import ProfileRank
-from perftui.trainer.profiling.steps import LOADER_PREFIX
-
-LOADER_LEADS = 0.2
-"""From this share on the loader is what the sentence is about."""
+from perftui.ipc.trace_report import GpuShares, IdleShares, RankReport
+from perftui.trainer.profiling.host_names import is_loader
+from perftui.trainer.profiling.thresholds import (
+    COMPUTE_BOUND,
+    LAUNCH_BOUND_DELAY_US,
+    LAUNCH_BOUND_SHORT_SHARE,
+    LOSS_LEADS,
+)
 
 
 @dataclass(frozen=True)
-class RankFigures:
-    """What the sentence draws on, besides the rows."""
+class _Loss:
+    """A part of the window in which the device did not compute."""
 
-    profile: ProfileRank
-    steps: int | None
-    with_device: bool
+    share: float
+    needs: str
+    """The figure that must be believed for it."""
+    say: Callable[[str], str]
+    """From what the window is called."""
 
 
-def window_sentence(ranks: Sequence[RankFigures]) -> str:
-    """Return the sentence for a window: of several ranks, about the one that waits longest for its loader."""
-    if not ranks:
+def rank_sentence(report: RankReport) -> str:
+    """Return the sentence for one rank."""
+    if report.error is not None:
+        return "This trace could not be read."
+    if report.gpu is None or report.idle is None:
+        return _without_device(report)
+    span = _span(report)
+    losses = _losses(report, report.gpu, report.idle)
+    doubts = {
+        figure: check.text for check in report.trust if check.passed is False for figure in check.suppresses
+    }
+    largest = max(losses, key=lambda loss: loss.share)
+    computed = report.gpu.compute_only + report.gpu.overlap
+    if "gpu" in doubts:
+        return f"What the GPU did cannot be told: {doubts['gpu']}; as recorded, it computed for {_percent(computed)} of {span}."
+    if largest.share >= LOSS_LEADS:
+        if largest.needs in doubts:
+            return (
+                f"The GPU computed for {_percent(computed)} of {span} and was idle for "
+                f"{_percent(report.gpu.idle)}; why cannot be told: {doubts[largest.needs]}."
+            )
+        return f"{largest.say(span)}; the GPU computed for {_percent(computed)}."
+    if computed >= COMPUTE_BOUND:
+        return f"Compute-bound: the GPU computed for {_percent(computed)} of {span}{_largest_class(report)}."
+    said = largest.say("the time")
+    return (
+        f"The GPU computed for {_percent(computed)} of {span}, and no single loss dominates; the largest: "
+        f"{_lowered(said)}."
+    )
+
+
+def report_sentence(ranks: Sequence[RankReport], straggler: int | None, waited_share: float | None) -> str:
+    """Return the sentence for a window: of several ranks the straggler, else the rank that computed least."""
+    readable = [rank for rank in ranks if rank.error is None]
+    if not readable:
         return "No trace of this window could be read."
-    leading = max(ranks, key=lambda figures: (figures.profile.loader_share or 0.0, -figures.profile.rank))
-    sentence = _rank_sentence(leading)
-    if len(ranks) == 1:
-        return sentence
-    return f"Rank {leading.profile.rank} of {len(ranks)} recorded: {sentence[0].lower()}{sentence[1:]}"
+    if len(readable) == 1:
+        return readable[0].sentence
+    about = next((rank for rank in readable if rank.rank == straggler), None)
+    if about is not None and waited_share is not None:
+        return (
+            f"The other ranks waited for rank {straggler} in collectives, {_percent(waited_share)} of the window more "
+            f"than it waited itself; on rank {straggler}: {_lowered(about.sentence)}"
+        )
+    about = min(readable, key=_worth)
+    return f"Rank {about.rank} of {len(readable)} recorded: {_lowered(about.sentence)}"
 
 
-def _rank_sentence(figures: RankFigures) -> str:
-    profile = figures.profile
-    span = _span(figures)
-    loader = profile.loader_share
-    if loader is not None and loader >= LOADER_LEADS:
+def _worth(report: RankReport) -> tuple[float, int]:
+    if report.gpu is None:
+        return 1.0 - (report.loader_share or 0.0), report.rank
+    return report.gpu.compute_only + report.gpu.overlap, report.rank
+
+
+def _losses(report: RankReport, gpu: GpuShares, idle: IdleShares) -> list[_Loss]:
+    by_sync, by_copy = report.sync_drained_share or 0.0, report.copy_drained_share or 0.0
+    window_us = max(report.window_ms * 1000, 1e-9)
+    pageable = sum(copy.exposed_us for copy in report.memcpy if copy.pageable) / window_us
+    pageable = min(pageable, gpu.mem_exposed)
+    issuing = max(0.0, idle.host_other + idle.sync_call - by_sync - by_copy) + idle.launch_latency
+    return [
+        _Loss(
+            idle.loader,
+            "idle",
+            lambda span: f"The GPU waited for the data loader for {_percent(idle.loader)} of {span}",
+        ),
+        _Loss(by_sync, "idle", lambda span: _sync(report, by_sync, span)),
+        _Loss(issuing, "idle", lambda span: _issuing(report, issuing, span)),
+        _Loss(pageable + by_copy, "gpu", lambda span: _pageable(report, pageable + by_copy, span)),
+        _Loss(
+            gpu.mem_exposed - pageable,
+            "gpu",
+            lambda span: f"Copies that nothing hid took {_percent(gpu.mem_exposed - pageable)} of {span}",
+        ),
+        _Loss(gpu.comm_exposed, "comm.exposed", lambda span: _communication(report, gpu, span)),
+        _Loss(
+            idle.dependency,
+            "idle",
+            lambda span: (
+                f"The GPU was idle for {_percent(idle.dependency)} of {span} with work launched long before: "
+                "it waited for another stream, an event or a collective"
+            ),
+        ),
+    ]
+
+
+def _sync(report: RankReport, share: float, span: str) -> str:
+    longest = next((sync for sync in report.syncs if "emcpy" not in sync.call), None)
+    longest = longest or next(iter(report.syncs), None)
+    call = ""
+    if longest is not None:
+        inside = f" in {longest.operator}" if longest.operator else ""
+        where = f" at {longest.where}" if longest.where else ""
+        often = f", {longest.per_step:.0f} a step" if longest.per_step and longest.per_step >= 1 else ""
+        call = f" ({longest.call}{inside}{where}{often})"
+    return f"The GPU ran dry for {_percent(share)} of {span} behind calls that wait for it{call}"
+
+
+def _issuing(report: RankReport, share: float, span: str) -> str:
+    launches = report.launches
+    if (
+        launches is not None
+        and launches.delay_us_p50 < LAUNCH_BOUND_DELAY_US
+        and launches.short_share >= LAUNCH_BOUND_SHORT_SHARE
+    ):
+        return (
+            f"Launch-bound: the GPU was idle for {_percent(share)} of {span} because the host did not launch fast "
+            f"enough; {_percent(launches.short_share)} of the launches did less work than their call took"
+        )
+    return f"Host-bound: the GPU was idle for {_percent(share)} of {span} while the host had not yet launched its next work"
+
+
+def _pageable(report: RankReport, share: float, span: str) -> str:
+    copies = [copy for copy in report.memcpy if copy.pageable]
+    detail = ""
+    if copies:
+        largest = max(copies, key=lambda copy: copy.exposed_us)
+        rate = f" at {largest.gib_s:.1f} GiB/s" if largest.gib_s is not None else ""
+        detail = f" ({largest.kind}{rate})"
+    return f"Copies from pageable memory kept the GPU from computing for {_percent(share)} of {span}{detail}"
+
+
+def _communication(report: RankReport, gpu: GpuShares, span: str) -> str:
+    longest = next(iter(report.collectives), None)
+    name = f" (most of it {longest.name})" if longest is not None else ""
+    whole = gpu.overlap + gpu.comm_exposed
+    hidden = f"; {_percent(gpu.overlap / whole)} of communication was hidden" if whole > 0 else ""
+    return f"Communication that no computing hid took {_percent(gpu.comm_exposed)} of {span}{name}{hidden}"
+
+
+def _largest_class(report: RankReport) -> str:
+    largest = next((one for one in report.kernel_classes if one.kind not in ("copy", "communication")), None)
+    return (
+        "" if largest is None else f"; {largest.kind} kernels took {_percent(largest.share)} of device time"
+    )
+
+
+def _without_device(report: RankReport) -> str:
+    failed = next(
+        (check for check in report.trust if check.name == "device_events" and not check.passed), None
+    )
+    span, loader = _span(report), report.loader_share
+    if failed is not None and failed.passed is False:
+        return f"What the GPU did cannot be told: {failed.text}."
+    if loader is not None and loader >= LOSS_LEADS:
         place = "the loader's __next__ in the training thread"
-        return f"{_percent(loader)} of {span} went into {place}; {_largest(figures)}."
-    parts = [_largest(figures)]
-    if profile.device_busy_share is not None:
-        parts.insert(0, f"the GPU was busy for {_percent(profile.device_busy_share)} of {span}")
-    if loader is not None:
-        parts.append(f"the loader's __next__ took {_percent(loader)}")
-    if profile.device_busy_share is None:
-        parts[0] = f"in {span} {parts[0]}"
-    text = "; ".join(parts)
-    return f"{text[0].upper()}{text[1:]}."
+        return f"{_percent(loader)} of {span} went into {place}; {_largest(report)}."
+    beside = f"; the loader's __next__ took {_percent(loader)}" if loader is not None else ""
+    return f"In {span} {_largest(report)}{beside}."
 
 
-def _span(figures: RankFigures) -> str:
-    if figures.steps is None:
-        return f"this {figures.profile.window_ms or 0.0:.0f} ms trace (no step marks)"
-    return "this step" if figures.steps == 1 else f"these {figures.steps} steps"
-
-
-def _largest(figures: RankFigures) -> str:
-    rows = (row for row in figures.profile.operators if not row.name.startswith(LOADER_PREFIX))
-    largest = max(rows, key=lambda row: row.share, default=None)
+def _largest(report: RankReport) -> str:
+    largest = next((one for one in report.operators if not is_loader(one.name)), None)
     if largest is None:
         return "no operator was recorded"
-    of_what = " in device time" if figures.with_device else ""
-    return f"the largest operator is {largest.name}, {_percent(largest.share)}{of_what}"
+    return f"the largest operator is {largest.name}, {_percent(largest.share)} of all operators' own time"
+
+
+def _span(report: RankReport) -> str:
+    count = len(report.steps)
+    if not count:
+        return f"this {report.window_ms:.0f} ms trace (no step marks)"
+    return "this step" if count == 1 else f"these {count} steps"
+
+
+def _lowered(sentence: str) -> str:
+    return f"{sentence[:1].lower()}{sentence[1:]}"
 
 
 def _percent(share: float) -> str:

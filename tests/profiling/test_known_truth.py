@@ -1,0 +1,249 @@
+"""Made traces: each stretch of time was put there on purpose, so every figure is known to the nanosecond."""
+
+import random
+from collections import Counter
+
+import pytest
+
+from perftui.ipc.trace_report import RankReport
+from tests.profiling.conftest import Reporter
+from tests.profiling.trace_maker import LOADER, MAIN, SIDE, STREAM, TraceMaker, op
+
+GPU_PARTS = ("compute_only", "overlap", "comm_exposed", "mem_exposed")
+IDLE_KINDS = ("loader", "sync_call", "host_other", "launch_latency", "dependency")
+
+
+def check_parts(report: RankReport, truth: Counter[str], window_ns: int) -> None:
+    assert report.gpu is not None
+    assert report.idle is not None
+    assert report.window_ms == pytest.approx(window_ns / 1e6, abs=1e-6)
+    for part in GPU_PARTS:
+        assert getattr(report.gpu, part) * window_ns == pytest.approx(truth[part], abs=0.5), part
+    for kind in IDLE_KINDS:
+        assert getattr(report.idle, kind) * window_ns == pytest.approx(truth[kind], abs=0.5), kind
+    assert report.gpu.idle * window_ns == pytest.approx(sum(truth[kind] for kind in IDLE_KINDS), abs=0.5)
+
+
+def random_trace(seed: int, api: str = "cuda", steps: int = 4) -> tuple[TraceMaker, int]:
+    """Return a trace of random stretches and the length of its window."""
+    draw = random.Random(seed)
+    maker = TraceMaker(api=api)
+    began = maker.now_ns
+    for _ in range(steps):
+        maker.step()
+        maker.compute(draw.randint(1000, 90_000))
+        for _ in range(draw.randint(5, 25)):
+            ns = draw.randint(1000, 200_000)
+            match draw.randrange(7):
+                case 0:
+                    maker.compute(ns)
+                case 1:
+                    maker.communicate(ns)
+                case 2:
+                    maker.overlap(ns)
+                case 3:
+                    maker.copy(ns, size=draw.choice([1 << 20, str(1 << 20)]))
+                case 4:
+                    maker.idle(behind=draw.choice([500, 29_999, 30_000, 400_000]))
+                case _:
+                    maker.idle(
+                        loader=draw.choice([0, ns]),
+                        sync_call=draw.choice([0, 40_000]),
+                        host_other=draw.choice([0, 7000, 123_456]),
+                        behind=draw.choice([0, 1, 12_000, 31_000]),
+                    )
+    maker.end_step()
+    return maker, maker.now_ns - began
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("api", ["cuda", "hip"])
+def test_parts_and_idle_classes(reported: Reporter, seed: int, api: str) -> None:
+    maker, window_ns = random_trace(seed, api)
+    report = reported(maker)
+    check_parts(report, maker.truth, window_ns)
+    assert [check.name for check in report.trust if check.passed is False] == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_neither_order_nor_types_matter(reported: Reporter, seed: int) -> None:
+    maker, window_ns = random_trace(seed)
+    maker.end_step()
+    random.Random(seed).shuffle(maker.events)
+    maker.events = [
+        {**one, "ts": repr(one["ts"]), "dur": str(one["dur"]), "tid": f"{one['tid']}"}
+        | {"args": {name: str(value) for name, value in one["args"].items()}}
+        for one in maker.events
+    ]
+    check_parts(reported(maker), maker.truth, window_ns)
+
+
+def test_the_window_ends_with_the_last_work_that_a_step_launched(reported: Reporter) -> None:
+    maker = TraceMaker()
+    maker.step()
+    maker.compute(10_000)
+    late = maker.launch(maker.now_ns)
+    maker.now_ns += 5000
+    maker.end_step()
+    maker.kernel(30_000, at_ns=maker.now_ns, correlation=late)
+    maker.kernel(50_000, at_ns=maker.now_ns + 90_000, correlation=maker.launch(maker.now_ns + 80_000))
+    report = reported(maker)
+    assert report.window_ms == pytest.approx(0.045)
+    assert report.gpu is not None
+    assert report.gpu.compute_only == pytest.approx(40 / 45)
+
+
+def test_a_missing_head_is_busy_but_not_linked(reported: Reporter) -> None:
+    """A deep queue: kernels of the first half were launched before the trace began."""
+    maker = TraceMaker()
+    maker.step()
+    for _ in range(5):
+        maker.kernel(10_000, correlation=9_000_000 + maker.now_ns)
+        maker.now_ns += 10_000
+    for _ in range(5):
+        maker.compute(10_000, ahead_ns=40_000)
+    maker.end_step()
+    report = reported(maker)
+    assert report.gpu is not None
+    assert report.gpu.compute_only == pytest.approx(1)
+    unlinked = next(check for check in report.trust if check.name == "unlinked")
+    assert (unlinked.passed, unlinked.value) == (False, 0.5)
+    assert report.launches is not None
+    assert report.launches.count == 5
+    assert "50% of device events have no launch in the trace" in report.notes
+
+
+def test_overlap_of_streams_and_self_time(reported: Reporter) -> None:
+    """Two kernels, 100 µs each, 40 µs of them at once."""
+    maker = TraceMaker()
+    maker.kernel(100_000, "first", correlation=maker.launch(maker.now_ns))
+    maker.kernel(100_000, "second", SIDE, at_ns=maker.now_ns + 60_000, correlation=maker.launch(maker.now_ns))
+    report = reported(maker)
+    assert report.window_ms == pytest.approx(0.16)
+    kernels = {kernel.name: kernel for kernel in report.kernels}
+    assert [kernels[name].self_us for name in ("first", "second")] == [60.0, 60.0]
+    assert [kernels[name].share for name in ("first", "second")] == [0.5, 0.5]
+
+
+def test_queue_depth(reported: Reporter) -> None:
+    """Three launches at once, each running 10 µs: depth 3 before the first, then 2, 1, 0 waiting."""
+    maker = TraceMaker()
+    maker.step()
+    marks = [maker.launch(maker.now_ns + at) for at in (0, 1000, 2000)]
+    maker.now_ns += 10_000
+    for correlation in marks:
+        maker.kernel(10_000, correlation=correlation)
+        maker.now_ns += 10_000
+    maker.end_step()
+    (queue,) = reported(maker).queue
+    assert (queue.device, queue.stream, queue.max_depth, queue.full_share) == (0, STREAM, 3, 0.0)
+    assert queue.mean_depth == pytest.approx((1 * 1 + 2 * 1 + 3 * 8 + 2 * 10 + 1 * 10) / 40)
+
+
+def test_a_full_queue(reported: Reporter) -> None:
+    maker = TraceMaker()
+    maker.step()
+    marks = [maker.launch(maker.now_ns, 0) for _ in range(1001)]
+    for correlation in marks:
+        maker.kernel(1000, correlation=correlation)
+        maker.now_ns += 1000
+    maker.end_step()
+    (queue,) = reported(maker).queue
+    assert queue.max_depth == 1000
+    assert queue.full_share == pytest.approx(1 / 1001)
+
+
+def test_launch_statistics(reported: Reporter) -> None:
+    maker = TraceMaker()
+    maker.step()
+    for delay_ns, call_ns, kernel_ns in ((2000, 4000, 3000), (150_000, 60_000, 90_000), (0, 5000, 5000)):
+        correlation = maker.launch(maker.now_ns, call_ns)
+        maker.now_ns += call_ns + delay_ns
+        maker.kernel(kernel_ns, correlation=correlation)
+        maker.now_ns += kernel_ns
+    maker.end_step()
+    launches = reported(maker).launches
+    assert launches is not None
+    assert (launches.count, launches.per_step, launches.slow_calls, launches.long_delays) == (3, 3, 1, 1)
+    assert (launches.call_us_total, launches.call_us_p50, launches.call_us_max) == (69.0, 5.0, 60.0)
+    assert (launches.delay_us_p50, launches.delay_us_max) == (2.0, 150.0)
+    assert launches.delay_us_p90 == pytest.approx(2 + 0.8 * 148)
+    assert launches.short_share == pytest.approx(1 / 3)
+    assert launches.device_us_p50 == 5.0
+
+
+@pytest.mark.parametrize(
+    ("api", "driver"), [("cuda", "cuLaunchKernelEx"), ("hip", "hipExtModuleLaunchKernel")]
+)
+def test_graphs_and_driver_launches_count_once(reported: Reporter, api: str, driver: str) -> None:
+    maker = TraceMaker(api=api)
+    maker.step()
+    graph = maker.launch(maker.now_ns, 8000, f"{api}GraphLaunch")
+    maker.now_ns += 10_000
+    for node in range(5):
+        maker.kernel(2000, f"triton_poi_{node}", correlation=graph, **{"graph node id": node + 1})
+        maker.now_ns += 2000
+    maker.kernel(4000, correlation=maker.launch(maker.now_ns, 1000, driver))
+    maker.now_ns += 4000
+    maker.end_step()
+    report = reported(maker)
+    assert report.launches is not None
+    assert (report.launches.count, report.launches.graph_launches, report.launches.driver_launches) == (
+        2,
+        1,
+        1,
+    )
+    assert report.launches.delay_us_max == 2.0
+    assert report.launches.device_us_p50 == 7.0, "the graph's kernels together took 10 µs"
+    assert sum(kernel.count for kernel in report.kernels) == 6
+    assert {kernel.kind for kernel in report.kernels} == {"triton", "gemm"}
+    checks = {check.name: check.passed for check in report.trust}
+    assert checks["graphs_on_rocm"] is (False if api == "hip" else None)
+
+
+def test_waits_of_threads_that_train_nothing_do_not_count(reported: Reporter) -> None:
+    maker = TraceMaker()
+    maker.step()
+    maker.compute(10_000)
+    maker.add("cuda_runtime", "cudaEventSynchronize", maker.now_ns, 50_000, tid="watchdog", correlation=77)
+    maker.add("user_annotation", LOADER, maker.now_ns, 50_000, tid="prefetcher")
+    maker.idle(host_other=50_000)
+    report = reported(maker)
+    assert report.idle is not None
+    assert report.idle.host_other * report.window_ms == pytest.approx(0.05)
+    assert (report.idle.loader, report.idle.sync_call, report.syncs) == (0.0, 0.0, [])
+    assert report.loader_share is None
+
+
+def test_gaps_say_what_the_host_was_in(reported: Reporter) -> None:
+    maker = TraceMaker()
+    maker.step()
+    maker.compute(10_000)
+    maker.add("cpu_op", "aten::item", maker.now_ns - 1000, 90_000)
+    maker.add("cpu_op", "aten::_local_scalar_dense", maker.now_ns, 80_000)
+    maker.idle(host_other=100_000)
+    maker.idle(loader=300_000)
+    maker.idle(behind=50_000)
+    maker.events.append(op("aten::unrelated", maker.now_ns / 1000, 1, MAIN + 1))
+    maker.end_step()
+    gaps = reported(maker).gaps
+    assert [(gap.kind, gap.duration_us, gap.host, gap.before, gap.step) for gap in gaps] == [
+        ("loader", 300.0, LOADER, "after", 1),
+        ("host_other", 100.0, "aten::_local_scalar_dense", "after", 1),
+        ("dependency", 50.0, None, "after", 1),
+    ]
+    assert gaps[1].start_us == pytest.approx(10.0)
+
+
+def test_a_gap_behind_the_last_kernel_is_the_host_s(reported: Reporter) -> None:
+    maker = TraceMaker()
+    maker.step()
+    maker.compute(10_000)
+    maker.add("user_annotation", LOADER, maker.now_ns, 30_000)
+    maker.now_ns += 50_000
+    maker.end_step()
+    report = reported(maker)
+    assert report.idle is not None
+    assert report.idle.loader == pytest.approx(30 / 60)
+    assert report.idle.host_other == pytest.approx(20 / 60)
+    assert report.gaps[0].before is None

@@ -1,0 +1,121 @@
+"""Stretches in which a device did nothing, and what it waited for.
+
+A gap ends with a device span k that a call launched at time l. Until l the host had not asked for k: that part
+was the loader's, a waiting call's, or anything else's on the host. What remains after l is the launch latency,
+or, where it is long, a dependency: k was there and waited for another stream, an event, a collective.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from perftui.ipc.trace_report import GapKind, IdleShares
+from perftui.trainer.profiling.intervals import Intervals
+from perftui.trainer.profiling.subject import Subject
+from perftui.trainer.profiling.thresholds import LAUNCH_LATENCY_NS
+from perftui.trainer.profiling.trace_columns import Flags, Integers
+
+GAP_KINDS: tuple[GapKind, ...] = ("loader", "sync_call", "host_other", "launch_latency", "dependency")
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Columns of equal length, one entry a gap."""
+
+    device: Integers
+    start: Integers
+    end: Integers
+    next: Integers
+    """The device span that ends it; -1 at the window's end."""
+    parts: Integers
+    """[5, gaps]: nanoseconds of each of `GAP_KINDS`; they sum to the gap."""
+    sync_drained: Flags
+    """The device ran dry while the host stood in a call that waits for it."""
+    copy_drained: Flags
+    """The same, in a call that copies from pageable memory."""
+
+    @property
+    def kind(self) -> list[GapKind]:
+        """The largest part of each."""
+        return [GAP_KINDS[index] for index in np.argmax(self.parts, axis=0).tolist()]
+
+
+def find_gaps(subject: Subject) -> Gaps:
+    """Return the gaps of all devices within the window, in order of time on each device."""
+    device, start, end, following = [], [], [], []
+    for number in subject.devices:
+        gaps = subject.on(number).gaps(subject.window.start, subject.window.end)
+        start.append(gaps.start)
+        end.append(gaps.end)
+        device.append(np.full(len(gaps), number, np.int64))
+        following.append(_starting(subject, number, gaps.end))
+    nothing = [np.zeros(0, np.int64)]
+    starts, ends = np.concatenate(start + nothing), np.concatenate(end + nothing)
+    nexts = np.concatenate(following + nothing)
+    return Gaps(
+        device=np.concatenate(device + nothing),
+        start=starts,
+        end=ends,
+        next=nexts,
+        parts=_parts(subject, starts, ends, nexts),
+        sync_drained=_drained(subject, starts, subject.waiting_calls & ~subject.staging_calls),
+        copy_drained=_drained(subject, starts, subject.staging_calls),
+    )
+
+
+def _starting(subject: Subject, device: int, times: Integers) -> Integers:
+    """Return the first of the device's spans that starts at each time; -1: none does."""
+    spans = subject.trace.device
+    mine = np.flatnonzero((spans.device == device) & (spans.end > spans.start))
+    mine = mine[np.argsort(spans.start[mine], kind="stable")]
+    place = np.minimum(np.searchsorted(spans.start[mine], times), len(mine) - 1)
+    return np.where(spans.start[mine][place] == times, mine[place], -1)
+
+
+def _parts(subject: Subject, start: Integers, end: Integers, following: Integers) -> Integers:
+    call = np.append(subject.links.call, -1)[following]
+    launched = np.append(subject.trace.calls.start, 0)[call]
+    asked = np.where(following < 0, end, np.where(call >= 0, np.clip(launched, start, end), start))
+    loader = subject.loader.covered(start, asked)
+    sync = (subject.waits - subject.loader).covered(start, asked)
+    rest = end - asked
+    late = rest < LAUNCH_LATENCY_NS
+    nothing = np.zeros_like(rest)
+    return np.stack(
+        (
+            loader,
+            sync,
+            asked - start - loader - sync,
+            np.where(late, rest, nothing),
+            np.where(late, nothing, rest),
+        )
+    )
+
+
+def _drained(subject: Subject, start: Integers, chosen: Flags) -> Flags:
+    calls = subject.trace.calls
+    return Intervals.union(calls.start[chosen], calls.end[chosen]).contains(start - 1)
+
+
+def drained_share(subject: Subject, gaps: Gaps, drained: Flags) -> float | None:
+    """Return the host's part of the gaps that began drained, as a share of the window."""
+    whole = subject.window.length * len(subject.devices)
+    host = GAP_KINDS.index("sync_call"), GAP_KINDS.index("host_other")
+    return None if whole <= 0 else float(gaps.parts[host, :][:, drained].sum()) / whole
+
+
+def idle_shares(subject: Subject, gaps: Gaps) -> IdleShares | None:
+    """Return the idle part by kind, as shares of the window; None without device work."""
+    whole = subject.window.length * len(subject.devices)
+    if whole <= 0:
+        return None
+    loader, sync_call, host_other, launch_latency, dependency = (
+        float(total) / whole for total in gaps.parts.sum(axis=1)
+    )
+    return IdleShares(
+        loader=loader,
+        sync_call=sync_call,
+        host_other=host_other,
+        launch_latency=launch_latency,
+        dependency=dependency,
+    )

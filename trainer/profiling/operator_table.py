@@ -1,0 +1,174 @@
+"""Operators: what each took on the host, and on the device by what it launched."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from perftui.ipc.trace_report import CallerFigures, OperatorFigures, ShapeFigures
+from perftui.trainer.profiling.host_names import frame_place, step_number
+from perftui.trainer.profiling.nesting import depths
+from perftui.trainer.profiling.subject import Subject
+from perftui.trainer.profiling.trace_columns import Flags, Integers
+
+OPERATOR_LIMIT = 500
+_SHAPE_LIMIT = 20
+_CALLER_LIMIT = 10
+_TOP_LEVEL = "(top level)"
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Host spans that count, parallel columns."""
+
+    span: Integers
+    name: Integers
+    total: Integers
+    """0 for a span inside its namesake, so that totals count no time twice."""
+    own: Integers
+    device: Integers
+    own_device: Integers
+
+
+def operator_table(subject: Subject, limit: int = OPERATOR_LIMIT) -> list[OperatorFigures]:
+    """Return operators and marks that began in the host range, step marks left out, the costliest first."""
+    rows = _rows(subject)
+    names, inverse = np.unique(rows.name, return_inverse=True)
+    if not len(names):
+        return []
+    total, own, device, own_device = (
+        np.bincount(inverse, weights=column, minlength=len(names))
+        for column in (rows.total, rows.own, rows.device, rows.own_device)
+    )
+    counts = np.bincount(inverse, minlength=len(names))
+    with_device = len(subject.trace.device) > 0
+    leading = own_device if with_device else own
+    whole = max(float(leading.sum()), 1.0)
+    order = np.lexsort((-own, -leading))[:limit]
+    details = _Details(subject, rows)
+    mine = np.split(np.argsort(inverse, kind="stable"), np.cumsum(counts)[:-1])
+    return [
+        OperatorFigures(
+            name=subject.trace.names[int(names[index])],
+            count=int(counts[index]),
+            total_us=float(total[index]) / 1000,
+            self_us=float(own[index]) / 1000,
+            device_us=float(device[index]) / 1000 if with_device else None,
+            self_device_us=float(own_device[index]) / 1000 if with_device else None,
+            share=float(leading[index]) / whole,
+            host_per_device=_ratio(own[index], own_device[index]),
+            shapes=details.shapes(mine[index]),
+            callers=details.callers(mine[index]),
+        )
+        for index in order.tolist()
+    ]
+
+
+def _ratio(host: float, device: float) -> float | None:
+    return float(host) / float(device) if device > 0 else None
+
+
+def _rows(subject: Subject) -> _Rows:
+    host, links, device = subject.trace.host, subject.links, subject.trace.device
+    marks = subject.named(host.name, lambda name: step_number(name) is not None)
+    span = np.flatnonzero(subject.host_in_window & ~marks)
+    owned = links.owner >= 0
+    own_device = np.bincount(
+        links.owner[owned], weights=(device.end - device.start)[owned], minlength=len(host)
+    ).astype(np.int64)
+    device_ns = _with_contents(own_device, links.parent)
+    outermost = _outermost(host.name, links.parent)
+    return _Rows(
+        span=span,
+        name=host.name[span],
+        total=np.where(outermost, host.end - host.start, 0)[span],
+        own=links.self_ns[span],
+        device=np.where(outermost, device_ns, 0)[span],
+        own_device=own_device[span],
+    )
+
+
+def _with_contents(values: Integers, parent: Integers) -> Integers:
+    """Return each span's value with those of all that it contains."""
+    result = values.copy()
+    depth = depths(parent)
+    order = np.argsort(depth, kind="stable")
+    borders = np.searchsorted(depth[order], np.arange(int(depth.max(initial=0)) + 2))
+    for level in range(len(borders) - 2, 0, -1):
+        spans = order[borders[level] : borders[level + 1]]
+        np.add.at(result, parent[spans], result[spans])
+    return result
+
+
+def _outermost(name: Integers, parent: Integers) -> Flags:
+    """Return whether no span of the same name is around each span."""
+    result = np.ones(len(name), np.bool_)
+    above = parent.copy()
+    while True:
+        inner = np.flatnonzero((above >= 0) & result)
+        if not len(inner):
+            return result
+        result[inner] = name[above[inner]] != name[inner]
+        above[inner] = parent[above[inner]]
+
+
+class _Details:
+    """One operator's rows by shapes and by callers."""
+
+    def __init__(self, subject: Subject, rows: _Rows) -> None:
+        self._names = subject.trace.names
+        self._shape_texts = subject.trace.shapes
+        self._rows = rows
+        self._with_device = len(subject.trace.device) > 0
+        self._shapes = subject.trace.host.shapes[rows.span]
+        self._frame_text = subject.frame_text
+        self._by_frame = len(subject.trace.python) > 0
+        if self._by_frame:
+            self._callers = subject.frame_shown[subject.links.host_frame[rows.span]]
+        else:
+            self._callers = np.append(subject.trace.host.name, -1)[subject.links.parent[rows.span]]
+
+    def shapes(self, mine: Integers) -> list[ShapeFigures]:
+        found = [
+            ShapeFigures(
+                shapes=self._shape_texts[key],
+                count=count,
+                self_us=own / 1000,
+                device_us=device / 1000 if self._with_device else None,
+            )
+            for key, count, _, own, device in self._grouped(mine, self._shapes)
+            if key > 0
+        ]
+        return sorted(found, key=lambda one: (-(one.device_us or 0.0), -one.self_us))[:_SHAPE_LIMIT]
+
+    def callers(self, mine: Integers) -> list[CallerFigures]:
+        sums: dict[str, tuple[int, float, float]] = {}
+        for key, count, total, _, device in self._grouped(mine, self._callers):
+            title = self._title(key)
+            known = sums.get(title, (0, 0.0, 0.0))
+            sums[title] = (known[0] + count, known[1] + total, known[2] + device)
+        found = [
+            CallerFigures(
+                caller=title,
+                count=count,
+                total_us=total / 1000,
+                device_us=device / 1000 if self._with_device else None,
+            )
+            for title, (count, total, device) in sums.items()
+        ]
+        return sorted(found, key=lambda one: (-one.total_us, one.caller))[:_CALLER_LIMIT]
+
+    def _grouped(self, mine: Integers, keys: Integers) -> list[tuple[int, int, float, float, float]]:
+        """Return (key, count, total, own, device) of the rows by key."""
+        unique, inverse = np.unique(keys[mine], return_inverse=True)
+        sums = [
+            np.bincount(inverse, weights=column[mine], minlength=len(unique)).tolist()
+            for column in (self._rows.total, self._rows.own, self._rows.device)
+        ]
+        counts = np.bincount(inverse, minlength=len(unique)).tolist()
+        return list(zip(unique.tolist(), counts, *sums, strict=True))
+
+    def _title(self, name: int) -> str:
+        text = self._names[name] if name >= 0 else ""
+        if self._by_frame:
+            return frame_place(text) or _TOP_LEVEL
+        return _TOP_LEVEL if not text or step_number(text) is not None else text

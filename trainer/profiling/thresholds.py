@@ -1,0 +1,47 @@
+"""Every threshold of the analysis, with where it comes from. What they decide is in docs/profiling.md."""
+
+LAUNCH_LATENCY_NS = 30_000
+"""A gap behind the launch below this is the launch's latency, above it a dependency: the 30 of HTA's
+`consecutive_kernel_delay`, whose code compares microseconds."""
+
+SLOW_CALL_NS = 50_000
+LONG_DELAY_NS = 100_000
+"""HTA's `runtime_cutoff` and `launch_delay_cutoff`."""
+
+QUEUE_FULL = 1000
+"""The launch queue of CUDA holds about 1024; the next launch then blocks."""
+
+# What the sentence says.
+
+LOSS_LEADS = 0.2
+"""From this share of the window on a loss is what the sentence is about: idle above 20 to 30 % means input
+or launches, by the plugin of TensorBoard (which warns of a loader above 5 %, of communication above 10 %)."""
+
+COMPUTE_BOUND = 0.8
+"""From this share of computing on, without a loss that leads, the window is compute-bound."""
+
+LAUNCH_BOUND_DELAY_US = 10.0
+LAUNCH_BOUND_SHORT_SHARE = 0.5
+"""Launch-bound: the median launch starts within 10 µs of its call, so nothing is queued, and half of the
+launches do less than their call takes (HTA's "short kernels")."""
+
+# When a trace is not believed.
+
+EARLY_NS = 1_000
+EARLY_SHARE = 0.001
+"""Device work that starts before its launch, beyond the microsecond to which old traces are rounded."""
+
+UNLINKED_SHARE = 0.1
+"""Device work without a launch in the trace. Windows that begin with a deep queue have 11 to 26 %."""
+
+LOST_SHARE = 0.02
+"""Launches of kernels without a kernel: records lost at the head of a session, or cut off at its end."""
+
+COMPLETE_STEPS = 2
+COMPILING_SHARE = 0.01
+SKEW_SHARE = 0.5
+"""One communication kernel over this share of the window: the ranks started far apart."""
+
+STRAGGLER_LAST_SHARE = 0.5
+STRAGGLER_WAIT_SHARE = 0.05
+"""A straggler comes last to half of the collectives, and the others wait 5 % of the window longer than it."""

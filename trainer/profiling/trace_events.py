@@ -1,0 +1,72 @@
+"""What of a Kineto trace is decoded: typed, lenient, and only the fields that a figure needs.
+
+Writers differ: numbers come as strings (ROCm), threads as names, streams as either. What varies is `Any` here
+and is made sense of in `trace_builder`.
+"""
+
+from typing import Any, TypeAlias
+
+import msgspec
+
+Number: TypeAlias = int | float | str | None
+
+_NOTHING = msgspec.Raw(b"")
+
+
+class EventArguments(msgspec.Struct, gc=False):
+    """The `args` of an event."""
+
+    external: Any = msgspec.field(name="External id", default=None)
+    external_old: Any = msgspec.field(name="external id", default=None)
+    correlation: Any = None
+    stream: Any = None
+    device: Any = None
+    bytes: Any = None
+    blocks_per_sm: Any = msgspec.field(name="blocks per SM", default=None)
+    occupancy_pct: Any = msgspec.field(name="est. achieved occupancy %", default=None)
+    graph_node: Any = msgspec.field(name="graph node id", default=None)
+    shapes: msgspec.Raw = msgspec.field(name="Input Dims", default=_NOTHING)
+    call_stack: msgspec.Raw = msgspec.field(name="Call stack", default=_NOTHING)
+    collective: Any = msgspec.field(name="Collective name", default=None)
+    group: Any = msgspec.field(name="Process Group Name", default=None)
+    group_title: Any = msgspec.field(name="Process Group Description", default=None)
+    members: Any = msgspec.field(name="Process Group Ranks", default=None)
+    sequence: Any = msgspec.field(name="Seq", default=None)
+    element_type: Any = msgspec.field(name="dtype", default=None)
+    elements_in: Any = msgspec.field(name="In msg nelems", default=None)
+    elements_out: Any = msgspec.field(name="Out msg nelems", default=None)
+    allocation_bytes: Any = msgspec.field(name="Bytes", default=None)
+    allocated_bytes: Any = msgspec.field(name="Total Allocated", default=None)
+    device_type: Any = msgspec.field(name="Device Type", default=None)
+    device_id: Any = msgspec.field(name="Device Id", default=None)
+
+
+class Event(msgspec.Struct, gc=False):
+    """One event."""
+
+    ph: str = ""
+    cat: Any = ""
+    name: Any = ""
+    pid: Any = None
+    tid: Any = None
+    ts: Number = None
+    dur: Number = None
+    args: EventArguments | None = None
+
+
+class TraceHead(msgspec.Struct, kw_only=True):
+    """What stands beside the events; writers put it before or after them."""
+
+    devices: Any = msgspec.field(name="deviceProperties", default=None)
+    distributed: Any = msgspec.field(name="distributedInfo", default=None)
+    hip_runtime_version: Any = None
+    roctracer_version: Any = None
+    record_shapes: Any = None
+    with_stack: Any = None
+    profile_memory: Any = None
+
+
+class TraceFile(TraceHead, kw_only=True):
+    """A whole trace file in the form of an object."""
+
+    events: list[Event] = msgspec.field(name="traceEvents")

@@ -1,0 +1,190 @@
+"""Cuts a trace's text between events and decodes piece by piece, so that memory stays far below the text.
+
+A border is guessed from the text (`}, {"ph"`). A wrong guess, within a string or within an event's arguments,
+leaves a piece that is not JSON; one that decodes proves its border, by induction from the first.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from perftui.ipc.errors import RecordingError
+from perftui.trainer.profiling.trace_events import Event, TraceFile, TraceHead
+from perftui.trainer.profiling.trace_mending import mended
+from perftui.trainer.profiling.trace_text import text_blocks
+
+_OBJECT, _ARRAY = b'{"traceEvents":[', b"["
+_BEGINNING = re.compile(rb'"traceEvents"\s*:\s*\[')
+_BORDERS = (
+    re.compile(rb'\}\s*,\s*(?=\{\s*"(?:ph|cat|name|args|ts|pid|tid|id|dur|bp|s)")'),
+    re.compile(rb"\}\s*,\s*(?=\{)"),
+)
+_BYTE = re.compile(r" \(byte (\d+)\)$")
+_EVENT = re.compile(r"at `\$(?:\.traceEvents)?\[(\d+)\](.*)`")
+_NEAR_END = 1 << 14
+_GUESSES = 4
+_HEAD_BYTES = 64 << 20
+
+_events_decoder = msgspec.json.Decoder(list[Event])
+_head_decoder = msgspec.json.Decoder(TraceHead)
+_file_decoder = msgspec.json.Decoder(TraceFile)
+
+
+class TracePieces:
+    """The events of a file in lists, in the order of the file; `head` is complete once all were taken."""
+
+    def __init__(self, path: Path) -> None:
+        self.head = TraceHead()
+        self.events = 0
+        """Taken so far, of every kind."""
+        self._path = path
+        self._blocks = text_blocks(path)
+        self._text = b""
+        self._offset = 0
+        """Of `_text` within the file's text."""
+        self._ended = False
+
+    def __iter__(self) -> Iterator[list[Event]]:
+        """Yield the events.
+
+        Raises:
+            RecordingError: missing, cut off, not JSON, or not a trace; it names the byte or the event.
+        """
+        opening = self._open()
+        while not self._ended:
+            piece = self._whole_events()
+            if piece:
+                yield piece
+                self.events += len(piece)
+            block = next(self._blocks, b"")
+            self._text += block
+            self._ended |= not block
+        self._text += b"".join(self._blocks)
+        last = self._rest(opening)
+        yield last
+        self.events += len(last)
+
+    def _open(self) -> bytes:
+        """Read up to the first event; return what an excerpt of the list has to begin with."""
+        tried = 0
+        for block in self._blocks:
+            self._text += block
+            if not self._text.strip():
+                continue
+            if self._text.lstrip().startswith(b"["):
+                self._drop(self._text.index(b"[") + 1)
+                return _ARRAY
+            for found in _BEGINNING.finditer(self._text, max(0, tried - 64)):
+                if self._is_head(self._text[: found.end()]):
+                    self._drop(found.end())
+                    return _OBJECT
+            tried = len(self._text)
+            if not self._text.lstrip().startswith(b"{") or tried > _HEAD_BYTES:
+                break
+        if not self._text.strip():
+            raise RecordingError(f"{self._path}: empty file")
+        self._rest(b"")
+        raise RecordingError(f"{self._path}: not a torch.profiler trace (no list of traceEvents)")
+
+    def _is_head(self, text: bytes) -> bool:
+        for candidate in (text + b"]}", mended(text + b"]}")):
+            try:
+                self.head = _head_decoder.decode(candidate)
+            except msgspec.DecodeError:
+                continue
+            return True
+        return False
+
+    def _drop(self, count: int) -> None:
+        self._text = self._text[count:]
+        self._offset += count
+
+    def _whole_events(self) -> list[Event] | None:
+        """Take the events up to the last border in the text; None where none can be told yet."""
+        for start in (max(0, len(self._text) - _NEAR_END), 0):
+            for border in _BORDERS:
+                found = [match.span() for match in border.finditer(self._text, start)][-_GUESSES:]
+                for brace, after in reversed(found):
+                    events = self._decoded(b"[" + self._text[: brace + 1] + b"]")
+                    if events is not None:
+                        self._drop(after)
+                        return events
+                    if self._ended:
+                        return None
+        return None
+
+    def _decoded(self, piece: bytes, *, mend: bool = True) -> list[Event] | None:
+        """Decode what should be whole events; None where it breaks off within one, or the list ends in it."""
+        try:
+            return _events_decoder.decode(piece)
+        except msgspec.ValidationError as error:
+            raise self._not_a_trace(error) from error
+        except msgspec.DecodeError as error:
+            if "trailing characters" in str(error):
+                self._ended = True
+                return None
+            place = _byte(error)
+            if (place is None and not _bad_text(error)) or (place is not None and place >= len(piece) - 1):
+                return None
+            if mend:
+                events = self._decoded(mended(piece), mend=False)
+                if events is not None or self._ended:
+                    return events
+            raise self._not_json(error, 1) from error
+
+    def _rest(self, opening: bytes) -> list[Event]:
+        """Decode all that is left of the text, the end of the file included."""
+        text = opening + self._text
+        try:
+            return self._file(text, opening)
+        except msgspec.ValidationError as error:
+            raise self._not_a_trace(error) from error
+        except msgspec.DecodeError as error:
+            first = error
+        try:
+            return self._file(mended(text), opening)
+        except msgspec.ValidationError as error:
+            raise self._not_a_trace(error) from error
+        except msgspec.DecodeError as error:
+            raise self._not_json(first, len(opening)) from error
+
+    def _file(self, text: bytes, opening: bytes) -> list[Event]:
+        if opening == _ARRAY:
+            return _events_decoder.decode(text)
+        file = _file_decoder.decode(text)
+        for field in TraceHead.__struct_fields__:
+            value = getattr(file, field)
+            if value is not None:
+                setattr(self.head, field, value)
+        return file.events
+
+    def _not_a_trace(self, error: msgspec.ValidationError) -> RecordingError:
+        found = _EVENT.search(str(error))
+        told = str(error)
+        if found is not None:
+            told = f"{told[: found.start()]}at traceEvents[{self.events + int(found[1])}]{found[2]}"
+        return RecordingError(f"{self._path}: not a torch.profiler trace ({told})")
+
+    def _not_json(self, error: msgspec.DecodeError, opening_bytes: int) -> RecordingError:
+        place, end = _byte(error), self._offset + len(self._text)
+        if place is None and not _bad_text(error):
+            return RecordingError(
+                f"{self._path}: cut off at byte {end}; the trace was not written to its end"
+            )
+        if place is None:
+            return RecordingError(f"{self._path}: not JSON ({error}, before byte {end})")
+        told = _BYTE.sub("", str(error))
+        return RecordingError(
+            f"{self._path}: not JSON ({told} at byte {max(0, self._offset + place - opening_bytes)})"
+        )
+
+
+def _byte(error: msgspec.DecodeError) -> int | None:
+    found = _BYTE.search(str(error))
+    return None if found is None else int(found[1])
+
+
+def _bad_text(error: msgspec.DecodeError) -> bool:
+    return "UTF-8" in str(error)

@@ -1,0 +1,55 @@
+"""The text of a trace file in blocks, plain or gzip, so that it never lies in memory as a whole."""
+
+import zlib
+from collections.abc import Iterator
+from io import FileIO
+from pathlib import Path
+
+from perftui.ipc.errors import RecordingError
+
+BLOCK_BYTES = 1 << 19
+"""Half a MiB: its decoded events stay in the processor's caches. Larger blocks are slower."""
+
+_PACKED_BYTES = 24 << 10
+"""Traces shrink some 20 times; what any gzip data can grow to, a thousandfold, still fits into memory."""
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_FORMAT = 31
+
+
+def text_blocks(path: Path) -> Iterator[bytes]:
+    """Yield the text in blocks of about `BLOCK_BYTES`.
+
+    Raises:
+        RecordingError: the file is missing or unreadable, or its gzip data are damaged or cut off.
+    """
+    try:
+        with FileIO(path) as file:
+            packed = file.read(2) == _GZIP_MAGIC
+            file.seek(0)
+            if packed:
+                yield from _unpacked(path, file)
+                return
+            while block := file.read(BLOCK_BYTES):
+                yield block
+    except OSError as error:
+        raise RecordingError(f"{path}: {error.strerror or error}") from error
+
+
+def _unpacked(path: Path, file: FileIO) -> Iterator[bytes]:
+    """Decompress one gzip member after another; what follows the last one is padding."""
+    member, packed = zlib.decompressobj(_GZIP_FORMAT), file.read(_PACKED_BYTES)
+    try:
+        while packed:
+            if block := member.decompress(packed):
+                yield block
+            packed = member.unused_data or file.read(_PACKED_BYTES)
+            if member.eof:
+                if not packed.startswith(_GZIP_MAGIC):
+                    return
+                member = zlib.decompressobj(_GZIP_FORMAT)
+    except zlib.error as error:
+        raise RecordingError(f"{path}: damaged gzip file ({error})") from error
+    raise RecordingError(
+        f"{path}: cut off after {file.tell()} compressed bytes; the trace was not written to its end"
+    )

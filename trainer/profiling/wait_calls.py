@@ -1,0 +1,54 @@
+"""Calls that made the host wait for the device, by call and place."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from perftui.ipc.trace_report import SyncFigures
+from perftui.trainer.profiling.subject import Subject
+
+SYNC_LIMIT = 100
+
+
+def wait_calls(subject: Subject) -> list[SyncFigures]:
+    """Return them, those that took longest first."""
+    sums: dict[tuple[str, str | None, str | None], list[int]] = {}
+    for key, lasting_ns in _calls(subject):
+        entry = sums.setdefault(key, [0, 0])
+        entry[0] += 1
+        entry[1] += lasting_ns
+    host_ns = max(subject.window.host_length, 1)
+    found = [
+        SyncFigures(
+            call=call,
+            operator=operator,
+            where=where,
+            count=count,
+            per_step=subject.per_step(count),
+            total_us=total_ns / 1000,
+            share=total_ns / host_ns,
+        )
+        for (call, operator, where), (count, total_ns) in sums.items()
+    ]
+    return sorted(found, key=lambda figures: (-figures.total_us, figures.call))[:SYNC_LIMIT]
+
+
+def _calls(subject: Subject) -> Iterator[tuple[tuple[str, str | None, str | None], int]]:
+    trace, links = subject.trace, subject.links
+    for call in np.flatnonzero(subject.waiting_calls & subject.calls_in_window).tolist():
+        around = int(links.caller[call])
+        operator = None if around < 0 else trace.names[int(trace.host.name[around])]
+        where = subject.frame_text(int(links.call_frame[call])) or _written_stack(subject, around)
+        lasting_ns = int(trace.calls.end[call] - trace.calls.start[call])
+        yield (trace.names[int(trace.calls.name[call])], operator, where), lasting_ns
+
+
+def _written_stack(subject: Subject, span: int) -> str | None:
+    """Return the innermost place of the stack that old traces wrote on operators."""
+    host, stacks = subject.trace.host, subject.trace.stacks
+    while span >= 0:
+        stack = stacks[int(host.call_stack[span])].strip('"')
+        if stack:
+            return stack.split(";")[0].strip()
+        span = int(subject.links.parent[span])
+    return None
