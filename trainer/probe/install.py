@@ -19,6 +19,7 @@ from perftui.trainer.probe.border import Border
 from perftui.trainer.probe.hooks import install_hooks
 from perftui.trainer.probe.loader_settings import LoaderBook
 from perftui.trainer.probe.recorder import Recorder
+from perftui.trainer.profiling.script_profilers import SCRIPT_PROFILERS
 
 _FINALIZER_PRIORITY = 100
 
@@ -90,6 +91,7 @@ def install(*, explicit: bool = False) -> Probe | None:
     _installed.append(probe)
     install_hooks(probe.recorder)
     live_objects.install(probe.border)
+    SCRIPT_PROFILERS.watch()
     if applied.trial:
         trial.after_torch(applied)
     return probe
