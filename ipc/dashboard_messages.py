@@ -4,10 +4,11 @@ A dashboard *pulls*: it names the update it has, and gets one frame with all tha
 only itself. Every command is answered: accepted or refused with a reason, later done with a result.
 """
 
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
+from perftui.ipc.messages import Preset
 from perftui.ipc.settings import SettingValue
 from perftui.ipc.view import Mark, ProfileView, RankHistory, RunView
 
@@ -32,7 +33,13 @@ class ProfileCommand(_Frame, frozen=True, kw_only=True, tag="profile"):
     steps: int = 3
     ranks: list[int] | None = None
     """Whose trace file is kept; None: all."""
-    preset: Literal["light", "shapes", "memory", "stacks"] = "light"
+    preset: Preset = "light"
+
+
+class CancelProfileCommand(_Frame, frozen=True, kw_only=True, tag="cancel_profile"):
+    """End the profiling window that is open, without a result."""
+
+    command_id: str
 
 
 class StopCommand(_Frame, frozen=True, kw_only=True, tag="stop"):
@@ -74,7 +81,13 @@ class SummaryQuery(_Frame, frozen=True, kw_only=True, tag="summary"):
 
 
 Command: TypeAlias = (
-    ProfileCommand | StopCommand | RelaunchCommand | CancelCommand | SeekCommand | SummaryQuery
+    ProfileCommand
+    | CancelProfileCommand
+    | StopCommand
+    | RelaunchCommand
+    | CancelCommand
+    | SeekCommand
+    | SummaryQuery
 )
 FromDashboard: TypeAlias = Pull | Command
 

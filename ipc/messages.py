@@ -5,14 +5,14 @@ Evolution: new fields come last and have defaults; types never change; a new mes
 `Hello.wall_offset_ns` turns them into unix time.
 """
 
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypedDict
 
 import msgspec
 
 from perftui.ipc.facts import RankFacts
 from perftui.ipc.settings import SettingValue
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 
 FLAG_EPOCH_START = 1
 """First step of an epoch: its wait includes creating the iterator."""
@@ -45,6 +45,18 @@ class RankMessage(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
     rank: int
     seq: int
     """Counts the frames of this rank from 0: a gap is a lost frame."""
+
+
+class Sender(TypedDict):
+    """What a rank's outbox fills in when it sends."""
+
+    run_id: str
+    host: str
+    rank: int
+    seq: int
+
+
+BLANK: Sender = {"run_id": "", "host": "", "rank": 0, "seq": 0}
 
 
 class Hello(RankMessage, frozen=True, kw_only=True, tag="hello"):
@@ -207,8 +219,24 @@ class RankEvent(RankMessage, frozen=True, kw_only=True, tag="event"):
 
 
 WindowState: TypeAlias = Literal[
-    "armed", "late", "busy", "warming", "recording", "saving", "done", "failed", "aborted", "unsupported"
+    "armed",
+    "late",
+    "busy",
+    "warming",
+    "recording",
+    "saving",
+    "done",
+    "failed",
+    "aborted",
+    "unsupported",
+    "cancelled",
+    "truncated",
 ]
+FINAL_STATES: frozenset[str] = frozenset(
+    ("late", "busy", "done", "failed", "aborted", "unsupported", "cancelled", "truncated")
+)
+"""Nothing follows them. `done` and `truncated` have a trace, unless the rank was not to keep it."""
+Preset: TypeAlias = Literal["light", "shapes", "memory", "stacks"]
 
 
 class WindowReport(RankMessage, frozen=True, kw_only=True, tag="window"):
@@ -223,6 +251,11 @@ class WindowReport(RankMessage, frozen=True, kw_only=True, tag="window"):
     """The trace file, relative to the run's directory."""
     cost_ms: dict[str, float] = {}
     """prepare, start, stop, save: what each took; stall: what the training thread lost in all."""
+    events: int = 0
+    """Events in the trace; 0 where none was written."""
+    preset: Preset = "light"
+    snapshot: str | None = None
+    """The allocator's history, as torch's memory viewer reads it; beside the trace."""
 
 
 class Beat(RankMessage, frozen=True, kw_only=True, tag="beat"):
@@ -274,14 +307,14 @@ class ArmWindow(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag
     """First recorded step; negative: as soon as possible (a single rank need not agree with others)."""
     warm_steps: int
     steps: int
-    preset: Literal["light", "shapes", "memory", "stacks"]
+    preset: Preset
     directory: str
     """Absolute path of the folder for the trace file."""
     keep: bool = True
 
 
 class CancelWindow(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="cancel"):
-    """Drop a window that has not begun to record."""
+    """End a window without a result; one that is being saved is left to end by itself."""
 
     window_id: str
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from perftui.ipc.ledger_records import Outcome
+from perftui.ipc.profile_schedule import ProfileSchedule
 from perftui.ipc.settings import SettingValue
 
 _Record = TypeVar("_Record", bound=msgspec.Struct)
@@ -42,6 +43,8 @@ class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
     """False: the GPU libraries are left alone."""
     gpu_interval_s: float | None = None
     """Between two fast readings of the GPUs; None: the default."""
+    profile_schedule: ProfileSchedule | None = None
+    """Profiling windows that open by themselves; None: none do."""
 
 
 class ExitRecord(msgspec.Struct, frozen=True, kw_only=True):

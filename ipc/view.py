@@ -15,7 +15,9 @@ from perftui.ipc.host_view import LoaderWorkers as LoaderWorkers
 from perftui.ipc.host_view import Pressure as Pressure
 from perftui.ipc.host_view import WorkerView as WorkerView
 from perftui.ipc.ledger_records import Launch, Verdict
+from perftui.ipc.messages import Preset
 from perftui.ipc.settings import SettingValue
+from perftui.ipc.worker_stacks import WorkerStacks
 
 RunState: TypeAlias = Literal[
     "starting", "waiting", "training", "stalled", "stopping", "finished", "failed", "stopped", "lost"
@@ -295,6 +297,12 @@ class ProfileRank(msgspec.Struct, frozen=True, kw_only=True):
     kernels: list[KernelRow] = []
     loader_share: float | None = None
     device_busy_share: float | None = None
+    cost_ms: dict[str, float] = {}
+    """prepare, start, stop, save: what each took; stall: what the training thread lost in all."""
+    events: int | None = None
+    """Events in the trace."""
+    snapshot: str | None = None
+    """The allocator's history of the `memory` preset, for torch's memory viewer."""
 
 
 class ProfileView(msgspec.Struct, frozen=True, kw_only=True):
@@ -309,6 +317,15 @@ class ProfileView(msgspec.Struct, frozen=True, kw_only=True):
     ranks: list[ProfileRank] = []
     report_path: str | None = None
     """A `TraceReport`, on the hub's host, once it is analysed."""
+    preset: Preset = "light"
+    opened_by: str = "command"
+    """Who asked: command, PERFTUI_PROFILE, or the schedule in words."""
+    asked_steps: int | None = None
+    """Steps that were asked for, where it was more than `steps`; `window_notes` has the reason."""
+    window_notes: list[str] = []
+    """What to know of how it was taken: ranks that took no part and why, steps cut short, files deleted."""
+    worker_stacks: list[WorkerStacks] = []
+    """Where the loader workers were in the same seconds, one entry a worker."""
 
 
 class LaunchProgress(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,6 +10,13 @@ ENDED_SHOWN = 10
 """How many ended runs `perftui ls` lists."""
 
 
+_PRESETS = (
+    ("shapes", "record the shapes of operators' inputs as well"),
+    ("memory", "record allocations; on a GPU also the allocator's history, for torch's memory viewer"),
+    ("stacks", "record Python stacks; the dearest"),
+)
+
+
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one line instead of a page."""
 
@@ -49,6 +56,17 @@ def _add_run(verbs: "_Verbs") -> None:
     run.add_argument(
         "--gpu-interval", type=float, metavar="S", help="seconds between two readings of the GPUs (0.25)"
     )
+    run.add_argument(
+        "--profile-every", metavar="EVERY:STEPS", help="a profiling window at every n-th step, as in 500:3"
+    )
+    run.add_argument(
+        "--profile-on-jump",
+        metavar="SHARE",
+        help="a window when the step time has risen by so much, as in 30%%",
+    )
+    run.add_argument(
+        "--profile-most", type=int, metavar="N", help="windows of both kinds together over the run (10)"
+    )
     run.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD")
 
 
@@ -75,9 +93,14 @@ def _add_actions(verbs: "_Verbs") -> None:
     profile.add_argument("--steps", type=int, default=3, metavar="N")
     profile.add_argument("--ranks", default="all", metavar="all|0,3", help="whose traces are kept")
     profile.add_argument("--timeout", type=float, default=600.0, metavar="S")
+    profile.add_argument(
+        "--cancel", action="store_true", help="end the window that is open, without a result"
+    )
     preset = profile.add_mutually_exclusive_group()
-    for name in ("shapes", "memory", "stacks"):
-        preset.add_argument(f"--{name}", dest="preset", action="store_const", const=name, default="light")
+    for name, what in _PRESETS:
+        preset.add_argument(
+            f"--{name}", dest="preset", action="store_const", const=name, default="light", help=what
+        )
     relaunch = verbs.add_parser("relaunch", help="measure one change by trials and go on with the winner")
     relaunch.add_argument("run")
     relaunch.add_argument("--set", action="append", required=True, metavar="NAME=VALUE")

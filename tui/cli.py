@@ -114,6 +114,7 @@ def _print_runs_and_hint(lines: "list[RunLine]", word: str | None) -> int:
 
 
 def _run(parsed: argparse.Namespace) -> int:
+    from perftui.ipc.profile_schedule import schedule_in, schedule_of
     from perftui.ipc.settings import parse_assignments
     from perftui.trainer.launch.foreground import run_in_foreground
     from perftui.trainer.launch.spec import LaunchSpec
@@ -130,6 +131,7 @@ def _run(parsed: argparse.Namespace) -> int:
         if asked_s is None
         else check_interval(asked_s, "--gpu-interval")
     )
+    schedule = schedule_of(parsed.profile_every, parsed.profile_on_jump, parsed.profile_most)
     spec = LaunchSpec(
         command=parsed.command,
         cwd=Path.cwd(),
@@ -140,6 +142,7 @@ def _run(parsed: argparse.Namespace) -> int:
         stdio="pipes" if headless else "pty",
         gpu_readings=not parsed.no_nvml,
         gpu_interval_s=interval_s,
+        profile_schedule=schedule or schedule_in(os.environ),
     )
     return run_in_foreground(spec, parsed.json) if headless else _run_with_dashboard(spec, parsed.json)
 
@@ -223,9 +226,12 @@ def _env(_parsed: argparse.Namespace) -> int:
 
 
 def _profile(parsed: argparse.Namespace) -> int:
-    from perftui.trainer.launch.live import profile
+    from perftui.trainer.launch.live import cancel_profile, profile
     from perftui.trainer.launch.plain_text import profile_text
 
+    if parsed.cancel:
+        _print(cancel_profile(_chosen(parsed.run)).result)
+        return 0
     if parsed.steps < 1:
         raise UsageError(f"--steps {parsed.steps}: expected a number above 0")
     ranks = None if parsed.ranks == "all" else _parse_ranks(parsed.ranks)

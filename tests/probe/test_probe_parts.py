@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.utils.data import Dataset, IterableDataset
 
-from perftui.ipc.messages import Beat
+from perftui.ipc.messages import BLANK, Beat
 from perftui.ipc.rank_link import RankLink
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.border import FAILURES_ALLOWED, Border
@@ -18,7 +18,7 @@ from perftui.trainer.probe.identity import Identity, from_environment
 from perftui.trainer.probe.loader_settings import merge, refusals, split_name
 from perftui.trainer.probe.outbox import BATCHES_KEPT, Outbox
 from perftui.trainer.probe.samples import SampleCounter
-from perftui.trainer.probe.telegrams import BLANK, consecutive, step_batch
+from perftui.trainer.probe.telegrams import consecutive, step_batch
 
 pytestmark = pytest.mark.torch
 

@@ -13,7 +13,7 @@ import pytest
 
 from perftui.ipc.errors import RecordingError
 from perftui.trainer.profiling.analyse import main
-from perftui.trainer.profiling.analysis import Analysis
+from perftui.trainer.profiling.answer import Analysis
 from perftui.trainer.profiling.trace_reader import read_trace
 
 TraceWriter = Callable[..., Path]

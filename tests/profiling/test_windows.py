@@ -1,5 +1,6 @@
 """Windows recorded by torch in a real training, in a process of its own."""
 
+import gzip
 import json
 import os
 import subprocess
@@ -55,13 +56,13 @@ def test_windows_in_a_row(lasting: Outcome) -> None:
     assert outcome.states("soon") == ["armed", "warming", "recording", "saving", "done"]
 
     first, second = outcome.last("first"), outcome.last("second")
-    assert first["path"] == str(folder / "rank3_step4_n3_first.json")
-    assert second["path"] == str(folder / "rank3_step13_n2_second.json")
+    assert first["path"] == str(folder / "rank3_step4_n3_first.pt.trace.json.gz")
+    assert second["path"] == str(folder / "rank3_step13_n2_second.pt.trace.json.gz")
     assert set(first["cost_ms"]) == COSTS
     stalls = [first["cost_ms"][part] for part in ("prepare", "start", "stop")]
     assert first["cost_ms"]["stall"] == pytest.approx(sum(stalls))
     soon = outcome.last("soon")
-    assert soon["path"] == str(folder / "rank3_step19_n2_soon.json")
+    assert soon["path"] == str(folder / "rank3_step19_n2_soon.pt.trace.json.gz")
     assert sorted(folder.iterdir()) == sorted(Path(each["path"]) for each in (first, second, soon))
 
     assert marks(Path(first["path"])) == ["ProfilerStep#4", "ProfilerStep#5", "ProfilerStep#6"]
@@ -72,8 +73,13 @@ def test_windows_in_a_row(lasting: Outcome) -> None:
     check_table(Path(second["path"]), 2, on_gpu=on_gpu)
 
 
+def trace_of(path: Path) -> dict[str, Any]:
+    trace: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
+    return trace
+
+
 def marks(path: Path) -> list[str]:
-    events = json.loads(path.read_text())["traceEvents"]
+    events = trace_of(path)["traceEvents"]
     names = [event["name"] for event in events if event.get("cat") == "user_annotation"]
     return sorted(
         (name for name in names if name.startswith("ProfilerStep#")), key=lambda name: (len(name), name)
@@ -101,9 +107,10 @@ def check_table(path: Path, steps: int, *, on_gpu: bool) -> None:
 
 def test_windows_that_end_early_leave_the_training_alone(lasting: Outcome) -> None:
     outcome, folder = lasting, lasting.folder / "endings"
-    assert outcome.states("dropped") == ["armed", "aborted"]
-    assert outcome.states("dropped_warm") == ["armed", "warming", "aborted"]
+    assert outcome.states("dropped") == ["armed", "cancelled"]
+    assert outcome.states("dropped_warm") == ["armed", "warming", "cancelled"]
     assert outcome.last("dropped_warm")["reason"] == "cancelled"
+    assert outcome.states("dropped_late") == ["armed", "warming", "recording", "cancelled"]
     assert outcome.states("unwritable")[-1] == "failed"
     assert "Not a directory" in outcome.last("unwritable")["reason"]
     assert outcome.states("passed") == ["armed", "late"]
@@ -114,21 +121,47 @@ def test_windows_that_end_early_leave_the_training_alone(lasting: Outcome) -> No
     assert sorted(path.name for path in folder.iterdir()) == ["file", Path(after["path"]).name]
 
 
+def test_what_records_ends_where_a_validation_begins(lasting: Outcome) -> None:
+    whole = ["armed", "warming", "recording", "saving"]
+    assert lasting.states("before") == [*whole, "done"]
+    assert lasting.states("within") == [*whole, "truncated"]
+    within = lasting.last("within")
+    assert (within["steps"], within["reason"]) == (2, "a validation began after 2 of 5 steps")
+    first = within["start"]
+    assert marks(Path(within["path"])) == [f"ProfilerStep#{first}", f"ProfilerStep#{first + 1}"]
+    assert lasting.states("whole") == [*whole, "done"]
+    assert lasting.last("whole")["reason"] is None
+    assert lasting.states("at_once") == ["armed", "warming", "recording", "aborted"]
+
+
+def test_a_capture_that_kineto_ended_is_called_truncated(lasting: Outcome) -> None:
+    full = lasting.last("full")
+    assert (full["state"], full["steps"]) == ("truncated", 2)
+    assert full["reason"] == "the profiler's buffers on the device were full after 2 of 5 steps"
+    assert len(marks(Path(full["path"]))) == 2
+
+
+def test_events_are_counted_in_the_trace(lasting: Outcome) -> None:
+    for window in ("first", "shapes", "stacks", "within"):
+        report = lasting.last(window)
+        spans = [event for event in trace_of(Path(report["path"]))["traceEvents"] if event["ph"] == "X"]
+        assert report["events"] == len(spans)
+
+
 def test_time_limits(lasting: Outcome) -> None:
     outcome = lasting
     overlong = outcome.last("overlong")
-    assert (overlong["state"], overlong["steps"]) == ("done", 1)
+    assert (overlong["state"], overlong["steps"]) == ("truncated", 1)
     assert overlong["reason"] == "ended by the limit of 0 s with 1 of 50 steps"
     assert marks(Path(overlong["path"])) == [f"ProfilerStep#{overlong['start']}"]
     assert outcome.states("long_step") == ["armed", "warming", "recording", "aborted"]
-    assert "one step took longer" in outcome.last("long_step")["reason"]
+    assert "took longer than the limit of 0 s" in outcome.last("long_step")["reason"]
 
 
 def test_presets(lasting: Outcome) -> None:
     outcome = lasting
     traces = {
-        preset: json.loads(Path(outcome.last(preset)["path"]).read_text())
-        for preset in ("shapes", "memory", "stacks")
+        preset: trace_of(Path(outcome.last(preset)["path"])) for preset in ("shapes", "memory", "stacks")
     }
     categories = {
         preset: {event.get("cat") for event in trace["traceEvents"]} for preset, trace in traces.items()
@@ -155,6 +188,22 @@ def test_the_script_s_own_profiler_has_the_right_of_way(tmp_path: Path) -> None:
     assert outcome.states("overtaken") == ["armed", "warming", "recording", "aborted"]
     assert [report["events"] for report in outcome.reports if report["state"] == "script"] == [5, 2]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_older_profilers_have_it_too(tmp_path: Path) -> None:
+    outcome = Outcome("older_profilers", tmp_path)
+    assert outcome.code == 0, outcome.errors
+    assert outcome.states("overtaken") == ["armed", "warming", "recording", "aborted"]
+    assert outcome.states("during") == ["busy"]
+    assert outcome.states("afterwards")[-1] == "done"
+
+
+def test_a_capture_that_is_only_prepared_is_known(tmp_path: Path) -> None:
+    outcome = Outcome("prepared_before", tmp_path)
+    assert outcome.code == 0, outcome.errors
+    assert outcome.states("early") == ["busy"]
+    assert [report["events"] for report in outcome.reports if report["state"] == "script"] == [2]
+    assert outcome.states("afterwards")[-1] == "done"
 
 
 def test_a_raise_inside_a_window_stays_the_script_s_own(tmp_path: Path) -> None:

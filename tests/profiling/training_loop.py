@@ -20,28 +20,30 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from perftui.ipc.messages import ArmWindow
+from perftui.ipc.messages import FINAL_STATES, ArmWindow, Preset, WindowReport
 from perftui.trainer.profiling import window
-from perftui.trainer.profiling.torch_session import Preset
+from perftui.trainer.profiling.script_profilers import SCRIPT_PROFILERS
 from perftui.trainer.profiling.window import WindowRunner
 
 FOLDER = Path(sys.argv[2])
-FINAL = {"done", "failed", "aborted", "late", "busy", "unsupported"}
 reports: list[dict[str, Any]] = []
 settled = threading.Condition()
 
 
-def report(
-    window_id: str,
-    state: str,
-    reason: str | None,
-    start_step: int,
-    steps: int,
-    path: str | None,
-    cost_ms: dict[str, float],
-) -> None:
-    step = {"start": start_step, "steps": steps}
-    say({"id": window_id, "state": state, "reason": reason, **step, "path": path, "cost_ms": cost_ms})
+def report(told: WindowReport) -> None:
+    say(
+        {
+            "id": told.window_id,
+            "state": told.state,
+            "reason": told.reason,
+            "start": told.start_step,
+            "steps": told.steps,
+            "path": told.path,
+            "cost_ms": told.cost_ms,
+            "events": told.events,
+            "preset": told.preset,
+        }
+    )
 
 
 def say(line: dict[str, Any]) -> None:
@@ -55,7 +57,7 @@ def say(line: dict[str, Any]) -> None:
 def settle(window_id: str) -> None:
     with settled:
         arrived = settled.wait_for(
-            lambda: any(line.get("id") == window_id and line["state"] in FINAL for line in reports), 60
+            lambda: any(line.get("id") == window_id and line["state"] in FINAL_STATES for line in reports), 60
         )
     assert arrived, window_id
 
@@ -148,6 +150,12 @@ def endings(training: Training) -> None:
     training.run(2)
     training.runner.cancel("dropped_warm")
     training.run(1)
+    training.arm("dropped_late", training.step + 2, 5)
+    training.run(4)
+    background = threading.Thread(target=training.runner.cancel, args=("dropped_late",))
+    background.start()
+    background.join()
+    training.run(1)
     training.folder.mkdir()
     (training.folder / "file").write_text("in the way")
     training.arm("unwritable", training.step + 2, folder=training.folder / "file" / "below")
@@ -176,6 +184,40 @@ def limits(training: Training) -> None:
     training.run(2)
 
 
+def validations(training: Training) -> None:
+    """Validations at every place of a window, as the probe tells them."""
+    training.arm("before", training.step + 2)
+    training.runner.at_validation(training.step)
+    training.run(7)
+    settle("before")
+    training.arm("within", training.step + 2, 5)
+    training.run(4)
+    for _ in range(3):
+        training.runner.at_validation(training.step)
+    training.run(2)
+    settle("within")
+    training.arm("whole", training.step + 2, 2)
+    training.run(4)
+    training.runner.at_validation(training.step)
+    settle("whole")
+    training.arm("at_once", training.step + 2)
+    training.run(2)
+    training.runner.at_boundary(training.step)
+    training.runner.at_validation(training.step)
+    training.run(2)
+
+
+def full_buffers(training: Training) -> None:
+    """Kineto stops by itself, as when its buffers on a device are full; there is none to fill here."""
+    training.arm("full", training.step + 2, 5)
+    training.run(4)
+    autograd: Any = torch.autograd
+    truth, autograd._is_kineto_stopped = autograd._is_kineto_stopped, lambda: True
+    training.run(1)
+    autograd._is_kineto_stopped = truth
+    settle("full")
+
+
 def presets(training: Training) -> None:
     presets: tuple[Preset, ...] = ("shapes", "memory", "stacks")
     for preset in presets:
@@ -202,6 +244,36 @@ def script_profiler(training: Training) -> None:
     with inner:
         training.run(3, lambda _step: inner.step())
     say({"state": "script", "events": _steps_seen(inner)})
+
+
+def older_profilers(training: Training) -> None:
+    """Contexts that raise in the script where a capture runs already."""
+    training.arm("overtaken", training.step + 2)
+    training.run(3)
+    with torch.autograd.profiler.emit_itt():
+        training.arm("during", training.step + 2)
+        training.run(3)
+    training.arm("afterwards", training.step + 2, 2)
+    training.run(6)
+    settle("afterwards")
+
+
+def prepared_before(training: Training) -> None:
+    """A capture of the script that is only prepared when the first window is armed."""
+    training.runner.shutdown("a runner is made when the first window is asked for")
+    SCRIPT_PROFILERS.watch()  # as the probe does at the import of torch
+    schedule = torch.profiler.schedule(wait=0, warmup=4, active=2, repeat=1)
+    capture = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], schedule=schedule)
+    capture.start()
+    training.run(2, lambda _step: capture.step())
+    training.runner = WindowRunner(report)
+    training.arm("early", training.step + 2)
+    training.run(6, lambda _step: capture.step())
+    capture.stop()
+    say({"state": "script", "events": _steps_seen(capture)})
+    training.arm("afterwards", training.step + 2, 2)
+    training.run(6)
+    settle("afterwards")
 
 
 def _steps_seen(capture: torch.profiler.profile) -> int:
@@ -276,7 +348,7 @@ def told_from_beside(training: Training) -> None:
 
 def lasting(training: Training) -> None:
     """One after the other in one training, each with a folder of its own."""
-    for part in (windows, endings, presets, told_from_beside, limits):
+    for part in (windows, endings, validations, full_buffers, presets, told_from_beside, limits):
         training.folder = FOLDER / part.__name__
         part(training)
 
@@ -286,6 +358,8 @@ SCENARIOS = {
     for scenario in (
         lasting,
         script_profiler,
+        older_profilers,
+        prepared_before,
         raising,
         ending,
         ending_warm,

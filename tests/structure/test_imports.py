@@ -20,7 +20,7 @@ SCREEN = re.compile(r"(textual|rich)(\.|$)")
 TRAINER = re.compile(r"perftui\.trainer(\.|$)")
 IN_THE_RANK = ("perftui.trainer.probe", "perftui.trainer.launch.inject.")
 BY_NAME = re.compile(r"""import_module\(\s*["'](torch|torchvision)\b""")
-WINDOW = {"script_profilers.py", "torch_session.py"}
+WINDOW = {"memory_history.py", "script_profilers.py", "torch_session.py"}
 STANDARD = frozenset(sys.stdlib_module_names) | {"perftui"}
 KEEPER_MAY = re.compile(r"perftui(\.trainer(\.launch(\..+)?|\.telemetry(\.processes)?)?)?$")
 

@@ -20,11 +20,22 @@ from perftui.ipc import (
     rank_link,
     recording,
     view,
+    worker_stacks,
 )
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "protocol.md").read_text()
-MODULES = (messages, facts, dashboard_messages, view, host_view, findings, ledger_records, recording)
+MODULES = (
+    messages,
+    facts,
+    dashboard_messages,
+    view,
+    host_view,
+    findings,
+    ledger_records,
+    recording,
+    worker_stacks,
+)
 HEADING = re.compile(r"^#### (?:`(?P<tag>\w+)` \((?P<message>\w+)\)|(?P<struct>\w+))$", re.MULTILINE)
 
 

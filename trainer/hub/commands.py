@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from perftui.ipc.dashboard_messages import (
     Answer,
     CancelCommand,
+    CancelProfileCommand,
     Command,
     Done,
     ProfileCommand,
@@ -55,8 +56,10 @@ class Commands:
         if isinstance(command, SeekCommand):
             raise Refused("this run is live: only a replay can be sought in")
         if isinstance(command, ProfileCommand):
-            self._run.outbox += self._run.windows.begin(command, peer).items()
+            self._run.windows.begin(command, peer)
             return None
+        if isinstance(command, CancelProfileCommand):
+            return f"window {self._run.windows.cancel()} is cancelled"
         if isinstance(command, StopCommand):
             return self._stop()
         if isinstance(command, RelaunchCommand):

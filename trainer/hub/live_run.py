@@ -25,6 +25,7 @@ from perftui.trainer.hub.limits import Limits
 from perftui.trainer.hub.profile_windows import ProfileWindows
 from perftui.trainer.hub.rank_track import RankTrack
 from perftui.trainer.hub.recorded_readings import RecordedReadings
+from perftui.trainer.hub.scheduler import Scheduler
 from perftui.trainer.hub.sensors import Sensors
 from perftui.trainer.hub.served import Reply
 from perftui.trainer.hub.summaries import summarise
@@ -58,6 +59,7 @@ class LiveRun:
         self._reload()
         self._recorder = RecordingWriter(places.recording, RECORDING_BUDGET_BYTES)
         self._judge = Judge()
+        self._schedule = Scheduler(self.windows, description)
         self._limits = Limits(description)
         self._readings = RecordedReadings()
         self._sensors = Sensors(description)
@@ -143,6 +145,7 @@ class LiveRun:
         """Do what is due; return what dashboards are to be told."""
         self.output.read()
         replies = self._commands.finished_windows()
+        self.outbox += self.windows.take_orders()
         now = time.time()
         if now >= self._next_second:
             self._next_second = now + _SECOND
@@ -160,6 +163,7 @@ class LiveRun:
         self._read_files(now)
         if self.ended is None:
             self._judge.look(self.fold, now)
+            self._schedule.look(relaunching=self._tuning)
             reached = self._limits.reached(self.fold, now)
             if reached and not self.places.stop_request.exists():
                 self._stop_at_limit(reached)
@@ -226,9 +230,13 @@ class LiveRun:
         return self._tuner
 
     @property
+    def _tuning(self) -> bool:
+        return self._tuner is not None and self._tuner.poll() is None
+
+    @property
     def busy(self) -> bool:
         """Whether a relaunch or a window goes on."""
-        return (self._tuner is not None and self._tuner.poll() is None) or self.windows.open
+        return self._tuning or self.windows.open
 
     @property
     def over(self) -> bool:

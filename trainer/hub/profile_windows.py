@@ -1,64 +1,31 @@
 """Profiling windows over all ranks: arms them, follows their reports, has the traces analysed.
 
 Windows that somebody else opened (PERFTUI_PROFILE, a hub before this one) are taken on by their reports. The
-ranks agree on an absolute start step without a collective; a single rank starts as soon as it can.
+ranks agree on an absolute start step without a collective; a single rank starts as soon as it can. A rank
+that cannot take part is named, and the others go on; every state has a time limit.
 """
 
-import math
 import secrets
-import subprocess
-import sys
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
-
-import msgspec
 
 from perftui.ipc.dashboard_messages import ProfileCommand
 from perftui.ipc.errors import Refused
-from perftui.ipc.messages import UNUSUAL_FLAGS, ArmWindow, WindowReport
-from perftui.ipc.run_files import read_record
-from perftui.ipc.view import ProfileRank, ProfileState, ProfileView
+from perftui.ipc.messages import FINAL_STATES, CancelWindow, ToRank, WindowReport
+from perftui.ipc.view import ProfileView
+from perftui.trainer.hub import trace_retention, window_orders
 from perftui.trainer.hub.fold import RunFold
+from perftui.trainer.hub.hub_window import HubWindow
 from perftui.trainer.hub.rank_track import RankTrack
-from perftui.trainer.hub.step_log import quantile
-from perftui.trainer.profiling.answer import Analysis
+from perftui.trainer.hub.window_analysis import WindowAnalysis
+from perftui.trainer.hub.window_ranks import RankLife, RankSeen, given_up
+from perftui.trainer.hub.window_stacks import WindowStacks
+from perftui.trainer.hub.window_view import draw, state_of
+from perftui.trainer.profiling.event_budget import clamped_steps
+from perftui.trainer.telemetry.stack_fold import Worker
 
-_STEPS_MAX = 50
-_FINAL = frozenset({"done", "failed", "aborted", "late", "busy", "unsupported"})
-_PATIENCE_S = 120.0
-_ANALYSIS_S = 120.0
-_COMMAND_DELAY_S = 0.5
-"""From here to a rank and back: batches leave a rank ten times a second."""
-_NEIGHBOUR_STEPS = 20
-_SETTLING_STEPS = 2
-"""Steps right after a window still pay for it."""
-
-
-_Neighbours: TypeAlias = tuple[float | None, float | None]
-
-
-@dataclass
-class _Window:
-    window_id: str
-    command: ProfileCommand
-    start_step: int
-    steps: int
-    armed_ranks: list[int]
-    began: float
-    requested_unix: float
-    analysis: "subprocess.Popen[bytes] | None" = None
-    result: Analysis | None = None
-    failure: str | None = None
-    ended: float | None = None
-    peer: bytes = b""
-    answered: bool = False
-    adopted: bool = False
-    neighbours: dict[int, _Neighbours] = field(default_factory=dict)
-    """Median step time before and after, by rank, as soon as both are known for good."""
-    view: ProfileView | None = None
-    """Of a window that will not change any more."""
+_WHOSE = {"start": "PERFTUI_PROFILE", "every": "schedule", "jump": "schedule"}
+"""What the name of a window that somebody else opened says of it."""
 
 
 class ProfileWindows:
@@ -74,57 +41,108 @@ class ProfileWindows:
         self._fold = fold
         self._folder = folder
         self._replay = replay
-        self._windows: list[_Window] = []
+        self._stacks = WindowStacks(folder, replay=replay)
+        self._analysis = WindowAnalysis(folder, replay=replay)
+        self._windows: list[HubWindow] = []
+        self._orders: list[tuple[int, ToRank]] = []
 
     @property
     def open(self) -> bool:
         """Whether a window is going on; one that only waits for a far step is not."""
         return any(window.ended is None and not self._waits(window) for window in self._windows)
 
-    def _waits(self, window: _Window) -> bool:
-        return window.adopted and _state(window, self._reports(window)) == "armed"
+    @property
+    def live(self) -> list[RankTrack]:
+        """Ranks that train."""
+        return [t for t in self._fold.ordered if t.log.raw and not (t.ended or t.gone)]
 
-    def begin(self, command: ProfileCommand, peer: bytes) -> dict[int, ArmWindow]:
-        """Open a window; return what to send to which rank.
+    def opened(self, *prefixes: str) -> int:
+        """Return how many windows bear a name that begins so."""
+        self._adopt()
+        return sum(window.window_id.startswith(prefixes) for window in self._windows)
+
+    def _waits(self, window: HubWindow) -> bool:
+        return window.adopted and state_of(window, self._reports(window)) == "armed"
+
+    def take_orders(self) -> list[tuple[int, ToRank]]:
+        """Return what is to be sent to which rank, once."""
+        orders, self._orders = self._orders, []
+        return orders
+
+    # Opening and cancelling
+
+    def begin(
+        self,
+        command: ProfileCommand,
+        peer: bytes = b"",
+        *,
+        window_id: str | None = None,
+        not_before: int = -1,
+        opened_by: str = "command",
+    ) -> None:
+        """Open a window; `take_orders` then has what to send.
+
+        Args:
+            command: what is wanted.
+            peer: whom to tell of its end.
+            window_id: its name; None: a new one.
+            not_before: the first step to record is not before this one; negative: as soon as possible.
+            opened_by: for `ProfileView.opened_by`.
 
         Raises:
             Refused: a window is open, nothing trains, or the request makes no sense.
         """
-        live = [t for t in self._fold.ordered if t.log.raw and not (t.ended or t.gone)]
+        live = self.live
         if self.open:
-            raise Refused("a profiling window is open already; wait for its result")
-        if not live:
-            raise Refused("no rank is training yet: a window needs steps")
-        if not 1 <= command.steps <= _STEPS_MAX:
-            raise Refused(f"{command.steps} steps: a window takes 1 to {_STEPS_MAX}")
-        known = {track.hello.rank for track in live}
-        if command.ranks is not None and not set(command.ranks) <= known:
-            raise Refused(f"ranks {command.ranks}: this run has {sorted(known)}")
-        warm = 2 if any(track.device.startswith("cuda") for track in live) and not self._windows else 1
-        start = -1 if len(live) == 1 else _agreed_start(live, warm)
-        window = _Window(
-            window_id=secrets.token_hex(4),
+            raise Refused("a profiling window is open already; wait for its result, or cancel it")
+        window_orders.check(command, live)
+        warm = window_orders.warm_steps(live)
+        start = window_orders.start_step(live, warm, not_before)
+        known = window_orders.events_per_step(live, command.preset)
+        steps, why = clamped_steps(command.steps, command.preset, known)
+        ahead = max(0, start - max(len(track.log) for track in live)) + warm
+        ranks = [track.hello.rank for track in live]
+        window = HubWindow(
+            window_id=window_id or secrets.token_hex(4),
             command=command,
             start_step=start,
-            steps=command.steps,
-            armed_ranks=sorted(known),
-            began=time.monotonic(),
+            steps=steps,
+            armed_ranks=ranks,
+            began_s=time.monotonic(),
             requested_unix=time.time(),
+            opened_by=opened_by,
+            asked_steps=command.steps if why else None,
+            expected_s=ahead * window_orders.step_s(live),
+            notes=[note for note in (why, self._unseen(ranks)) if note],
             peer=peer,
+            answered=not command.command_id,
         )
         self._windows.append(window)
-        return {
-            rank: ArmWindow(
-                window_id=window.window_id,
-                start_step=start,
-                warm_steps=warm,
-                steps=command.steps,
-                preset=command.preset,
-                directory=str(self._folder),
-                keep=command.ranks is None or rank in command.ranks,
-            )
-            for rank in known
-        }
+        self._orders += window_orders.orders(
+            command, window.window_id, self._folder, ranks, start, warm, steps
+        )
+
+    def _unseen(self, ranks: list[int]) -> str | None:
+        missing = sorted(set(range(self._fold.world_size())) - set(ranks))
+        if not missing:
+            return None
+        shown = ", ".join(map(str, missing[:8])) + (" …" if len(missing) > 8 else "")
+        return f"of {self._fold.world_size()} ranks, these do not train here and took no part: {shown}"
+
+    def cancel(self) -> str:
+        """End the open window without a result; return its name.
+
+        Raises:
+            Refused: none is open.
+        """
+        going_on = [window for window in self._windows if window.ended is None]
+        if not going_on:
+            raise Refused("no profiling window is open")
+        window = going_on[-1]
+        self._orders += [(rank, CancelWindow(window_id=window.window_id)) for rank in window.armed_ranks]
+        return window.window_id
+
+    # Following
 
     def tick(self) -> list[tuple[bytes, str, ProfileView]]:
         """Move on; return windows that have just ended as (peer, command id, view)."""
@@ -145,14 +163,15 @@ class ProfileWindows:
             for ident, report in track.windows.items():
                 window = known.get(ident)
                 if window is None:
-                    window = known[ident] = _Window(
+                    window = known[ident] = HubWindow(
                         window_id=ident,
-                        command=ProfileCommand(command_id="", steps=report.steps),
+                        command=ProfileCommand(command_id="", steps=report.steps, preset=report.preset),
                         start_step=report.start_step,
                         steps=report.steps,
                         armed_ranks=[],
-                        began=time.monotonic(),
+                        began_s=time.monotonic(),
                         requested_unix=track.windows_unix[ident],
+                        opened_by=_WHOSE.get(ident.rstrip("0123456789"), "command"),
                         answered=True,
                         adopted=True,
                     )
@@ -160,171 +179,104 @@ class ProfileWindows:
                 if track.hello.rank not in window.armed_ranks:
                     window.armed_ranks = sorted([*window.armed_ranks, track.hello.rank])
 
-    def _advance(self, window: _Window) -> None:
-        if window.analysis is not None:
-            self._follow_analysis(window)
-            return
+    def _advance(self, window: HubWindow) -> None:
         reports = self._reports(window)
-        if self._waits(window):
-            window.began = time.monotonic()
-        pending = [rank for rank in window.armed_ranks if self._is_pending(rank, reports.get(rank))]
-        late = time.monotonic() - window.began > _PATIENCE_S
-        if pending and not late:
+        pending = [rank for rank in window.armed_ranks if self._is_pending(window, rank, reports.get(rank))]
+        sampling = self._stacks.sample(window, reports, self._workers(window))
+        if pending:
             return
-        kept = {rank: r.path for rank, r in reports.items() if r.state == "done" and r.path is not None}
-        if kept:
-            self._begin_analysis(window, kept)
-            return
-        reasons = sorted({f"{r.state}: {r.reason}" for r in reports.values() if r.reason})
-        window.failure = "; ".join(reasons) or "no rank answered in time"
-        window.ended = time.monotonic()
+        if not window.analysed:
+            self._analyse(window, reports)
+        if window.analysed and not sampling:
+            self._end(window)
 
-    def _begin_analysis(self, window: _Window, kept: dict[int, str]) -> None:
-        if window.adopted and (self._replay or self._out(window).exists()):
-            self._take_result(window, "its analysis was not kept")
-            return
-        if any(other.analysis is not None and other.ended is None for other in self._windows):
-            return
-        window.began = time.monotonic()
-        try:
-            window.analysis = self._start_analysis(window, kept)
-        except OSError as error:
-            window.failure = f"the analysis of the trace could not be started: {error}"
-            window.ended = window.began
+    def _analyse(self, window: HubWindow, reports: dict[int, WindowReport]) -> None:
+        kept = {
+            rank: report.path
+            for rank, report in reports.items()
+            if report.state in ("done", "truncated") and report.path is not None
+        }
+        others = any(other.analysis is not None and not other.analysed for other in self._windows)
+        if not kept:
+            window.failure = self._why_failed(window, reports)
+            window.analysed = True
+        elif window.analysis is not None or not others:
+            self._analysis.follow(window, kept)
 
-    def _is_pending(self, rank: int, report: WindowReport | None) -> bool:
-        track = self._fold.ranks[rank]
-        if track.ended or track.gone:
+    def _why_failed(self, window: HubWindow, reports: dict[int, WindowReport]) -> str:
+        reasons = {f"{r.state}: {r.reason}" for r in reports.values() if r.reason and r.state in FINAL_STATES}
+        reasons |= {f"rank {rank}: {lost.reason}" for rank, lost in window.lost.items()}
+        if not reasons and any(report.state in ("done", "truncated") for report in reports.values()):
+            return "no rank that was to keep its trace has recorded one"
+        return "; ".join(sorted(reasons)) or "no rank answered in time"
+
+    def _is_pending(self, window: HubWindow, rank: int, report: WindowReport | None) -> bool:
+        if (report is not None and report.state in FINAL_STATES) or rank in window.lost:
             return False
-        return report is None or report.state not in _FINAL
+        now, track = time.monotonic(), self._fold.ranks[rank]
+        state = report.state if report else None
+        seen = window.seen.get(rank)
+        if state is not None and (seen is None or seen.state != state):
+            seen = window.seen[rank] = RankSeen(state, now)
+        if self._replay:
+            return not (track.ended or track.gone)
+        life = RankLife(
+            state=state,
+            state_age_s=now - (seen.since_s if seen else window.began_s),
+            silent_s=time.time() - track.last_unix,
+            gone=track.gone,
+            ended=track.ended,
+            step=len(track.log),
+        )
+        lost = given_up(life, window.start_step, window.expected_s, may_wait=window.adopted)
+        if lost is None:
+            return True
+        window.lost[rank] = lost
+        self._orders.append((rank, CancelWindow(window_id=window.window_id)))
+        return False
 
-    def _reports(self, window: _Window) -> dict[int, WindowReport]:
+    def _reports(self, window: HubWindow) -> dict[int, WindowReport]:
         return {
             rank: report
             for rank in window.armed_ranks
             if (report := self._fold.ranks[rank].windows.get(window.window_id)) is not None
         }
 
-    def _out(self, window: _Window) -> Path:
-        return self._folder / f"{window.window_id}.analysis.json"
+    def _workers(self, window: HubWindow) -> list[Worker]:
+        return [
+            Worker(view.rank, view.pid, view.start_ticks, view.number)
+            for host in self._fold.hosts
+            for view in host.workers
+            if view.rank in window.armed_ranks and not view.gone
+        ]
 
-    def _start_analysis(self, window: _Window, kept: dict[int, str]) -> "subprocess.Popen[bytes]":
-        named = [f"{rank}={self._folder / path}" for rank, path in sorted(kept.items())]
-        command = [sys.executable, "-m", "perftui.trainer.profiling.analyse", str(self._out(window)), *named]
-        return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-        )
-
-    def _follow_analysis(self, window: _Window) -> None:
-        worker = window.analysis
-        if worker is None:
-            return
-        if worker.poll() is None:
-            if time.monotonic() - window.began < _ANALYSIS_S:
-                return
-            worker.kill()
-        _, errors = worker.communicate()
-        told = errors.decode("utf-8", "replace").strip().splitlines()
-        self._take_result(window, f"the trace could not be analysed: {told[-1] if told else 'no word why'}")
-
-    def _take_result(self, window: _Window, otherwise: str) -> None:
-        window.result = read_record(self._out(window), Analysis)
-        if window.result is None:
-            window.failure = otherwise
+    def _end(self, window: HubWindow) -> None:
         window.ended = time.monotonic()
+        if not self._replay:
+            trace_retention.clear_unfinished(self._folder, window.window_id)
+            trace_retention.prune(self._folder)
+        present = {file.window_id for file in trace_retention.trace_files(self._folder)}
+        for other in self._windows:
+            had = any(report.path for report in self._reports(other).values())
+            if other.ended is not None and had and other.window_id not in present and not other.files_deleted:
+                other.files_deleted, other.view = True, None
+                other.notes.append("its trace files are no longer there; the newest windows' are kept")
+
+    # Showing
 
     def views(self) -> list[ProfileView]:
         """Return all windows, newest last."""
         return [window.view or self._view(window) for window in self._windows]
 
-    def _view(self, window: _Window) -> ProfileView:
-        view = self._draw(window)
+    def _view(self, window: HubWindow) -> ProfileView:
+        view = draw(window, self._reports(window), self._fold.ranks, self._folder)
         if window.ended is not None and set(window.neighbours) == set(window.armed_ranks):
             window.view = view
         return view
 
-    def _draw(self, window: _Window) -> ProfileView:
-        reports = self._reports(window)
-        started = [r.start_step for r in reports.values() if r.start_step >= 0]
-        return ProfileView(
-            window_id=window.window_id,
-            state=_state(window, reports),
-            start_step=max(started, default=window.start_step),
-            steps=window.steps,
-            requested_unix=window.requested_unix,
-            sentence=window.failure or (window.result.sentence if window.result else None),
-            ranks=[self._rank(window, rank, reports.get(rank)) for rank in window.armed_ranks],
-            report_path=window.result.report_path if window.result else None,
-        )
-
-    def _rank(self, window: _Window, rank: int, report: WindowReport | None) -> ProfileRank:
-        found = next((r for r in window.result.ranks if r.rank == rank), None) if window.result else None
-        base = found or ProfileRank(rank=rank, state="armed")
-        if report is None:
-            return msgspec.structs.replace(base, state="silent", reason="no answer from this rank")
-        before, after = self._neighbours(window, self._fold.ranks[rank], report)
-        return msgspec.structs.replace(
-            base,
-            state=report.state,
-            reason=report.reason,
-            path=str(self._folder / report.path) if report.path else None,
-            step_ms_before=before,
-            step_ms_after=after,
-            stall_ms=report.cost_ms.get("stall"),
-        )
-
-    def _neighbours(self, window: _Window, track: RankTrack, report: WindowReport) -> _Neighbours:
-        """Return them, and keep them before the steps that they are taken from are forgotten."""
-        rank = track.hello.rank
-        if rank in window.neighbours:
-            return window.neighbours[rank]
-        found = _neighbours_ms(track, report)
-        if report.state in _FINAL and (
-            found[1] is not None or track.ended or track.gone or len(track.log) > _last_neighbour(report)
-        ):
-            window.neighbours[rank] = found
-        return found
-
     def close(self) -> None:
-        """End an analysis that is going on."""
+        """End an analysis and the sampling that go on."""
         for window in self._windows:
-            if window.analysis is not None and window.analysis.poll() is None:
-                window.analysis.kill()
-                window.analysis.wait()
-
-
-def _state(window: _Window, reports: dict[int, WindowReport]) -> ProfileState:
-    if window.ended is not None:
-        return "failed" if window.failure else "done"
-    if window.analysis is not None:
-        return "analysing"
-    recording = any(r.state in ("recording", "saving", "done") for r in reports.values())
-    return "recording" if recording else "armed"
-
-
-def _agreed_start(live: list[RankTrack], warm: int) -> int:
-    """Return a step that every rank can still reach in time: profiling.md's margin, plus the warm steps."""
-    furthest = max(len(track.log) for track in live)
-    windows = [figures for track in live if (figures := track.log.window(50)) is not None]
-    step_s = min((figures.step_ms.p50 for figures in windows), default=100.0) / 1e3
-    return furthest + max(3, math.ceil(2 * _COMMAND_DELAY_S / max(step_s, 1e-4))) + warm
-
-
-def _last_neighbour(report: WindowReport) -> int:
-    """Return a step by which the neighbours have been seen, unusual ones among them left out."""
-    return max(0, report.start_step) + max(0, report.steps) + _SETTLING_STEPS + 10 * _NEIGHBOUR_STEPS
-
-
-def _neighbours_ms(track: RankTrack, report: WindowReport) -> _Neighbours:
-    """Return the median step time before and after a window."""
-    if report.start_step < 0 or report.steps <= 0:
-        return None, None
-    end = report.start_step + report.steps + _SETTLING_STEPS
-    usual = [row for row in track.log.raw if not row.flags & UNUSUAL_FLAGS]
-    before = [row.wall_ns / 1e6 for row in usual if row.step < report.start_step][-_NEIGHBOUR_STEPS:]
-    after = [row.wall_ns / 1e6 for row in usual if row.step >= end][:_NEIGHBOUR_STEPS]
-    enough = _NEIGHBOUR_STEPS // 2
-    return (
-        quantile(sorted(before), 0.5) if len(before) >= enough else None,
-        quantile(sorted(after), 0.5) if len(after) >= enough else None,
-    )
+            if window.sampler is not None:
+                window.sampler.close()
+            self._analysis.close(window)

@@ -99,6 +99,8 @@ def _of_trial(places: RunPlaces, environment: dict[str, str]) -> dict[str, str]:
         # which would lie in TMPDIR: a trial must not compile anew what is compiled already
         "TORCHINDUCTOR_CACHE_DIR": environment.get("TORCHINDUCTOR_CACHE_DIR", _inductor_cache()),
         "PERFTUI_TRIAL": "1",
+        # a profiling window would be measured as part of the trial
+        "PERFTUI_PROFILE": "",
         "WANDB_MODE": "offline",
         "WANDB_DIR": str(scratch),
         "NEPTUNE_MODE": "offline",

@@ -2,18 +2,23 @@
 
 import contextlib
 from collections.abc import Iterator
-from typing import Literal, TypeAlias
 
 from perftui.ipc.dashboard_link import DashboardLink, new_command_id
-from perftui.ipc.dashboard_messages import Done, ProfileCommand, StopCommand, SummaryQuery
+from perftui.ipc.dashboard_messages import (
+    CancelProfileCommand,
+    Done,
+    ProfileCommand,
+    StopCommand,
+    SummaryQuery,
+)
 from perftui.ipc.errors import ConnectionLost, Refused
+from perftui.ipc.messages import Preset
 from perftui.ipc.places import RunPlaces, run_places
 from perftui.ipc.run_files import ExitRecord, RunDescription, read_record
 from perftui.ipc.run_lines import RunLine
 from perftui.trainer.launch.foreground import ended_summary, minimal_summary
 from perftui.trainer.launch.start import request_stop, wait_for_exit
 
-Preset: TypeAlias = Literal["light", "shapes", "memory", "stacks"]
 _ANSWER_S = 5.0
 _STOP_S = 90.0
 """Grace, the agent's time, the kill and the verification together stay under this."""
@@ -85,3 +90,16 @@ def profile(line: RunLine, *, steps: int, ranks: list[int] | None, preset: Prese
     command = ProfileCommand(command_id=new_command_id(), steps=steps, ranks=ranks, preset=preset)
     with linked(run_places(line.run_id)) as link:
         return link.ask(command, timeout_s)
+
+
+def cancel_profile(line: RunLine) -> Done:
+    """End the profiling window that is open, without a result.
+
+    Raises:
+        Refused: none is open, or the run has ended.
+        ConnectionLost: the hub is silent.
+    """
+    if not line.running:
+        raise Refused(f"{line.run_id} has ended ({line.state}): no window is open")
+    with linked(run_places(line.run_id)) as link:
+        return link.ask(CancelProfileCommand(command_id=new_command_id()), _ANSWER_S)

@@ -7,11 +7,13 @@ from typing import Any
 from perftui.ipc.run_lines import RunLine
 from perftui.ipc.settings import format_value
 from perftui.ipc.view import ProfileRank, ProfileView
+from perftui.ipc.worker_stacks import WorkerStacks
 from perftui.trainer.launch.facts_text import facts_lines
 from perftui.trainer.launch.phases_text import phase_lines
 
 _NEVER = "—"
 _OPERATORS_SHOWN = 20
+_FUNCTIONS_SHOWN = 12
 
 
 def table(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> list[str]:
@@ -190,8 +192,30 @@ def _finding_lines(findings: list[dict[str, Any]]) -> list[str]:
 def profile_text(profile: ProfileView) -> list[str]:
     """Return a profiling window as its sentence and one operator table a rank."""
     lines = [profile.sentence or f"window {profile.window_id}: {profile.state}"]
+    lines += [f"note: {note}" for note in profile.window_notes]
     for rank in profile.ranks:
         lines += ["", *_profile_rank(rank)]
+    return lines + _worker_lines(profile.worker_stacks)
+
+
+def _worker_lines(stacks: list[WorkerStacks]) -> list[str]:
+    """Return where the loader workers were, taken together by rank: the innermost functions first."""
+    lines: list[str] = []
+    for rank in sorted({worker.rank for worker in stacks}):
+        mine = [worker for worker in stacks if worker.rank == rank]
+        samples = sum(worker.samples for worker in mine)
+        shares: dict[tuple[str, str, int], float] = {}
+        for worker in mine:
+            for frame in worker.frames:
+                key = (frame.function, frame.file, frame.line)
+                shares[key] = shares.get(key, 0.0) + frame.self_share * worker.samples / samples
+        ordered = sorted(shares.items(), key=lambda item: -item[1])[:_FUNCTIONS_SHOWN]
+        rows = [("FUNCTION", "AT", "SHARE")]
+        rows += [
+            (name[:50], f"{file}:{line}", f"{share:.1%}") for (name, file, line), share in ordered if share
+        ]
+        head = f"loader workers of rank {rank}: {len(mine)}, {samples} samples of their stacks"
+        lines += ["", head, *table(rows, frozenset((2,)))]
     return lines
 
 
@@ -199,8 +223,14 @@ def _profile_rank(rank: ProfileRank) -> list[str]:
     head = f"rank {rank.rank}: {rank.state}" + (f" ({rank.reason})" if rank.reason else "")
     if rank.window_ms is not None:
         head += f", window {rank.window_ms:.1f} ms"
+    if rank.stall_ms is not None:
+        head += f", the training stood still for {rank.stall_ms:.0f} ms"
+    if rank.step_ms_before is not None and rank.step_ms_after is not None:
+        head += f", a step took {rank.step_ms_before:.1f} ms before and {rank.step_ms_after:.1f} ms after"
     if rank.path:
         head += f", trace {rank.path}"
+    if rank.snapshot:
+        head += f", allocator's history {rank.snapshot} (for pytorch.org/memory_viz)"
     if not rank.operators:
         return [head]
     rows = [("OPERATOR", "CALLS", "SELF CPU ms", "CPU ms", "SELF DEVICE ms", "SHARE")]

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from perftui.ipc.profile_schedule import ProfileSchedule
 from perftui.ipc.settings import SettingValue
 
 Stdio: TypeAlias = Literal["pty", "pipes", "log"]
@@ -38,3 +39,5 @@ class LaunchSpec:
     """False: the hub leaves the GPU libraries alone."""
     gpu_interval_s: float | None = None
     """Between two fast readings of the GPUs; None: the default."""
+    profile_schedule: ProfileSchedule | None = None
+    """Profiling windows that open by themselves; None: none do."""

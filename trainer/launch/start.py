@@ -128,6 +128,7 @@ def _write_files(places: RunPlaces, spec: LaunchSpec, check: InterpreterCheck, n
         note=environment_line(check),
         gpu_readings=spec.gpu_readings,
         gpu_interval_s=spec.gpu_interval_s,
+        profile_schedule=spec.profile_schedule,
     )
     write_record(places.description, description)
 

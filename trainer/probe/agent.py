@@ -16,6 +16,7 @@ from typing import Protocol, TypeVar
 import torch
 
 from perftui.ipc.messages import (
+    BLANK,
     PROTOCOL_VERSION,
     ArmWindow,
     AskHello,
@@ -28,14 +29,13 @@ from perftui.ipc.messages import (
     ToRank,
     Welcome,
     WindowReport,
-    WindowState,
 )
 from perftui.ipc.rank_link import RankLink, rank_identity
 from perftui.ipc.settings import SettingValue
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.device_times import DeviceTimes, device_times
 from perftui.trainer.probe.effective import InForce, read_in_force
-from perftui.trainer.probe.expected_window import wanted_window
+from perftui.trainer.probe.expected_window import order_of, wanted_window
 from perftui.trainer.probe.facts import FactsTeller
 from perftui.trainer.probe.identity import Identity, command, read_identity, start_ticks
 from perftui.trainer.probe.outbox import Outbox
@@ -46,7 +46,6 @@ from perftui.trainer.probe.saves import Save, joined_saves
 from perftui.trainer.probe.step_parts import GapRecord
 from perftui.trainer.probe.step_times import StepTimes
 from perftui.trainer.probe.telegrams import (
-    BLANK,
     checkpoint_event,
     consecutive,
     device_steps,
@@ -75,11 +74,11 @@ class WindowRunner(Window, Protocol):
     def begins_at(self) -> int:
         """The step before which a window does something next."""
 
-    def arm(self, order: ArmWindow, current_step: int) -> None:
+    def arm(self, order: ArmWindow, current_step: int, shortened: str | None = None) -> None:
         """Prepare a window."""
 
     def cancel(self, window_id: str) -> None:
-        """Drop a window that has not begun."""
+        """End a window without a result."""
 
     def shutdown(self, reason: str) -> None:
         """The process ends."""
@@ -203,55 +202,26 @@ class Agent:
         elif recorder.live and not near:
             recorder.live = False
 
-    def _arm(self, order: ArmWindow) -> None:
+    def _arm(self, order: ArmWindow, shortened: str | None = None) -> None:
         if self._runner is None:
             try:
                 from perftui.trainer.profiling.window import WindowRunner as Runner  # brings the profiler
             except ImportError as error:
-                self._report_window(order.window_id, "unsupported", str(error), -1, 0, None, {})
+                report = WindowReport(
+                    **BLANK, window_id=order.window_id, state="unsupported", reason=str(error)
+                )
+                self._outbox.post(report)
                 return
-            self._runner = Runner(self._report_window)
+            self._runner = Runner(self._outbox.post)
             self._recorder.window = self._runner
         self._recorder.pump()
-        self._runner.arm(order, self._recorder.clock.steps)
+        self._runner.arm(order, self._recorder.clock.steps, shortened)
         self._follow_window()
 
-    def _report_window(
-        self,
-        window_id: str,
-        state: WindowState,
-        reason: str | None,
-        start_step: int,
-        steps: int,
-        path: str | None,
-        cost_ms: dict[str, float],
-    ) -> None:
-        self._outbox.post(
-            WindowReport(
-                **BLANK,
-                window_id=window_id,
-                state=state,
-                reason=reason,
-                start_step=start_step,
-                steps=steps,
-                path=path,
-                cost_ms=cost_ms,
-            )
-        )
-
     def _arm_from_environment(self) -> None:
-        start, steps = wanted_window() or (-1, 0)
-        if start >= 0:
-            self._arm(
-                ArmWindow(
-                    window_id=f"start{start}",
-                    start_step=start,
-                    warm_steps=1,
-                    steps=steps,
-                    preset="light",
-                    directory=self._run.profiles,
-                )
-            )
+        wanted = wanted_window()
+        if wanted is not None:
+            self._arm(*order_of(wanted, self._run.profiles))
         self._recorder.window_expected = False
 
     # To the hub

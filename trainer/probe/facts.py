@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from perftui.ipc.facts import RankFacts
-from perftui.ipc.messages import Facts, RankEvent
+from perftui.ipc.messages import BLANK, Facts, RankEvent
 from perftui.trainer.probe.allocator_reading import AllocatorReader
 from perftui.trainer.probe.backend_reading import read_backends
 from perftui.trainer.probe.border import Foreign
@@ -27,7 +27,6 @@ from perftui.trainer.probe.parallel_reading import ParallelReader
 from perftui.trainer.probe.phase_reading import PhaseReader
 from perftui.trainer.probe.recorder import Recorder
 from perftui.trainer.probe.step_times import StepTimes
-from perftui.trainer.probe.telegrams import BLANK
 
 _SECOND = 1_000_000_000
 _OFTEN_NS, _SELDOM_NS, _RARELY_NS = _SECOND, 10 * _SECOND, 60 * _SECOND

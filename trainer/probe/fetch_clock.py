@@ -12,6 +12,8 @@ from perftui.trainer.probe.stamps import UNKNOWN_CPU
 from perftui.trainer.probe.step_parts import GapRecord, Part
 
 _LOADERS_KEPT = 16
+_SURELY_VALIDATION = 8
+"""So many batches on end of another loader, and none was trained on."""
 
 
 class FetchClock:
@@ -62,6 +64,19 @@ class FetchClock:
             and self.ahead is self._aheads.get(run.loader)
             and self.ahead.regular
         )
+
+    @property
+    def validating(self) -> bool:
+        """Whether a validation goes on, as far as that can be told before its end.
+
+        A loader that is not the training one is read, without gradients, or several batches on end.
+        """
+        if not self.runs:
+            return False
+        run = self.runs[-1]
+        if run.loader == self.training_loader or run.ended:
+            return False
+        return not run.grad or run.batches >= _SURELY_VALIDATION
 
     def begin_again(self, now_ns: int) -> None:
         """Have the wait of `only_begun` begin now."""

@@ -20,6 +20,7 @@ from perftui.trainer.probe.hooks import install_hooks
 from perftui.trainer.probe.loader_settings import LoaderBook
 from perftui.trainer.probe.recorder import Recorder
 from perftui.trainer.probe.sharding_counts import sharding_counts
+from perftui.trainer.profiling.script_profilers import SCRIPT_PROFILERS
 
 _FINALIZER_PRIORITY = 100
 
@@ -92,6 +93,7 @@ def install(*, explicit: bool = False) -> Probe | None:
     install_hooks(probe.recorder)
     live_objects.install(probe.border)
     sharding_counts.install(probe.border)
+    SCRIPT_PROFILERS.watch()
     if applied.trial:
         trial.after_torch(applied)
     return probe

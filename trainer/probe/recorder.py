@@ -52,6 +52,12 @@ class Window(Protocol):
     def at_boundary(self, step: int) -> None:
         """Called in the training thread at each step boundary while `active`."""
 
+    def at_validation(self, step: int) -> None:
+        """Called instead while a validation goes on."""
+
+    def hold(self) -> None:
+        """Called at whatever else is stamped while `recording`."""
+
 
 class Recorder:
     """Lives in each process that imported torch; inert until something trains.
@@ -78,7 +84,7 @@ class Recorder:
         self.mark = border.guard("device", self.sampling.mark)
         self.follow_backward = border.guard("backward", self.sampling.follow_backward)
         self.sample_loss = border.guard("loss", self._sample_loss)
-        self._at_boundary = border.guard("window", self._tell_window)
+        self._at_window = border.guard("window", self._tell_window)
         self._key_of = border.guard("iterator", book.key)
         self.compiling = CompileWatch(border, self._compiled)
         self.reset()
@@ -99,6 +105,8 @@ class Recorder:
         self.optimizer: weakref.ref[torch.optim.Optimizer] | None = None
         self.device: str | None = None
         """Type of the device that trains."""
+        self._boundary_missed = False
+        """A step has closed at the beginning of a validation that goes on."""
         self.sampling.forget()
         self.awake = False
         """A first training event has been seen: the agent runs."""
@@ -249,17 +257,25 @@ class Recorder:
             self.ring.attend_from(self.cost.next_stamp)
 
     def _go_on(self) -> None:
-        if not self._read_on():
-            return
-        self._wake()
+        closed = self._read_on()
+        if closed:
+            self._wake()
         window = self.window
         if window is not None and window.active:
-            self._at_boundary(window)
-        if not self.window_expected and (window is None or not window.active):
+            self._at_window(window, bool(closed))
+        elif closed and not self.window_expected:
             self.live = False
 
-    def _tell_window(self, window: Window) -> None:
+    def _tell_window(self, window: Window, closed: bool) -> None:
+        """Have the window know its boundaries; one at which a validation begins comes after that."""
         recorded = window.recording
-        window.at_boundary(self.clock.steps)
+        if self.clock.validating:
+            self._boundary_missed |= closed
+            window.at_validation(self.clock.steps)
+        elif closed or self._boundary_missed:
+            self._boundary_missed = False
+            window.at_boundary(self.clock.steps)
+        elif recorded:
+            window.hold()
         if recorded or window.recording:
             self.clock.flag(FLAG_PROFILED)

@@ -17,8 +17,10 @@ from pathlib import Path
 
 import msgspec
 
+from perftui.ipc.errors import UsageError
 from perftui.ipc.hub_lock import hub_lock_is_held
 from perftui.ipc.places import RunPlaces, make_run_places, run_places, runtime_root
+from perftui.ipc.profile_schedule import ProfileSchedule, schedule_in
 from perftui.ipc.run_files import RunDescription, read_record, write_record
 from perftui.trainer.probe.identity import command
 
@@ -103,9 +105,17 @@ def _new_run(key: str) -> RunPlaces:
             started_unix=time.time(),
             owned=False,
             interpreter=sys.executable,
+            profile_schedule=_schedule(),
         ),
     )
     return places
+
+
+def _schedule() -> ProfileSchedule | None:
+    try:
+        return schedule_in(os.environ)
+    except UsageError:  # a training does not stop for a misspelt wish
+        return None
 
 
 def _start(places: RunPlaces) -> None:

@@ -93,6 +93,11 @@ class StepClock:
         return self._fetches
 
     @property
+    def validating(self) -> bool:
+        """Whether a validation goes on, as far as that can be told before its end."""
+        return self._blind is None and self._fetches.validating
+
+    @property
     def steady(self) -> bool:
         """Whether the open step has just begun with a fetch, and all is as usual: see `regular_steps`."""
         part = self._part

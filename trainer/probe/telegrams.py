@@ -1,27 +1,21 @@
 """Finished records become messages: pure, so that what goes on the wire can be tested without one."""
 
 from collections.abc import Iterable, Iterator
-from typing import TypedDict
 
-from perftui.ipc.messages import FLAG_EPOCH_START, FLAG_WAIT_UNKNOWN, DeviceSteps, RankEvent, StepBatch
+from perftui.ipc.messages import (
+    BLANK,
+    FLAG_EPOCH_START,
+    FLAG_WAIT_UNKNOWN,
+    DeviceSteps,
+    RankEvent,
+    StepBatch,
+)
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.device_times import DeviceTimes
 from perftui.trainer.probe.saves import Save
 from perftui.trainer.probe.step_parts import GapRecord
 
 STEPS_PER_FRAME = 2000
-
-
-class Head(TypedDict):
-    """What the outbox fills in when it sends."""
-
-    run_id: str
-    host: str
-    rank: int
-    seq: int
-
-
-BLANK: Head = {"run_id": "", "host": "", "rank": 0, "seq": 0}
 
 
 def consecutive(steps: Iterable[StepRecord]) -> Iterator[list[StepRecord]]:

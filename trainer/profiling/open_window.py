@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from perftui.ipc.messages import ArmWindow
+from perftui.ipc.messages import ArmWindow, WindowState
 from perftui.trainer.profiling.torch_session import ProfilerSession, StepMark, process_rank
 
 
@@ -21,6 +21,10 @@ class OpenWindow:
     phase: Literal["armed", "warming", "recording"] = "armed"
     end_because: str | None = None
     """Asked for by another thread: the training thread, whose profiler it is, ends the window."""
+    end_state: WindowState = "aborted"
+    """And what it is then called."""
+    shortened: str | None = None
+    """Why fewer steps than asked for are recorded, where the rank itself saw to that."""
     thread: int | None = None
     """The training thread, once the profiler is prepared."""
     session: ProfilerSession | None = None
@@ -28,7 +32,9 @@ class OpenWindow:
     marked_step: int = -1
     first_step: int = -1
     """Where recording really began."""
+    prepared_s: float = 0.0
     started_s: float = 0.0
+    """Both on the monotonic clock; 0 before."""
     cost_ms: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -82,10 +88,10 @@ class OpenWindow:
         if stalls:
             self.cost_ms["stall"] = self.cost_ms.get("stall", 0.0) + took_ms
 
-    def trace_path(self, steps: int) -> Path:
-        """Return where the trace of the recorded steps goes."""
-        name = f"rank{_rank()}_step{self.first_step}_n{steps}_{self.command.window_id}.json"
-        return Path(self.command.directory) / name
+    def trace_stem(self, steps: int) -> Path | None:
+        """Return where the files of the recorded steps go, without their ends; None: they are not kept."""
+        name = f"rank{_rank()}_step{self.first_step}_n{steps}_{self.command.window_id}"
+        return Path(self.command.directory) / name if self.command.keep else None
 
 
 def _rank() -> int:

@@ -5,11 +5,14 @@ place. A session is used once: a profiler that has run records nothing when it i
 """
 
 import importlib
+import os
+import re
 import warnings
 from types import ModuleType
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Protocol
 
-Preset: TypeAlias = Literal["light", "shapes", "memory", "stacks"]
+from perftui.ipc.messages import Preset
+from perftui.trainer.profiling.memory_history import MemoryHistory
 
 PROFILER_ERRORS = (
     RuntimeError,
@@ -72,9 +75,14 @@ class ProfilerSession:
             experimental_config=_configuration(preset),
         )
         self._started = False
+        self.memory: MemoryHistory | None = None
+        """The allocator's history; whoever stops the session saves and ends it."""
+        if preset == "memory" and _on_cuda(profiler):
+            self.memory = MemoryHistory()
 
     def prepare(self) -> None:
         """Set up collection; the slow part on a GPU, so a warm step should follow."""
+        tear_down_cupti()
         with warnings.catch_warnings():  # torch 2.11 advises about cycles, in the user's output
             warnings.simplefilter("ignore")
             self._profile.prepare_trace()
@@ -85,6 +93,8 @@ class ProfilerSession:
     def start(self) -> None:
         """Begin to record."""
         self._started = True
+        if self.memory is not None:
+            self.memory.begin()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self._profile.start_trace()
@@ -95,14 +105,23 @@ class ProfilerSession:
         results: TraceResults = self._profile.profiler.kineto_results
         return results
 
+    def ended_early(self) -> bool:
+        """Whether kineto has stopped collecting by itself, because its device buffers were full."""
+        autograd = importlib.import_module("torch.autograd")
+        stopped = getattr(autograd, "_is_kineto_stopped", None)  # not in every version
+        return stopped is not None and bool(stopped())
+
     def abandon(self) -> None:
         """End the capture without a result and without waiting for the device.
 
         A capture that was only prepared is started first: left in that state it would go on collecting
         device activity. Dropping one that runs would crash the process at its end.
         """
+        memory, self.memory = self.memory, None
         if not self._started:
             self.start()
+        if memory is not None:
+            memory.end()
         autograd = importlib.import_module("torch.autograd")
         autograd._disable_profiler()
         notify = getattr(autograd.profiler, "_run_on_profiler_stop", None)
@@ -111,13 +130,27 @@ class ProfilerSession:
 
 
 def _activities(profiler: ModuleType) -> list[object]:
-    torch = importlib.import_module("torch")
     kinds = profiler.ProfilerActivity
-    chosen: list[object] = [kinds.CPU]
-    # Only where the process already uses the GPU: stopping would otherwise create a CUDA context.
-    if kinds.CUDA in profiler.supported_activities() and torch.cuda.is_initialized():
-        chosen.append(kinds.CUDA)
-    return chosen
+    return [kinds.CPU, kinds.CUDA] if _on_cuda(profiler) else [kinds.CPU]
+
+
+def _on_cuda(profiler: ModuleType) -> bool:
+    """Say whether the process already uses the GPU: stopping would otherwise create a CUDA context."""
+    torch = importlib.import_module("torch")
+    known = profiler.ProfilerActivity.CUDA in profiler.supported_activities()
+    return known and bool(torch.cuda.is_initialized())
+
+
+def tear_down_cupti() -> None:
+    """Have CUPTI detached after each capture where that is safe, unless the user has said otherwise.
+
+    It slows a launch-bound training for ever if it stays. With CUDA graphs this is known safe from CUDA 12.6
+    on. A launcher sets the variable before; where there was none, kineto reads it when a capture ends.
+    """
+    torch = importlib.import_module("torch")
+    found = re.match(r"(\d+)\.(\d+)", str(torch.version.cuda or ""))
+    if found is not None and (int(found[1]), int(found[2])) >= (12, 6):
+        os.environ.setdefault("TEARDOWN_CUPTI", "1")
 
 
 def _configuration(preset: Preset) -> object:

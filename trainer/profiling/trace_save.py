@@ -1,25 +1,48 @@
 """Writes a finished capture to disk, whole or not at all: what is called a trace can be read."""
 
+import gzip
 import os
 from pathlib import Path
 
 from perftui.trainer.profiling.torch_session import TraceResults
 
+_CHUNK = 1 << 20
+_COMPRESSION = 1
+"""Level 6 takes twice the time for a fifth less."""
+_EVENT = b'"ph": "X"'
+"""As kineto writes the beginning of what has a duration."""
 
-def save_trace(results: TraceResults, path: Path) -> None:
-    """Save raw results as `path`, by way of `path.tmp`. torch lets go of the GIL meanwhile.
+
+def save_trace(results: TraceResults, path: Path) -> int:
+    """Save raw results as gzipped JSON by way of temporary files, and return how many events they hold.
+
+    torch lets go of the GIL while it writes, and zlib while it compresses.
 
     Raises:
         OSError: the trace could not be written, or not to its end.
     """
-    temporary = path.with_name(f"{path.name}.tmp")
+    plain = path.with_name(f"{path.name}.json.tmp")
+    packed = path.with_name(f"{path.name}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        results.save(str(temporary))
-        _check_whole(temporary)
-        temporary.replace(path)
+        results.save(str(plain))
+        _check_whole(plain)
+        events = _pack(plain, packed)
+        packed.replace(path)
     finally:
-        temporary.unlink(missing_ok=True)
+        plain.unlink(missing_ok=True)
+        packed.unlink(missing_ok=True)
+    return events
+
+
+def _pack(plain: Path, packed: Path) -> int:
+    events, before = 0, b""
+    with plain.open("rb") as source, gzip.open(packed, "wb", compresslevel=_COMPRESSION) as target:
+        while chunk := source.read(_CHUNK):
+            events += (before + chunk).count(_EVENT)
+            before = chunk[-len(_EVENT) + 1 :]
+            target.write(chunk)
+    return events
 
 
 def _check_whole(path: Path) -> None:

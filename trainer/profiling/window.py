@@ -14,44 +14,41 @@ import time
 from collections.abc import Callable
 from typing import TypeAlias
 
-from perftui.ipc.messages import ArmWindow, WindowState
+from perftui.ipc.messages import BLANK, ArmWindow, WindowReport, WindowState
 from perftui.trainer.profiling.open_window import OpenWindow
-from perftui.trainer.profiling.script_profilers import ScriptProfilers
-from perftui.trainer.profiling.torch_session import (
-    PROFILER_ERRORS,
-    ProfilerSession,
-    TraceResults,
-    profiler_enabled,
-)
-from perftui.trainer.profiling.trace_save import save_trace
+from perftui.trainer.profiling.script_profilers import SCRIPT_PROFILERS
+from perftui.trainer.profiling.torch_session import PROFILER_ERRORS, ProfilerSession, profiler_enabled
+from perftui.trainer.profiling.trace_saver import Saved, TraceSaver
 
-Report: TypeAlias = Callable[[str, WindowState, str | None, int, int, str | None, dict[str, float]], None]
-"""window_id, state, reason, start_step, steps, absolute path of the trace, cost_ms; from any thread."""
+Report: TypeAlias = Callable[[WindowReport], None]
+"""Called from any thread; the report's path is absolute, its sender blank."""
 
 RECORDING_LIMIT_S = 60.0
-"""A recording ends at the first step boundary after this."""
-_SAVE_PATIENCE_S = 30.0
+WARM_LIMIT_S = 60.0
+"""From the warm-up's beginning to the first recorded step."""
 _FINALIZER_PRIORITY = 1000
 """Above that of whoever reports: the last report must still leave."""
 _SCRIPT_PROFILER = "the script's own torch.profiler is active"
 
 
 class WindowRunner:
-    """The profiling windows of one rank."""
+    """The profiling windows of one rank.
+
+    Attributes:
+        active: whether the calls below must be made: the only thing read outside windows.
+        recording: whether steps are not like others: the profiler is on, warm steps included, or its
+            results are being written.
+    """
 
     def __init__(self, report: Report) -> None:
         self.active = False
-        """Whether `at_boundary` must be called: the only thing the training thread reads outside windows."""
         self.recording = False
-        """Whether the profiler is on (warm steps included), so that steps are not like others."""
         self._report = report
         self._lock = threading.RLock()
         self._window: OpenWindow | None = None
-        self._saver: threading.Thread | None = None
-        self._saving = False
+        self._saver = TraceSaver()
         self._pid = os.getpid()
-        self._script_profilers = ScriptProfilers(self._give_way)
-        self._script_profilers.watch()
+        SCRIPT_PROFILERS.yield_by(self._give_way)
         _call_at_exit(self._at_exit)
 
     @property
@@ -60,19 +57,20 @@ class WindowRunner:
         window = self._window
         return window.prepare_from if window is not None and window.placed else -1
 
-    def arm(self, order: ArmWindow, current_step: int) -> None:
+    def arm(self, order: ArmWindow, current_step: int, shortened: str | None = None) -> None:
         """Take a window on; any thread. Reports armed, late, busy or unsupported.
 
         Args:
             order: the window.
             current_step: index of the step that runs now.
+            shortened: why the order has fewer steps than were asked for, to be told with the result.
         """
         with self._lock:
-            self._script_profilers.watch()
-            window = OpenWindow(order)
-            if self._window is not None or self._saving:
+            SCRIPT_PROFILERS.watch()
+            window = OpenWindow(order, shortened=shortened)
+            if self._window is not None or self._saver.busy:
                 self._tell(window, "busy", "another window is open in this rank")
-            elif self._script_profilers.prepared:
+            elif SCRIPT_PROFILERS.prepared:
                 self._tell(window, "busy", _SCRIPT_PROFILER)
             elif order.steps < 1 or order.warm_steps < 0:
                 self._tell(window, "unsupported", f"{order.steps} steps after {order.warm_steps}")
@@ -84,61 +82,49 @@ class WindowRunner:
                 self.active = True
 
     def cancel(self, window_id: str) -> None:
-        """Drop a window that does not record yet; any thread. Later it is left to end by itself."""
+        """End a window without a result; any thread. One that is being saved is left to end by itself."""
         with self._lock:
             window = self._window
-            if window is None or window.command.window_id != window_id:
-                return
-            if window.phase != "recording":
-                self._abort_where_it_runs(window, "cancelled")
+            if window is not None and window.command.window_id == window_id:
+                self._end_where_it_runs(window, "cancelled", "cancelled")
+
+    # In the training thread
 
     def at_boundary(self, step: int) -> None:
-        """Go on with the window; in the training thread, before the step `step` begins.
+        """Go on with the window before the step `step` begins; more calls with the same step are harmless."""
+        self._guarded(lambda window: self._advance(window, step))
 
-        More calls with the same step are harmless, and hold the time limit during long steps.
+    def at_validation(self, step: int) -> None:
+        """A validation has begun before the step `step`, or goes on: what is recorded ends with what it has.
+
+        A window that has not begun to record waits for the validation's end.
         """
+        self._guarded(lambda window: self._end_before_validation(window, step))
+
+    def hold(self) -> None:
+        """Hold the limits within a step; cheap, and called while `recording`."""
+        self._guarded(self._hold)
+
+    def _guarded(self, act: Callable[[OpenWindow], None]) -> None:
         with self._lock:
             window = self._window
             if window is None:
                 return
             try:
-                self._advance(window, step)
+                if window.end_because is not None:
+                    self._abort(window, window.end_because, window.end_state)
+                else:
+                    act(window)
             except PROFILER_ERRORS as error:
-                self._fail(window, error)
-
-    def shutdown(self, reason: str) -> None:
-        """End what is open, as aborted, and wait for a trace being written. Harmless when repeated.
-
-        From another thread a window with the profiler on ends at the next boundary, or with the process.
-        """
-        with self._lock:
-            if self._window is not None:
-                self._abort_where_it_runs(self._window, reason)
-        self._await_saver()
-
-    def _at_exit(self) -> None:
-        """In the main thread, after the script: even a capture of another thread must be ended now."""
-        if os.getpid() != self._pid:
-            return  # a forked child: the capture belongs to its parent
-        with self._lock:
-            window = self._window
-            if window is not None:
-                self._abort(window, window.end_because or "the process ended inside the window")
-        self._await_saver()
-
-    def _await_saver(self) -> None:
-        saver = self._saver
-        if saver is not None and saver is not threading.current_thread():
-            saver.join(_SAVE_PATIENCE_S)
+                self._abort(window, f"the profiler failed: {error}", "failed")
 
     def _advance(self, window: OpenWindow, step: int) -> None:
         if not window.placed:
             window.place(step)
-        if window.end_because is not None:
-            self._abort(window, window.end_because)
-        elif window.phase == "recording":
+        if window.phase == "recording":
             self._record_on(window, step)
         elif window.phase == "warming":
+            self._hold(window)
             if step >= window.command.start_step:
                 self._start(window, step)
         elif step > window.prepare_until:
@@ -147,16 +133,17 @@ class WindowRunner:
             self._prepare(window, step)
 
     def _prepare(self, window: OpenWindow, step: int) -> None:
-        if self._script_profilers.prepared or profiler_enabled():
+        if SCRIPT_PROFILERS.prepared or profiler_enabled():
             self._end(window, "busy", _SCRIPT_PROFILER)
             return
         began = time.perf_counter()
         self.recording = True
         window.thread = threading.get_ident()
         window.session = ProfilerSession(window.command.preset)
-        with self._script_profilers.ours():
+        with SCRIPT_PROFILERS.ours():
             window.session.prepare()
         window.phase = "warming"
+        window.prepared_s = time.monotonic()
         window.add_cost("prepare", began)
         self._tell(window, "warming")
         if step >= window.command.start_step:
@@ -164,7 +151,9 @@ class WindowRunner:
 
     def _start(self, window: OpenWindow, step: int) -> None:
         session = window.session
-        if session is None or profiler_enabled():
+        if session is None:  # ended by the time limit
+            return
+        if profiler_enabled():
             window.session = None
             self._end(window, "busy", _SCRIPT_PROFILER)
             return
@@ -175,59 +164,94 @@ class WindowRunner:
         self._tell(window, "recording")
 
     def _record_on(self, window: OpenWindow, step: int) -> None:
-        overdue = time.monotonic() - window.started_s > RECORDING_LIMIT_S
+        done, asked = step - window.first_step, window.command.steps
         if step <= window.marked_step:
-            if overdue:
-                self._abort(window, f"one step took longer than the limit of {RECORDING_LIMIT_S:.0f} s")
-            return
-        if overdue or step - window.first_step >= window.command.steps:
-            self._stop(window, step - window.first_step)
-            return
-        window.close_mark()
-        window.open_mark(step)
+            self._hold(window)
+        elif done >= asked:
+            self._stop(window, done, "done", window.shortened)
+        elif _overdue(window):
+            limit = f"ended by the limit of {RECORDING_LIMIT_S:.0f} s"
+            self._stop(window, done, "truncated", f"{limit} with {done} of {asked} steps")
+        elif window.session is not None and window.session.ended_early():
+            full = "the profiler's buffers on the device were full"
+            self._stop(window, done, "truncated", f"{full} after {done} of {asked} steps")
+        else:
+            window.close_mark()
+            window.open_mark(step)
 
-    def _stop(self, window: OpenWindow, steps: int) -> None:
-        """End the recording and hand the results to the worker, which also drops them: that takes time."""
+    def _end_before_validation(self, window: OpenWindow, step: int) -> None:
+        if window.phase != "recording":
+            self._hold(window)
+            return
+        done, asked = step - window.first_step, window.command.steps
+        if done >= asked:
+            self._stop(window, done, "done", window.shortened)
+        elif done > 0:
+            self._stop(window, done, "truncated", f"a validation began after {done} of {asked} steps")
+        else:
+            self._abort(window, "a validation began inside the first step; try again after it")
+
+    def _hold(self, window: OpenWindow) -> None:
+        if not _overdue(window):
+            return
+        if window.phase == "recording":
+            reason = f"step {window.marked_step} took longer than the limit of {RECORDING_LIMIT_S:.0f} s"
+        else:
+            reason = f"the first step to record did not come within {WARM_LIMIT_S:.0f} s of the warm-up"
+        self._abort(window, reason)
+
+    def _stop(self, window: OpenWindow, steps: int, state: WindowState, reason: str | None) -> None:
+        """End the recording and hand the results to the worker."""
         session = window.session
         if session is None:
             return
         began = time.perf_counter()
         window.close_mark()
         results = [session.stop()]
+        memory, session.memory = session.memory, None
         window.session = None
         window.add_cost("stop", began)
-        saver = threading.Thread(
-            target=self._save, args=(window, results, steps), name="perftui-trace", daemon=True
-        )
-        self._saving = True
-        try:
-            saver.start()
-        except RuntimeError:
-            self._saving = False
-            raise
-        self._saver = saver
-        self._close(window)
-
-    def _save(self, window: OpenWindow, results: list[TraceResults], steps: int) -> None:
+        self._window = None  # from here on only the worker knows it; `active` and `recording` last until then
         self._tell(window, "saving", steps=steps)
-        path = window.trace_path(steps) if window.command.keep else None
-        failure: str | None = None
-        began = time.perf_counter()
+        saving = time.perf_counter()
+
+        def done(saved: Saved) -> None:
+            window.add_cost("save", saving, stalls=False)
+            with self._lock:
+                self.active = self._window is not None
+                self.recording = self._window is not None and self._window.phase != "armed"
+            if saved.failure is not None:
+                self._tell(window, "failed", saved.failure, steps=steps)
+            else:
+                self._tell(window, state, reason, steps=steps, saved=saved)
+
         try:
-            if path is not None:
-                save_trace(results[0], path)
-            results.clear()
-        except PROFILER_ERRORS as error:
-            failure = f"the trace could not be saved: {error}"
-        window.add_cost("save", began, stalls=False)
-        self._saving = False
-        if failure is not None:
-            self._tell(window, "failed", failure, steps=steps)
-            return
-        asked = window.command.steps
-        short = f"ended by the limit of {RECORDING_LIMIT_S:.0f} s with {steps} of {asked} steps"
-        reason = short if steps < asked else None
-        self._tell(window, "done", reason, steps=steps, path=None if path is None else str(path))
+            self._saver.start(results, memory, window.trace_stem(steps), done)
+        except RuntimeError as error:
+            self._end(window, "failed", f"the trace could not be saved: {error}")
+
+    # Ends that are not planned
+
+    def shutdown(self, reason: str) -> None:
+        """End what is open, as aborted, and wait for a trace being written. Harmless when repeated.
+
+        From another thread a window with the profiler on ends at the next boundary, or with the process.
+        """
+        with self._lock:
+            if self._window is not None:
+                self._end_where_it_runs(self._window, reason, "aborted")
+        self._saver.wait()
+
+    def _at_exit(self) -> None:
+        """In the main thread, after the script: even a capture of another thread must be ended now."""
+        if os.getpid() != self._pid:
+            return  # a forked child: the capture belongs to its parent
+        with self._lock:
+            window = self._window
+            if window is not None:
+                reason = window.end_because or "the process ended inside the window"
+                self._abort(window, reason, window.end_state)
+        self._saver.wait()
 
     def _give_way(self) -> None:
         """The script opens a profiler of its own: end ours first, while it can still be ended cleanly."""
@@ -235,9 +259,6 @@ class WindowRunner:
             window = self._window
             if window is not None and window.phase != "armed":
                 self._abort(window, "the script opened its own torch.profiler")
-
-    def _fail(self, window: OpenWindow, error: Exception) -> None:
-        self._abort(window, f"the profiler failed: {error}", state="failed")
 
     def _abort(self, window: OpenWindow, reason: str, state: WindowState = "aborted") -> None:
         """End a window whatever its phase; a profiler that cannot even be ended is added to the reason."""
@@ -250,21 +271,17 @@ class WindowRunner:
                 reason = f"{reason}; ending the profiler: {error}"
         self._end(window, state, reason)
 
-    def _abort_where_it_runs(self, window: OpenWindow, reason: str) -> None:
+    def _end_where_it_runs(self, window: OpenWindow, reason: str, state: WindowState) -> None:
         if window.belongs_elsewhere:
-            window.end_because = reason
+            window.end_because, window.end_state = reason, state
         else:
-            self._abort(window, reason)
+            self._abort(window, reason, state)
 
     def _end(self, window: OpenWindow, state: WindowState, reason: str) -> None:
-        self._close(window)
-        self._tell(window, state, reason)
-
-    def _close(self, window: OpenWindow) -> None:
-        if self._window is window:
+        if self._window in (window, None):
             self._window = None
-            self.active = False
-            self.recording = False
+            self.active = self.recording = False
+        self._tell(window, state, reason)
 
     def _tell(
         self,
@@ -273,12 +290,31 @@ class WindowRunner:
         reason: str | None = None,
         *,
         steps: int | None = None,
-        path: str | None = None,
+        saved: Saved | None = None,
     ) -> None:
         command = window.command
-        first = window.first_step if window.first_step >= 0 else command.start_step
-        count = command.steps if steps is None else steps
-        self._report(command.window_id, state, reason, first, count, path, dict(window.cost_ms))
+        self._report(
+            WindowReport(
+                **BLANK,
+                window_id=command.window_id,
+                state=state,
+                reason=reason,
+                start_step=window.first_step if window.first_step >= 0 else command.start_step,
+                steps=command.steps if steps is None else steps,
+                path=str(saved.trace) if saved and saved.trace else None,
+                cost_ms=dict(window.cost_ms),
+                events=saved.events if saved else 0,
+                preset=command.preset,
+                snapshot=str(saved.snapshot) if saved and saved.snapshot else None,
+            )
+        )
+
+
+def _overdue(window: OpenWindow) -> bool:
+    now = time.monotonic()
+    if window.phase == "recording":
+        return now - window.started_s > RECORDING_LIMIT_S
+    return window.phase == "warming" and now - window.prepared_s > WARM_LIMIT_S
 
 
 def _call_at_exit(last_act: Callable[[], None]) -> None:

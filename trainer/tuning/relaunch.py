@@ -214,6 +214,7 @@ class _Relaunch:
                 trial_seconds=subject.trial_seconds,
                 gpu_readings=subject.gpu_readings,
                 gpu_interval_s=subject.gpu_interval_s,
+                profile_schedule=subject.profile_schedule,
             )
         )
         self._successor = places.run_id

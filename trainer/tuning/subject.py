@@ -12,6 +12,7 @@ from perftui.ipc.dashboard_link import DashboardLink
 from perftui.ipc.dashboard_messages import Update
 from perftui.ipc.errors import NoSuchRun, Refused, UsageError
 from perftui.ipc.places import RunPlaces, run_places
+from perftui.ipc.profile_schedule import ProfileSchedule
 from perftui.ipc.run_files import RunDescription, read_record
 from perftui.ipc.settings import Settings, format_value, setting
 from perftui.trainer.launch.start import exit_of
@@ -42,6 +43,8 @@ class Subject:
     interpreter: str | None = None
     gpu_readings: bool = True
     gpu_interval_s: float | None = None
+    profile_schedule: ProfileSchedule | None = None
+    """Of the run that goes on; trials open no windows."""
 
     @property
     def run_id(self) -> str | None:
@@ -103,6 +106,7 @@ def find_subject(plan: RelaunchPlan) -> Subject:
         interpreter=description.interpreter,
         gpu_readings=description.gpu_readings,
         gpu_interval_s=description.gpu_interval_s,
+        profile_schedule=description.profile_schedule,
     )
 
 

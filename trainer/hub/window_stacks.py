@@ -1,0 +1,86 @@
+"""Has the loader workers' stacks sampled while a window records, and keeps them for later readers."""
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from perftui.ipc.messages import WindowReport
+from perftui.ipc.run_files import read_record, write_record
+from perftui.ipc.worker_stacks import WorkerStacks
+from perftui.trainer.hub.hub_window import HubWindow
+from perftui.trainer.telemetry.stack_fold import Worker
+from perftui.trainer.telemetry.worker_stacks import StackSampler
+
+_RECORDING = frozenset(("warming", "recording"))
+_RECORDED = frozenset(("saving", "done", "truncated"))
+_JUST_S = 10.0
+
+
+class _Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """`WINDOW.workers.json`."""
+
+    stacks: list[WorkerStacks]
+    notes: list[str] = []
+
+
+class WindowStacks:
+    """The stacks of the windows of one run.
+
+    Args:
+        folder: where the results are kept.
+        replay: nothing is sampled, what was is shown.
+    """
+
+    def __init__(self, folder: Path, *, replay: bool) -> None:
+        self._folder = folder
+        self._replay = replay
+
+    def sample(
+        self,
+        window: HubWindow,
+        reports: Mapping[int, WindowReport],
+        workers: Sequence[Worker],
+    ) -> bool:
+        """Go on with a window; True while its workers are being looked at.
+
+        Args:
+            window: the window.
+            reports: what its ranks have told.
+            workers: living loader workers of these ranks.
+        """
+        if window.stacks is not None:
+            return False
+        file = self._folder / f"{window.window_id}.workers.json"
+        if self._replay or (window.adopted and file.exists()):
+            self._take(window, read_record(file, _Kept) or _Kept(stacks=[]))
+            return False
+        waited_for = [report for rank, report in reports.items() if rank not in window.lost]
+        recording = any(report.state in _RECORDING for report in waited_for)
+        if window.sampler is None:
+            if not (recording or _has_just_recorded(window, reports)):
+                return False
+            window.sampler = StackSampler()
+        if window.sampler.tick(workers, wanted=recording):
+            return True
+        stacks, notes = window.sampler.result()
+        kept = _Kept(stacks=stacks, notes=notes)
+        if stacks or notes:
+            try:
+                write_record(file, kept)
+            except OSError as error:
+                window.notes.append(f"{file.name} could not be written: {error.strerror}")
+        self._take(window, kept)
+        return False
+
+    def _take(self, window: HubWindow, kept: _Kept) -> None:
+        window.stacks = kept.stacks
+        window.notes += kept.notes
+
+
+def _has_just_recorded(window: HubWindow, reports: Mapping[int, WindowReport]) -> bool:
+    """Whether the whole recording lay between two looks, and not in the days of a hub before this one."""
+    if not any(report.state in _RECORDED for report in reports.values()):
+        return False
+    return not window.adopted or bool(window.seen) or time.time() - window.requested_unix < _JUST_S
