@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from perftui.ipc.argument_templates import ArgumentTemplate
 from perftui.ipc.settings import SettingValue
 
 Stdio: TypeAlias = Literal["pty", "pipes", "log"]
@@ -38,3 +39,5 @@ class LaunchSpec:
     """False: the hub leaves the GPU libraries alone."""
     gpu_interval_s: float | None = None
     """Between two fast readings of the GPUs; None: the default."""
+    arguments: dict[str, ArgumentTemplate] = field(default_factory=dict[str, ArgumentTemplate])
+    """How the script takes what `arg.NAME` sets."""
