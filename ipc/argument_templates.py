@@ -97,6 +97,6 @@ def with_argument(command: Sequence[str], template: ArgumentTemplate, value: str
 
 
 def _option(template: ArgumentTemplate) -> str:
-    """Return what stands before the value: `--batch-size` of `--batch-size {value}` and of `--batch-size={value}`."""
+    """Return what stands before the value: `--batch-size`, whether a blank or `=` follows."""
     first = shlex.split(template.template)[0]
     return first.partition(_VALUE)[0].removesuffix("=")

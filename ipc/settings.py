@@ -14,7 +14,6 @@ from perftui.ipc.errors import Refused, UsageError
 from perftui.ipc.settings_table import (
     GROUPS,
     TABLE,
-    Group,
     Semantics,
     Setting,
     Settings,
@@ -93,8 +92,8 @@ def _argument(name: str, arguments: Arguments) -> Setting:
     if template is None:
         mapped = f"mapped: {', '.join(sorted(arguments))}" if arguments else "none is mapped"
         raise UsageError(
-            f"{name}: perftui does not know how the script takes it ({mapped}); say so once, by "
-            f"--map {name[4:] or 'NAME'}='--option {{value}}' or under [tool.perftui.arguments] in pyproject.toml"
+            f"{name}: perftui does not know how the script takes it ({mapped}); say so once, by --map "
+            f"{name[4:] or 'NAME'}='--option {{value}}' or under [tool.perftui.arguments] in pyproject.toml"
         )
     return Setting(
         name, "text", template.semantics, f"the script's argument {template.template}", place="command line"
@@ -165,20 +164,27 @@ def check_together(settings: Settings) -> None:
     Raises:
         Refused: with both names and the reason.
     """
+    reason = _exclusion(settings)
+    if reason is not None:
+        raise Refused(reason)
+
+
+def _exclusion(settings: Settings) -> str | None:
     for group in GROUPS:
-        on = _on_in(group, settings)
+        on = [name for name in group.members if is_on(settings.get(name))]
         if len(on) > 1:
             told = " and ".join(f"{name}={format_value(settings[name])}" for name in on)
-            raise Refused(f"{told} exclude each other: {group.reason}")
+            return f"{told} exclude each other: {group.reason}"
     of_compile = [name for name in settings if name.startswith("compile.") and name != _COMPILE_MODE]
     mode = settings.get(_COMPILE_MODE)
     if mode == "off" and of_compile:
-        raise Refused(f"{_COMPILE_MODE}=off and {of_compile[0]} exclude each other: nothing is compiled")
+        return f"{_COMPILE_MODE}=off and {of_compile[0]} exclude each other: nothing is compiled"
     backend = settings.get("compile.backend", "inductor")
     if mode not in (None, "off", "default") and backend != "inductor":
-        raise Refused(
+        return (
             f"{_COMPILE_MODE}={mode} and compile.backend={backend} exclude each other: modes are inductor's"
         )
+    return None
 
 
 def combined(before: Settings, change: Settings) -> Settings:
@@ -188,17 +194,12 @@ def combined(before: Settings, change: Settings) -> Settings:
         Refused: the change excludes itself.
     """
     check_together(change)
-    kept = {name: value for name, value in before.items() if name not in change}
-    for name in list(kept):
-        try:
-            check_together({name: kept[name], **change})
-        except Refused:
-            del kept[name]
-    return {**{name: value for name, value in before.items() if name in kept}, **change}
-
-
-def _on_in(group: Group, settings: Settings) -> list[str]:
-    return [name for name in group.members if is_on(settings.get(name))]
+    kept = {
+        name: value
+        for name, value in before.items()
+        if name in change or _exclusion({name: value, **change}) is None
+    }
+    return {**kept, **change}
 
 
 def environment_of(settings: Settings) -> dict[str, str]:

@@ -90,7 +90,6 @@ TABLE: tuple[Setting, ...] = (
         "bool",
         "changes-training",
         "batches in the order of the sampler, however long each takes",
-        needs=_WORKERS,
     ),
     Setting(
         "compile.mode",
@@ -252,7 +251,7 @@ TABLE: tuple[Setting, ...] = (
 GROUPS: tuple[Group, ...] = (
     Group(
         ("precision.tf32", "precision.autocast"),
-        "under autocast the products are in lower precision already, so that TF32 has nothing left to speed up",
+        "under autocast the products are in lower precision already, and TF32 has nothing left to speed up",
     ),
     Group(("optimizer.fused", "optimizer.foreach"), "torch takes one of the two implementations"),
 )

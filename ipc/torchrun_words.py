@@ -50,8 +50,8 @@ def with_nproc(command: Sequence[str], ranks: int) -> list[str]:
     begin = _after_launcher(command)
     if begin is None:
         raise Refused(
-            f"torchrun.nproc_per_node={ranks} cannot be applied: {' '.join(command[:3])} is none of torchrun, "
-            "python -m torch.distributed.run and python -m torch.distributed.launch"
+            f"torchrun.nproc_per_node={ranks} cannot be applied: {' '.join(command[:3])} is none of "
+            "torchrun, python -m torch.distributed.run and python -m torch.distributed.launch"
         )
     changed = list(command)
     for place in range(begin, len(command)):

@@ -116,6 +116,7 @@ def _print_runs_and_hint(lines: "list[RunLine]", word: str | None) -> int:
 def _run(parsed: argparse.Namespace) -> int:
     from perftui.ipc.settings import parse_assignments
     from perftui.trainer.launch.foreground import run_in_foreground
+    from perftui.trainer.launch.project_file import mapped_arguments
     from perftui.trainer.launch.spec import LaunchSpec
     from perftui.trainer.telemetry.gpu_rates import INTERVAL_VARIABLE, check_interval, interval_of
 
@@ -130,10 +131,12 @@ def _run(parsed: argparse.Namespace) -> int:
         if asked_s is None
         else check_interval(asked_s, "--gpu-interval")
     )
+    arguments = mapped_arguments(Path.cwd(), parsed.map)
     spec = LaunchSpec(
         command=parsed.command,
         cwd=Path.cwd(),
-        settings=parse_assignments(parsed.set),
+        settings=parse_assignments(parsed.set, arguments),
+        arguments=arguments,
         name=parsed.name,
         steps_limit=parsed.steps,
         seconds_limit=parsed.seconds,
@@ -249,13 +252,17 @@ def _parse_ranks(text: str) -> list[int]:
 
 
 def _relaunch(parsed: argparse.Namespace) -> int:
+    from perftui.ipc.places import run_places
+    from perftui.ipc.run_files import RunDescription, read_record
     from perftui.ipc.settings import parse_assignments
     from perftui.trainer.tuning.relaunch_verb import relaunch_verb
 
-    changes = parse_assignments(parsed.set)
+    run_id = _chosen(parsed.run).run_id
+    description = read_record(run_places(run_id).description, RunDescription)
+    arguments = description.arguments if description else {}
     return relaunch_verb(
-        _chosen(parsed.run).run_id,
-        changes,
+        run_id,
+        parse_assignments(parsed.set, arguments),
         trial=not parsed.no_trial,
         yes=parsed.yes,
         json_target="-" if parsed.json else None,

@@ -17,7 +17,6 @@ from perftui.trainer.probe.loader_reading import join_name, settings_in
 from perftui.trainer.probe.loader_settings import LoaderBook
 from perftui.trainer.probe.recorder import Recorder
 
-
 Reader: TypeAlias = Callable[[bool], tuple[dict[str, SettingValue], dict[str, str]]]
 """Takes whether the process ends; returns the settings that are in force, and those that failed with why."""
 readers: list[Reader] = []

@@ -4,7 +4,6 @@ In place, so that the state keeps its keys, and so that under DistributedDataPar
 compiled: torch then cuts its graph at the buckets of gradients.
 """
 
-import importlib
 import sys
 from collections.abc import Mapping
 
@@ -51,8 +50,9 @@ def take_back(module: nn.Module) -> None:
 
 def dynamo_error() -> type[Exception]:
     """Return the class of everything that torch.compile itself raises."""
-    kind: type[Exception] = importlib.import_module("torch._dynamo.exc").TorchDynamoException
-    return kind
+    from torch._dynamo.exc import TorchDynamoException
+
+    return TorchDynamoException
 
 
 def graphs_compiled() -> int | None:

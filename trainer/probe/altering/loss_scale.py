@@ -1,4 +1,4 @@
-"""Loss scaling for fp16 autocast, where the script has no GradScaler: gradients that the script sees are as ever.
+"""Loss scaling for fp16 autocast, where the script has no GradScaler; the script's gradients are as ever.
 
 The backward starts from the scaled loss, and the gradients are divided right after it: clipping and logging
 of the script see true gradients. A scale is a power of two, so nothing is rounded by it. Gradients of earlier

@@ -1,4 +1,4 @@
-"""Finds the modules that settings of the module mean: called by the script, with parameters that are optimised.
+"""Finds the modules that settings mean: called by the script, with parameters that are optimised.
 
 Reads only, apart from what then alters them.
 """

@@ -61,7 +61,7 @@ def _merged(
         merged[name] = value
         other = _OTHER[name]
         if value and other in signature.parameters:
-            merged[other] = False if other not in wanted else wanted[other]
+            merged[other] = wanted.get(other, False)
     return merged
 
 
