@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
+from perftui.ipc.argument_templates import ArgumentTemplate
 from perftui.ipc.ledger_records import Outcome
 from perftui.ipc.profile_schedule import ProfileSchedule
 from perftui.ipc.settings import SettingValue
@@ -45,6 +46,8 @@ class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
     """Between two fast readings of the GPUs; None: the default."""
     profile_schedule: ProfileSchedule | None = None
     """Profiling windows that open by themselves; None: none do."""
+    arguments: dict[str, ArgumentTemplate] = {}
+    """How the script takes what `arg.NAME` sets."""
 
 
 class ExitRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +83,8 @@ class AppliedSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Where a trial's files go."""
     seed: int | None = None
     """Seeds random, numpy and torch before the script, so that losses can be compared."""
+    words: dict[str, list[str]] = {}
+    """Of each `arg.NAME` that is set: the words that the script must find among its arguments."""
 
 
 def write_record(path: Path, record: msgspec.Struct) -> None:

@@ -1,50 +1,50 @@
-"""The settings that a relaunch may alter: one table, typed, validated, diffable.
+"""Settings as they are written, checked and combined; the rows are in `settings_table`.
 
 How each is applied lives with the probe and the launcher; this is what both, the command line and the
-screen agree on.
+screen agree on. Standard library alone.
 """
 
 import re
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import TypeAlias
 
-from perftui.ipc.errors import UsageError
-
-SettingValue: TypeAlias = bool | int | str | None
-Settings: TypeAlias = dict[str, SettingValue]
-Semantics: TypeAlias = Literal["neutral", "numeric", "changes-training"]
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One row of the table."""
-
-    name: str
-    kind: Literal["int", "bool", "choice", "text"]
-    semantics: Semantics
-    what: str
-    """One phrase for a person."""
-    minimum: int = 0
-    maximum: int = 0
-    choices: tuple[str, ...] = ()
-
-
-_WORKERS_MAX = 512
-
-TABLE: tuple[Setting, ...] = (
-    Setting("loader.num_workers", "int", "neutral", "loader worker processes", 0, _WORKERS_MAX),
-    Setting("loader.pin_memory", "bool", "neutral", "batches copied to page-locked memory"),
-    Setting("loader.persistent_workers", "bool", "neutral", "workers kept over epochs"),
-    Setting("loader.prefetch_factor", "int", "neutral", "batches each worker loads ahead", 1, 64),
-    Setting(
-        "loader.multiprocessing_context",
-        "choice",
-        "neutral",
-        "how workers are started",
-        choices=("fork", "spawn", "forkserver"),
-    ),
+from perftui.ipc.argument_templates import ArgumentTemplate
+from perftui.ipc.errors import Refused, UsageError
+from perftui.ipc.settings_table import (
+    GROUPS,
+    TABLE,
+    Semantics,
+    Setting,
+    Settings,
+    SettingValue,
+    is_on,
 )
-"""`loader.X` speaks of the first DataLoader that the script builds, `loader[1].X` of the second."""
+
+__all__ = [
+    "COMPILE_DISABLED_BY",
+    "ENVIRONMENT_ALLOWED",
+    "GROUPS",
+    "NO_ARGUMENTS",
+    "TABLE",
+    "Arguments",
+    "Semantics",
+    "Setting",
+    "SettingValue",
+    "Settings",
+    "check_together",
+    "combined",
+    "environment_of",
+    "format_value",
+    "parse_assignment",
+    "parse_assignments",
+    "semantics_of",
+    "setting",
+]
+
+Arguments: TypeAlias = Mapping[str, ArgumentTemplate]
+"""Script arguments that the user has mapped, by name: `arg.NAME`."""
+NO_ARGUMENTS: Arguments = MappingProxyType({})
 
 ENVIRONMENT_ALLOWED = re.compile(
     r"(OMP|MKL|OPENBLAS|NUMEXPR)_NUM_THREADS|OPENCV_FOR_THREADS_NUM|KMP_AFFINITY|MALLOC_CONF"
@@ -53,14 +53,22 @@ ENVIRONMENT_ALLOWED = re.compile(
 )
 """Environment variables that `env.NAME` may set: ones that tune, none that load code or name secrets."""
 
+COMPILE_DISABLED_BY = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
+"""Newer and older torch call it differently."""
+_BACKEND = re.compile(r"[a-z][a-z0-9_]*")
+_COMPILE_MODE = "compile.mode"
 _INDEXED = re.compile(r"loader\[(\d+)\]\.(\w+)")
 _BY_NAME = {row.name: row for row in TABLE}
 _TRUE = frozenset({"true", "on", "yes", "1"})
 _FALSE = frozenset({"false", "off", "no", "0"})
 
 
-def setting(name: str) -> Setting:
+def setting(name: str, arguments: Arguments = NO_ARGUMENTS) -> Setting:
     """Return the row for `name`, with `loader[k].x` folded to `loader.x`.
+
+    Args:
+        name: as it is written.
+        arguments: the script's arguments that are mapped.
 
     Raises:
         UsageError: the table has no such setting; the message lists near names.
@@ -71,13 +79,28 @@ def setting(name: str) -> Setting:
         return _BY_NAME[base]
     if name.startswith("env."):
         if ENVIRONMENT_ALLOWED.fullmatch(name[4:]):
-            return Setting(name, "text", "neutral", f"environment variable {name[4:]}")
+            return Setting(name, "text", "neutral", f"environment variable {name[4:]}", place="environment")
         raise UsageError(f"{name}: this environment variable is not on the list that perftui sets")
+    if name.startswith("arg."):
+        return _argument(name, arguments)
     known = ", ".join(sorted(_BY_NAME))
-    raise UsageError(f"unknown setting {name!r}; known: {known}, env.NAME")
+    raise UsageError(f"unknown setting {name!r}; known: {known}, env.NAME, arg.NAME")
 
 
-def parse_assignment(text: str) -> tuple[str, SettingValue]:
+def _argument(name: str, arguments: Arguments) -> Setting:
+    template = arguments.get(name[4:])
+    if template is None:
+        mapped = f"mapped: {', '.join(sorted(arguments))}" if arguments else "none is mapped"
+        raise UsageError(
+            f"{name}: perftui does not know how the script takes it ({mapped}); say so once, by --map "
+            f"{name[4:] or 'NAME'}='--option {{value}}' or under [tool.perftui.arguments] in pyproject.toml"
+        )
+    return Setting(
+        name, "text", template.semantics, f"the script's argument {template.template}", place="command line"
+    )
+
+
+def parse_assignment(text: str, arguments: Arguments = NO_ARGUMENTS) -> tuple[str, SettingValue]:
     """Parse `name=value` from a command line into a checked pair.
 
     Raises:
@@ -86,7 +109,7 @@ def parse_assignment(text: str) -> tuple[str, SettingValue]:
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise UsageError(f"{text!r}: a setting is written name=value, as in loader.num_workers=4")
-    row = setting(name.strip())
+    row = setting(name.strip(), arguments)
     return name.strip(), _parse_value(row, value.strip())
 
 
@@ -101,6 +124,10 @@ def _parse_value(row: Setting, value: str) -> SettingValue:
         raise UsageError(f"{row.name}={value!r}: expected true or false")
     if row.kind == "choice" and value not in row.choices:
         raise UsageError(f"{row.name}={value!r}: expected one of {', '.join(row.choices)}")
+    if row.name == "compile.backend" and not _BACKEND.fullmatch(value):
+        raise UsageError(f"{row.name}={value!r}: expected the name of a backend, as in inductor")
+    if row.name.startswith("arg.") and not value:
+        raise UsageError(f"{row.name}={value!r}: expected a value")
     return value
 
 
@@ -114,20 +141,76 @@ def _parse_int(row: Setting, value: str) -> int:
     return number
 
 
-def parse_assignments(texts: list[str]) -> Settings:
-    """Parse every `--set`; the same name twice is an error."""
+def parse_assignments(texts: Iterable[str], arguments: Arguments = NO_ARGUMENTS) -> Settings:
+    """Parse every `--set`; the same name twice is an error.
+
+    Raises:
+        UsageError: as `parse_assignment`.
+        Refused: as `check_together`.
+    """
     settings: Settings = {}
     for text in texts:
-        name, value = parse_assignment(text)
+        name, value = parse_assignment(text, arguments)
         if name in settings:
             raise UsageError(f"{name} is set twice")
         settings[name] = value
+    check_together(settings)
     return settings
 
 
+def check_together(settings: Settings) -> None:
+    """Refuse settings that exclude each other.
+
+    Raises:
+        Refused: with both names and the reason.
+    """
+    reason = _exclusion(settings)
+    if reason is not None:
+        raise Refused(reason)
+
+
+def _exclusion(settings: Settings) -> str | None:
+    for group in GROUPS:
+        on = [name for name in group.members if is_on(settings.get(name))]
+        if len(on) > 1:
+            told = " and ".join(f"{name}={format_value(settings[name])}" for name in on)
+            return f"{told} exclude each other: {group.reason}"
+    of_compile = [name for name in settings if name.startswith("compile.") and name != _COMPILE_MODE]
+    mode = settings.get(_COMPILE_MODE)
+    if mode == "off" and of_compile:
+        return f"{_COMPILE_MODE}=off and {of_compile[0]} exclude each other: nothing is compiled"
+    backend = settings.get("compile.backend", "inductor")
+    if mode not in (None, "off", "default") and backend != "inductor":
+        return (
+            f"{_COMPILE_MODE}={mode} and compile.backend={backend} exclude each other: modes are inductor's"
+        )
+    return None
+
+
+def combined(before: Settings, change: Settings) -> Settings:
+    """Return `before` with a change; what the change excludes is left out, its slot is taken.
+
+    Raises:
+        Refused: the change excludes itself.
+    """
+    check_together(change)
+    kept = {
+        name: value
+        for name, value in before.items()
+        if name in change or _exclusion({name: value, **change}) is None
+    }
+    return {**kept, **change}
+
+
 def environment_of(settings: Settings) -> dict[str, str]:
-    """Return the environment variables among `settings`."""
-    return {name[4:]: str(value) for name, value in settings.items() if name.startswith("env.")}
+    """Return the environment variables that `settings` ask for."""
+    variables = {name[4:]: str(value) for name, value in settings.items() if name.startswith("env.")}
+    blocking = settings.get("debug.launch_blocking")
+    if blocking is not None:
+        variables["CUDA_LAUNCH_BLOCKING"] = str(int(bool(blocking)))
+    if settings.get(_COMPILE_MODE) == "off":
+        variables |= dict.fromkeys(COMPILE_DISABLED_BY, "1")
+    return variables
 
 
 def format_value(value: SettingValue) -> str:
@@ -135,9 +218,9 @@ def format_value(value: SettingValue) -> str:
     return str(value).lower() if isinstance(value, bool) or value is None else str(value)
 
 
-def semantics_of(settings: Settings) -> Semantics:
+def semantics_of(settings: Settings, arguments: Arguments = NO_ARGUMENTS) -> Semantics:
     """Return the strongest semantics among `settings`; neutral when there are none."""
-    kinds = {setting(name).semantics for name in settings}
+    kinds = {setting(name, arguments).semantics for name in settings}
     if "changes-training" in kinds:
         return "changes-training"
     return "numeric" if "numeric" in kinds else "neutral"

@@ -48,6 +48,13 @@ def _add_run(verbs: "_Verbs") -> None:
     run = verbs.add_parser("run", help="start a training under supervision: perftui run -- python train.py")
     run.add_argument("--no-tui", action="store_true", help="pass the output through, open no dashboard")
     run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="alter a setting")
+    run.add_argument(
+        "--map",
+        action="append",
+        default=[],
+        metavar="NAME=TEMPLATE",
+        help="how the script takes what arg.NAME sets: batch_size='--batch-size {value}'",
+    )
     run.add_argument("--steps", type=int, metavar="N", help="stop after N steps past the warm-up")
     run.add_argument("--seconds", type=float, metavar="S", help="stop S seconds past the warm-up")
     run.add_argument("--json", metavar="FILE", help="write the summary at the end; - for stdout")

@@ -117,6 +117,7 @@ def _run(parsed: argparse.Namespace) -> int:
     from perftui.ipc.profile_schedule import schedule_in, schedule_of
     from perftui.ipc.settings import parse_assignments
     from perftui.trainer.launch.foreground import run_in_foreground
+    from perftui.trainer.launch.project_file import mapped_arguments
     from perftui.trainer.launch.spec import LaunchSpec
     from perftui.trainer.telemetry.gpu_rates import INTERVAL_VARIABLE, check_interval, interval_of
 
@@ -132,10 +133,12 @@ def _run(parsed: argparse.Namespace) -> int:
         else check_interval(asked_s, "--gpu-interval")
     )
     schedule = schedule_of(parsed.profile_every, parsed.profile_on_jump, parsed.profile_most)
+    arguments = mapped_arguments(Path.cwd(), parsed.map)
     spec = LaunchSpec(
         command=parsed.command,
         cwd=Path.cwd(),
-        settings=parse_assignments(parsed.set),
+        settings=parse_assignments(parsed.set, arguments),
+        arguments=arguments,
         name=parsed.name,
         steps_limit=parsed.steps,
         seconds_limit=parsed.seconds,
@@ -267,13 +270,17 @@ def _trace(parsed: argparse.Namespace) -> int:
 
 
 def _relaunch(parsed: argparse.Namespace) -> int:
+    from perftui.ipc.places import run_places
+    from perftui.ipc.run_files import RunDescription, read_record
     from perftui.ipc.settings import parse_assignments
     from perftui.trainer.tuning.relaunch_verb import relaunch_verb
 
-    changes = parse_assignments(parsed.set)
+    run_id = _chosen(parsed.run).run_id
+    description = read_record(run_places(run_id).description, RunDescription)
+    arguments = description.arguments if description else {}
     return relaunch_verb(
-        _chosen(parsed.run).run_id,
-        changes,
+        run_id,
+        parse_assignments(parsed.set, arguments),
         trial=not parsed.no_trial,
         yes=parsed.yes,
         json_target="-" if parsed.json else None,

@@ -6,22 +6,29 @@ from pathlib import Path
 import pytest
 
 from perftui.ipc.facts import SUBJECTS
-from perftui.ipc.settings import ENVIRONMENT_ALLOWED, TABLE, Setting
+from perftui.ipc.prerequisites import PREREQUISITES
+from perftui.ipc.settings import ENVIRONMENT_ALLOWED, GROUPS, TABLE
+from perftui.ipc.settings_document import replaced
 from perftui.trainer.probe.environment_reading import SHOWN
 
 TEXT = (Path(__file__).parents[2] / "docs" / "settings.md").read_text()
 
 
-def _values(row: Setting) -> str:
-    if row.kind == "int":
-        return f"{row.minimum} to {row.maximum}"
-    return {"bool": "true, false", "choice": ", ".join(row.choices), "text": "text"}[row.kind]
+def test_the_table_stands_there_as_it_is() -> None:
+    assert replaced(TEXT) == TEXT, "python -m perftui.ipc.settings_document docs/settings.md makes it anew"
 
 
-def test_every_setting_stands_there_as_it_is_and_no_other() -> None:
-    rows = re.findall(r"^\| `([\w.]+)` \| (.+) \| (.+) \| (.+) \|$", TEXT, re.MULTILINE)
-    expected = [(row.name, _values(row), row.semantics, row.what) for row in TABLE]
-    assert [row for row in rows if row[0] != "env.NAME"] == expected
+def test_every_setting_has_a_row() -> None:
+    rows = re.findall(r"^\| `([\w.]+)` \| (.+?) \| (.+?) \| (.+?) \|", TEXT, re.MULTILINE)
+    expected = [(row.name, row.values(), row.semantics, row.place) for row in TABLE]
+    assert [row for row in rows if row[0] not in ("env.NAME", "arg.NAME")] == expected
+
+
+def test_what_is_needed_and_grouped_exists() -> None:
+    names = {row.name for row in TABLE}
+    assert {key for row in TABLE for key in row.needs} == set(PREREQUISITES)
+    assert all(member in names for group in GROUPS for member in group.members)
+    assert all(len(group.members) > 1 for group in GROUPS)
 
 
 def test_documented_variables_are_those_that_are_allowed() -> None:

@@ -81,7 +81,7 @@ class Commands:
         if self._run.busy:
             raise Refused("a relaunch or a profiling window is going on; wait for its end")
         for name in command.set:
-            setting(name)
+            setting(name, self._run.description.arguments)
         plan = RelaunchPlan(
             run_id=self._run.description.run_id,
             set=command.set,

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from perftui.ipc.run_files import ExitRecord, RunDescription
+from perftui.ipc.settings import Settings, format_value
 from perftui.ipc.view import Header, HostView, LoaderWorkers, RankView, RunState, Shares
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.host_log import aged
@@ -158,7 +159,7 @@ def header(fold: RunFold, facts: RunFacts, now: float) -> Header:
         loss=lead.loss if lead else None,
         exit_code=facts.ended.exit_code if facts.ended else None,
         stopped_by=facts.ended.stopped_by if facts.ended else None,
-        message=facts.message or _end_message(facts.ended, stepped=any(t.log.raw for t in fold.ordered)),
+        message=_message(fold, facts),
         owned=description.owned,
         trial=description.trial,
         parent=description.parent,
@@ -172,6 +173,22 @@ def header(fold: RunFold, facts: RunFacts, now: float) -> Header:
         phase=phases.phase if phases else None,
         phase_for_s=phases.for_s if phases else None,
     )
+
+
+def _message(fold: RunFold, facts: RunFacts) -> str | None:
+    ended = _end_message(facts.ended, stepped=any(track.log.raw for track in fold.ordered))
+    parts = [facts.message or ended, not_applied_words(fold, facts.description.settings)]
+    return "; ".join(part for part in parts if part) or None
+
+
+def not_applied_words(fold: RunFold, asked: Settings) -> str | None:
+    """Say which settings that were asked for are not in force, and why; None when all are."""
+    said: dict[str, None] = {}
+    for track in fold.ordered:
+        for name, reason in track.settings_failed.items():
+            value = format_value(asked[name]) if name in asked else "…"
+            said[f"{name}={value} could not be applied: {reason}"] = None
+    return "; ".join(said) or None
 
 
 def _eta_s(lead: RankTrack | None, epoch_steps: int | None) -> float | None:

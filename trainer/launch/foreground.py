@@ -100,6 +100,8 @@ def finish(places: RunPlaces, record: ExitRecord, json_target: str | None) -> in
         sys.stdout.buffer.flush()
     elif json_target is not None:
         _write_summary(Path(json_target), summary)
+    for line in _not_applied(summary):
+        _say(line)
     _say(_closing_line(places, record, summary))
     return exit_code_of(record)
 
@@ -199,6 +201,7 @@ def _write_summary(path: Path, summary: bytes) -> None:
 
 class _RankGlance(msgspec.Struct, frozen=True):
     steps: int = 0
+    settings_failed: dict[str, str] = {}
 
 
 class _FindingGlance(msgspec.Struct, frozen=True):
@@ -210,6 +213,17 @@ class _Glance(msgspec.Struct, frozen=True):
     elapsed_s: float = 0.0
     ranks: list[_RankGlance] = []
     findings: list[_FindingGlance] = []
+
+
+def _not_applied(summary: bytes) -> list[str]:
+    """Return one line for each setting that could not be applied."""
+    glance = msgspec.json.decode(summary, type=_Glance)
+    said = {
+        f"{name} could not be applied: {reason}": None
+        for rank in glance.ranks
+        for name, reason in rank.settings_failed.items()
+    }
+    return list(said)
 
 
 def _closing_line(places: RunPlaces, record: ExitRecord, summary: bytes) -> str:

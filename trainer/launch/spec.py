@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from perftui.ipc.argument_templates import ArgumentTemplate
 from perftui.ipc.profile_schedule import ProfileSchedule
 from perftui.ipc.settings import SettingValue
 
@@ -41,3 +42,5 @@ class LaunchSpec:
     """Between two fast readings of the GPUs; None: the default."""
     profile_schedule: ProfileSchedule | None = None
     """Profiling windows that open by themselves; None: none do."""
+    arguments: dict[str, ArgumentTemplate] = field(default_factory=dict[str, ArgumentTemplate])
+    """How the script takes what `arg.NAME` sets."""

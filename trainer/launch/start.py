@@ -25,6 +25,7 @@ from perftui.ipc.run_files import (
     write_bytes,
     write_record,
 )
+from perftui.trainer.launch.altered_command import altered_command, argument_words
 from perftui.trainer.launch.environment import clean_environment, training_additions
 from perftui.trainer.launch.environment_line import environment_line
 from perftui.trainer.launch.interpreter import InterpreterCheck, check_interpreter
@@ -68,17 +69,19 @@ def launch(
         hub: another command for the hub; empty for none.
 
     Raises:
-        UsageError, CommandNotFound, Refused: as `check_launch`, or the run's files cannot be written.
+        UsageError, CommandNotFound, Refused: as `check_launch`, settings that cannot be written into the
+            command or exclude each other, or the run's files cannot be written.
         LaunchFailed: the keeper could not be started.
     """
     check = check_launch(spec) if check is None else check
+    altered = altered_command(spec)
     name = spec.name or name_of(spec.command)
     clear_leftovers()
     places = make_run_places(new_run_id(name))
     environment = clean_environment(dict(os.environ))
     order = KeeperOrder(
         run_id=places.run_id,
-        command=spec.command,
+        command=altered,
         cwd=str(spec.cwd),
         additions=training_additions(places, spec, check, environment),
         stdio=spec.stdio,
@@ -109,6 +112,7 @@ def _write_files(places: RunPlaces, spec: LaunchSpec, check: InterpreterCheck, n
         trial=spec.trial,
         scratch=str(places.scratch) if spec.trial else None,
         seed=spec.seed,
+        words=argument_words(spec),
     )
     write_record(places.settings_file, applied)
     description = RunDescription(
@@ -129,6 +133,7 @@ def _write_files(places: RunPlaces, spec: LaunchSpec, check: InterpreterCheck, n
         gpu_readings=spec.gpu_readings,
         gpu_interval_s=spec.gpu_interval_s,
         profile_schedule=spec.profile_schedule,
+        arguments=spec.arguments,
     )
     write_record(places.description, description)
 

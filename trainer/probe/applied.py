@@ -5,7 +5,7 @@ Apart from `ipc.run_files`, which needs msgspec: this is read at the start of ev
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,6 +20,7 @@ class Applied:
     trial: bool = False
     scratch: str | None = None
     seed: int | None = None
+    words: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
 
 def read_applied(state: str | None) -> Applied:
@@ -45,4 +46,5 @@ def read_applied(state: str | None) -> Applied:
         trial=bool(document.get("trial")) or os.environ.get("PERFTUI_TRIAL") == "1",
         scratch=str(scratch) if scratch else None,
         seed=int(seed) if seed is not None else None,
+        words=dict(document.get("words") or {}),
     )

@@ -4,7 +4,9 @@ Apart from what applies settings, so that the one cannot vouch for the other.
 """
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import torch
 
@@ -14,6 +16,11 @@ from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.loader_reading import join_name, settings_in
 from perftui.trainer.probe.loader_settings import LoaderBook
 from perftui.trainer.probe.recorder import Recorder
+
+Reader: TypeAlias = Callable[[bool], tuple[dict[str, SettingValue], dict[str, str]]]
+"""Takes whether the process ends; returns the settings that are in force, and those that failed with why."""
+readers: list[Reader] = []
+"""Of settings beyond those of loaders and the environment, where any is asked for."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,10 @@ def read_in_force(recorder: Recorder, applied: dict[str, SettingValue], *, at_en
         if facts is not None:
             settings |= settings_in(facts)
     failed = dict(book.failed)
+    for reader in readers:
+        values, reasons = reader(at_end)
+        settings |= values
+        failed |= reasons
     if at_end:
         failed |= book.never_built()
     if device is not None and device.type == "cpu":

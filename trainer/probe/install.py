@@ -12,7 +12,7 @@ import sys
 
 import torch.utils.data
 
-from perftui.trainer.probe import live_objects, trial
+from perftui.trainer.probe import effective, live_objects, trial
 from perftui.trainer.probe.agent_thread import AgentThread
 from perftui.trainer.probe.applied import Applied, read_applied
 from perftui.trainer.probe.border import Border
@@ -68,6 +68,18 @@ def _nothing() -> None:
     """Stand in for an agent that was never started."""
 
 
+def _alter(probe: Probe) -> None:
+    """Bring in what alters more than loaders; imported only where it is asked for."""
+    if all(name.startswith(("loader", "env.")) for name in probe.applied.settings):
+        return
+    from perftui.trainer.probe.altering.alterations import Alterations
+    from perftui.trainer.probe.altering.book import AlterationBook
+    from perftui.trainer.probe.altering.in_force import reader_of
+
+    book = AlterationBook(probe.applied.settings, probe.applied.words)
+    effective.readers.append(reader_of(Alterations(book, probe.border, probe.recorder.step_left_out)))
+
+
 _installed: list[Probe] = []
 
 
@@ -94,6 +106,7 @@ def install(*, explicit: bool = False) -> Probe | None:
     live_objects.install(probe.border)
     sharding_counts.install(probe.border)
     SCRIPT_PROFILERS.watch()
+    probe.border.guard("settings", _alter)(probe)
     if applied.trial:
         trial.after_torch(applied)
     return probe

@@ -56,6 +56,7 @@ def settings_in(facts: LoaderFacts) -> dict[str, SettingValue]:
         "persistent_workers": facts.persistent_workers,
         "prefetch_factor": facts.prefetch_factor,
         "multiprocessing_context": facts.multiprocessing_context,
+        "in_order": facts.in_order,
     }
     return {join_name(facts.index, name): value for name, value in values.items()}
 

@@ -32,6 +32,8 @@ from perftui.trainer.probe.stamps import (
     ITERATOR_BEGIN,
     ITERATOR_END,
     RESTART,
+    SCALER_BEGIN,
+    SCALER_END,
     UNKNOWN_CPU,
     StampRing,
 )
@@ -192,6 +194,11 @@ class Recorder:
     def _compiled(self, begin_ns: int, end_ns: int) -> None:
         self.reader.details.compiles.append((begin_ns, end_ns))
         self.compiled.append((begin_ns, end_ns))
+
+    def step_left_out(self, optimizer: torch.optim.Optimizer) -> None:
+        """A setting has kept an optimizer from a step, as a GradScaler of the script's would."""
+        for stamp in (SCALER_BEGIN, SCALER_END):
+            self.ring.put(stamp, perf_counter_ns(), UNKNOWN_CPU, id(optimizer))
 
     def expect_steps(self) -> None:
         """The script will say where its steps end."""

@@ -117,6 +117,6 @@ def _why_not(name: str, value: object, rank: RankView, *, final: bool) -> str | 
             if in_force == value or not final
             else f"{name}={value} was asked for, {in_force} is in force"
         )
-    if final and name.startswith("loader"):
+    if final:
         return f"{name}={value} could not be read back from the training"
     return None

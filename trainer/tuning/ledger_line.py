@@ -29,7 +29,7 @@ def ledger_line(
         command=subject.command,
         before=trials.before,
         set=plan.set,
-        semantics=semantics_of(plan.set),
+        semantics=semantics_of(plan.set, subject.arguments),
         bound=plan.bound,
         expected=plan.expected,
         launches=trials.launches,

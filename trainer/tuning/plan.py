@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 
+from perftui.ipc.argument_templates import ArgumentTemplate
 from perftui.ipc.places import RunPlaces
 from perftui.ipc.settings import SettingValue
 
@@ -41,6 +42,8 @@ class RelaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     before: dict[str, SettingValue] = {}
     """Settings of A; taken from the run where there is one."""
+    arguments: dict[str, ArgumentTemplate] = {}
+    """How the script of `command` takes what `arg.NAME` sets."""
     trial: bool = True
     """False: switch at once, without trials."""
     go_live: bool = True

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from perftui.ipc.errors import PerftuiError
 from perftui.ipc.ledger_records import Verdict
 from perftui.ipc.places import RunPlaces, ledger_path
-from perftui.ipc.settings import Settings, format_value
+from perftui.ipc.settings import Settings, combined, format_value
 from perftui.ipc.view import RelaunchView
 from perftui.trainer.launch.spec import LaunchSpec
 from perftui.trainer.launch.start import launch, request_stop, wait_for_exit
@@ -92,7 +92,7 @@ class _Relaunch:
         self._noise = self._learn_noise()
         self._se_wanted = wanted_se(self._noise.tau0, plan.expected)
         before = self._subject.before
-        self._trials = Trials(before, {**before, **plan.set}, self._noise, self._cpus, plan.most_launches)
+        self._trials = Trials(before, combined(before, plan.set), self._noise, self._cpus, plan.most_launches)
 
     def _learn_noise(self) -> Noise:
         with open_ledger(ledger_path()) as ledger:
@@ -215,6 +215,7 @@ class _Relaunch:
                 gpu_readings=subject.gpu_readings,
                 gpu_interval_s=subject.gpu_interval_s,
                 profile_schedule=subject.profile_schedule,
+                arguments=subject.arguments,
             )
         )
         self._successor = places.run_id

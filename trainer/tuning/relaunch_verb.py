@@ -89,7 +89,7 @@ def preview(subject: Subject, plan: RelaunchPlan) -> str:
     for name, value in plan.set.items():
         old = format_value(in_force[name]) if name in in_force else "—"
         lines.append(f"  {name}: {old} → {format_value(value)}")
-    semantics = semantics_of(plan.set)
+    semantics = semantics_of(plan.set, subject.arguments)
     if semantics != "neutral":
         lines.append(f"  this change is `{semantics}`: the training itself comes out differently")
     lines += _time_lines(subject, plan)

@@ -5,16 +5,19 @@ Everything here only reads. A refusal leaves the live run as it was.
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from perftui.ipc.argument_templates import ArgumentTemplate
 from perftui.ipc.dashboard_link import DashboardLink
 from perftui.ipc.dashboard_messages import Update
 from perftui.ipc.errors import NoSuchRun, Refused, UsageError
+from perftui.ipc.facts import RankFacts
 from perftui.ipc.places import RunPlaces, run_places
+from perftui.ipc.prerequisites import Told, why_impossible
 from perftui.ipc.profile_schedule import ProfileSchedule
 from perftui.ipc.run_files import RunDescription, read_record
-from perftui.ipc.settings import Settings, format_value, setting
+from perftui.ipc.settings import Settings, combined, format_value, setting
 from perftui.trainer.launch.start import exit_of
 from perftui.trainer.telemetry.processes import start_ticks
 from perftui.trainer.tuning.plan import RelaunchPlan
@@ -45,6 +48,8 @@ class Subject:
     gpu_interval_s: float | None = None
     profile_schedule: ProfileSchedule | None = None
     """Of the run that goes on; trials open no windows."""
+    arguments: dict[str, ArgumentTemplate] = field(default_factory=dict[str, ArgumentTemplate])
+    """How the script takes what `arg.NAME` sets."""
 
     @property
     def run_id(self) -> str | None:
@@ -86,7 +91,13 @@ def find_subject(plan: RelaunchPlan) -> Subject:
     if plan.run_id is None:
         if not plan.command:
             raise UsageError("a relaunch needs a run or a command")
-        return Subject(plan.command, Path(plan.cwd or "."), plan.name or "tune", dict(plan.before))
+        return Subject(
+            plan.command,
+            Path(plan.cwd or "."),
+            plan.name or "tune",
+            dict(plan.before),
+            arguments=plan.arguments,
+        )
     places = run_places(plan.run_id)
     description = read_record(places.description, RunDescription)
     if description is None:
@@ -107,6 +118,7 @@ def find_subject(plan: RelaunchPlan) -> Subject:
         gpu_readings=description.gpu_readings,
         gpu_interval_s=description.gpu_interval_s,
         profile_schedule=description.profile_schedule,
+        arguments=description.arguments,
     )
 
 
@@ -147,16 +159,38 @@ def check_change(plan: RelaunchPlan, subject: Subject, cpus: float) -> None:
     if not plan.set:
         raise UsageError("no setting to change; name one, as in --set loader.num_workers=4")
     for name in plan.set:
-        setting(name)
+        setting(name, subject.arguments)
+    after = combined(subject.before, plan.set)
     if plan.trial and not plan.confirmed:
         raise Refused("trials of this command have not been agreed to")
     in_force = subject.in_force
     if all(name in in_force and in_force[name] == value for name, value in plan.set.items()):
         told = ", ".join(f"{name}={format_value(value)}" for name, value in plan.set.items())
         raise Refused(f"{told} is in force already: there is nothing to compare")
+    _check_prerequisites(plan.set, after, subject)
     workers = {**in_force, **plan.set}.get("loader.num_workers")
     if isinstance(workers, int) and "loader.num_workers" in plan.set:
         _check_workers(workers, subject.ranks, cpus)
+
+
+def _check_prerequisites(change: Settings, after: Settings, subject: Subject) -> None:
+    """Refuse what the live run shows to be impossible; what it does not tell is left to the trial."""
+    reasons = why_impossible(after, told_of(subject), subject.arguments)
+    for name in change:
+        if name in reasons:
+            raise Refused(f"{name}={format_value(after[name])} cannot be applied: {reasons[name]}")
+
+
+def told_of(subject: Subject) -> Told:
+    """Return what is known of the training that settings may depend on."""
+    ranks = subject.live.view.ranks if subject.live else []
+    lead = min(ranks, key=lambda rank: rank.rank, default=None)
+    return Told(
+        device=None if lead is None or lead.device == "unknown" else lead.device,
+        facts=lead.facts if lead and lead.facts else RankFacts(),
+        in_force=subject.in_force,
+        command=tuple(subject.command),
+    )
 
 
 def _check_workers(workers: int, ranks: int, cpus: float) -> None:

@@ -105,6 +105,7 @@ def _spec(number: int, settings: Settings, conditions: Conditions) -> LaunchSpec
         env=NO_RESTARTS,
         gpu_readings=subject.gpu_readings,
         gpu_interval_s=subject.gpu_interval_s,
+        arguments=subject.arguments,
     )
 
 

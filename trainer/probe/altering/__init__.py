@@ -1,0 +1,1 @@
+"""Settings beside those of loaders, put in force in the training process; imported when one is asked for."""

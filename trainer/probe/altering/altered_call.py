@@ -1,0 +1,59 @@
+"""The call of one module, altered: compiled, under autocast, with other inputs; undone where it fails.
+
+`_compiled_call_impl` of the instance, which `nn.Module.__call__` looks at first, is the seam that
+`Module.compile` uses too: no hook, no other key in the state, left out when a module is copied or pickled.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import torch
+from torch import nn
+
+from perftui.trainer.probe.altering.book import TORCH_ERRORS
+from perftui.trainer.probe.border import Foreign
+
+SEAM = "_compiled_call_impl"
+Call: TypeAlias = Callable[..., Foreign]
+Around: TypeAlias = Callable[[Call, tuple[Foreign, ...], dict[str, Foreign]], Foreign]
+"""Takes the call that it stands round, and the arguments."""
+
+
+def alter_call(
+    module: nn.Module,
+    around: Around,
+    proven: Callable[[], None],
+    undo: Callable[[str], None],
+    always: type[Exception] | None = None,
+) -> None:
+    """Put `around` round the call of a module.
+
+    Args:
+        module: as the script calls it.
+        around: what is done.
+        proven: told once, after the first call with gradients that went well.
+        undo: told what went wrong; takes back what belongs to the alteration beside this seam.
+        always: errors that are not the script's, however late they come.
+    """
+    foreign: Foreign = module
+    own: Call = foreign.__dict__.get(SEAM) or foreign._call_impl
+    known_well = False
+
+    def call(*args: Foreign, **kwargs: Foreign) -> Foreign:
+        nonlocal known_well
+        try:
+            result = around(own, args, kwargs)
+        except TORCH_ERRORS as error:
+            if (known_well and (always is None or not isinstance(error, always))) or isinstance(
+                error, torch.cuda.OutOfMemoryError
+            ):
+                raise
+            module.__dict__.pop(SEAM, None)
+            undo(f"the forward fails with it: {type(error).__name__}: {error}")
+            return foreign._call_impl(*args, **kwargs)  # raises the script's own error, if it is one
+        if not known_well and torch.is_grad_enabled():
+            known_well = True
+            proven()
+        return result
+
+    module.__dict__[SEAM] = call

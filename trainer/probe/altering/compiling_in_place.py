@@ -1,0 +1,62 @@
+"""`compile.*`: torch.compile of a module in place, as `Module.compile` does it.
+
+In place, so that the state keeps its keys, and so that under DistributedDataParallel the module within is
+compiled: torch then cuts its graph at the buckets of gradients.
+"""
+
+import sys
+from collections.abc import Mapping
+
+import torch
+from torch import nn
+
+from perftui.ipc.settings import SettingValue
+from perftui.trainer.probe.altering.altered_call import SEAM
+from perftui.trainer.probe.altering.optimised_modules import Optimised, compiled_by_script, sharded_by
+from perftui.trainer.probe.border import Foreign
+
+
+def compile_options(asked: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
+    """Return the arguments of torch.compile that settings ask for."""
+    return {
+        argument: asked[name]
+        for argument in ("mode", "dynamic", "backend", "fullgraph")
+        if (name := f"compile.{argument}") in asked
+    }
+
+
+def why_not_compiled(module: Optimised) -> str | None:
+    """Return why a module is left as it is; None when it can be compiled."""
+    if compiled_by_script(module.called):
+        return "the script compiles its model itself: it is left as it is"
+    if isinstance(module.inner, torch.jit.ScriptModule):
+        return "the model is in TorchScript"
+    if isinstance(module.inner, nn.DataParallel):
+        return "DataParallel copies the model to each GPU in each step: nothing compiled would last"
+    if sharded_by(module.called) == "FSDP 1":
+        return "FSDP 1 replaces the parameters: compile its parts in the script, before they are wrapped"
+    return None
+
+
+def compile_in_place(module: nn.Module, options: Mapping[str, SettingValue]) -> None:
+    """Compile a module in place; what torch compiles comes at its next call."""
+    module.compile(**options)
+
+
+def take_back(module: nn.Module) -> None:
+    """Let a module run as it is written."""
+    module.__dict__.pop(SEAM, None)
+
+
+def dynamo_error() -> type[Exception]:
+    """Return the class of everything that torch.compile itself raises."""
+    from torch._dynamo.exc import TorchDynamoException
+
+    return TorchDynamoException
+
+
+def graphs_compiled() -> int | None:
+    """Return how many graphs were handed to a backend; None where that cannot be read."""
+    module: Foreign = sys.modules.get("torch._dynamo.utils")
+    counters: Foreign = getattr(module, "counters", None)
+    return None if counters is None else int(counters["stats"]["unique_graphs"])
