@@ -134,6 +134,10 @@ class DdpFacts(_Facts, frozen=True, kw_only=True):
     world_size: int | None
     buckets_mib: list[float] | None = None
     """Sizes of the buckets in force, in the order of their reduction, at most 64."""
+    sync_looks: int = 0
+    """How often the switch for synchronising was looked at, ten times a second."""
+    sync_on: int = 0
+    """How often it was on: under `no_sync` it is off."""
 
 
 class FsdpFacts(_Facts, frozen=True, kw_only=True):
@@ -190,6 +194,9 @@ class ModelFacts(_Facts, frozen=True, kw_only=True):
     """Tensors of which this rank holds a part (DTensor)."""
     grad_scaler: bool = False
     """A GradScaler is alive and enabled."""
+    subnormal: float | None = None
+    """Share of sampled numbers on the CPU that are not 0 and so small that the CPU is slow with them; None:
+    no floating-point parameters there."""
 
 
 class SamplingFacts(_Facts, frozen=True, kw_only=True):
@@ -247,6 +254,40 @@ class BatchFacts(_Facts, frozen=True, kw_only=True):
     """Shapes of the first tensor that differ, at most 4."""
 
 
+class ProcessFacts(_Facts, frozen=True, kw_only=True):
+    """The rank's own process, without its workers."""
+
+    rss_mib: float
+    """Resident memory."""
+    threads: int
+    voluntary_switches: int
+    """How often its threads gave up the CPU to wait, since it began."""
+    involuntary_switches: int
+    """How often they were made to."""
+
+
+class StackPlace(_Facts, frozen=True, kw_only=True):
+    """A line at which the training thread was found."""
+
+    area: str
+    """dataset, collate, loader, model, backward, optimizer, checkpoint, logging or script."""
+    at: str
+    """File, line and function: the innermost frame that is the script's own, else the innermost."""
+    line: str | None = None
+    """The source of that line, shortened; None where it cannot be read."""
+    count: int = 0
+
+
+class StackFacts(_Facts, frozen=True, kw_only=True):
+    """Where the training thread was when it was looked at, ten times a second since the first step."""
+
+    looks: int
+    areas: dict[str, int]
+    """Looks by area; they sum to `looks`."""
+    places: list[StackPlace] = []
+    """Where it was found most, at most 24."""
+
+
 class RankFacts(_Facts, frozen=True, kw_only=True):
     """All subjects."""
 
@@ -263,6 +304,8 @@ class RankFacts(_Facts, frozen=True, kw_only=True):
     batch: BatchFacts | None = None
     missing: dict[str, str] = {}
     """Subject → why it is None."""
+    process: ProcessFacts | None = None
+    stacks: StackFacts | None = None
 
 
 def merged(before: RankFacts, news: RankFacts) -> RankFacts:
