@@ -270,7 +270,8 @@ class StackPlace(_Facts, frozen=True, kw_only=True):
     """A line at which the training thread was found."""
 
     area: str
-    """dataset, collate, loader, model, backward, optimizer, checkpoint, logging or script."""
+    """What it was doing: dataset, collate, loader, model, backward, optimizer, communication, compile,
+    checkpoint, logging, or script for anything else."""
     at: str
     """File, line and function: the innermost frame that is the script's own, else the innermost."""
     line: str | None = None
@@ -286,6 +287,10 @@ class StackFacts(_Facts, frozen=True, kw_only=True):
     """Looks by area; they sum to `looks`."""
     places: list[StackPlace] = []
     """Where it was found most, at most 24."""
+    awaited: dict[str, int] = {}
+    """Looks that found it waiting for a batch of this loader worker, by its number."""
+    others_ready: int = 0
+    """Of these: looks at which all batches of the other workers were there already."""
 
 
 class RankFacts(_Facts, frozen=True, kw_only=True):

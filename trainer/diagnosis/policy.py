@@ -94,8 +94,11 @@ class Policy:
     inline_share: float = 0.25
     """Share. Time before the backward that is neither a DataLoader nor explained by a forward as long as the
     backward; own choice."""
-    in_loop_python: float = 0.15
-    """Share. Looks that found the training thread in Python of the script's own, outside model and loader."""
+    in_loop_python: float = 0.25
+    """Share. Looks that found the training thread in Python of the script's own, outside model and loader;
+    own choice: the lines of any loop take some."""
+    in_loop_ms: float = 1.0
+    """Milliseconds a step, under which that is the loop itself."""
     stack_looks: int = 40
     """Looks at the training thread's stack, least for any share of them: a standard error of 8 points."""
     place_share: float = 0.25

@@ -3,9 +3,12 @@
 import sys
 from typing import Any
 
+import msgspec
+
 from perftui.ipc.facts import DdpFacts, FsdpFacts, ParallelFacts
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.live_objects import LiveObjects
+from perftui.trainer.probe.thread_looks import ThreadLooks
 
 _MIB = 2**20
 _BUCKETS_KEPT = 64
@@ -22,8 +25,9 @@ class ParallelReader:
     A script destroys its process group before it ends; what was in force then stays.
     """
 
-    def __init__(self, live: LiveObjects) -> None:
+    def __init__(self, live: LiveObjects, looks: ThreadLooks | None = None) -> None:
         self._live = live
+        self._looks = looks
         self._backend: str | None = None
         self._world_size: int | None = None
         self._ddp: DdpFacts | None = None
@@ -36,6 +40,9 @@ class ParallelReader:
         ddp = self._live.ddp.all()
         if ddp and (group is not None or self._ddp is None):
             self._ddp = _ddp(ddp)
+        if self._ddp is not None and self._looks is not None:
+            looks = self._looks
+            self._ddp = msgspec.structs.replace(self._ddp, sync_looks=looks.sync_looks, sync_on=looks.sync_on)
         fsdp = _fsdp1(self._live.fsdp1.all()) or _fsdp2()
         data_parallel = bool(self._live.data_parallel.all())
         if self._backend is None and not ddp and fsdp is None and not data_parallel:
