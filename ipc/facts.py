@@ -149,6 +149,10 @@ class DdpFacts(_Facts, frozen=True, kw_only=True):
     """How many of these sum gradients over the ranks: one with `no_sync`, all of them without."""
     all_reduces_per_step: float | None = None
     """Of gradients: one a bucket and synchronisation; None with several modules."""
+    sync_looks: int = 0
+    """How often the switch for synchronising was looked at, ten times a second."""
+    sync_on: int = 0
+    """How often it was on: under `no_sync` it is off."""
 
 
 class FsdpFacts(_Facts, frozen=True, kw_only=True):
@@ -220,6 +224,9 @@ class ModelFacts(_Facts, frozen=True, kw_only=True):
     """Tensors of which this rank holds a part (DTensor)."""
     grad_scaler: bool = False
     """A GradScaler is alive and enabled."""
+    subnormal: float | None = None
+    """Share of sampled numbers on the CPU that are not 0 and so small that the CPU is slow with them; None:
+    no floating-point parameters there."""
 
 
 class SamplingFacts(_Facts, frozen=True, kw_only=True):
@@ -299,6 +306,45 @@ class PhaseFacts(_Facts, frozen=True, kw_only=True):
     """By phase; they sum to `at_ns` minus `began_ns`."""
 
 
+class ProcessFacts(_Facts, frozen=True, kw_only=True):
+    """The rank's own process, without its workers."""
+
+    rss_mib: float
+    """Resident memory."""
+    threads: int
+    voluntary_switches: int
+    """How often its threads gave up the CPU to wait, since it began."""
+    involuntary_switches: int
+    """How often they were made to."""
+
+
+class StackPlace(_Facts, frozen=True, kw_only=True):
+    """A line at which the training thread was found."""
+
+    area: str
+    """What it was doing: dataset, collate, loader, model, backward, optimizer, communication, compile,
+    checkpoint, logging, or script for anything else."""
+    at: str
+    """File, line and function: the innermost frame that is the script's own, else the innermost."""
+    line: str | None = None
+    """The source of that line, shortened; None where it cannot be read."""
+    count: int = 0
+
+
+class StackFacts(_Facts, frozen=True, kw_only=True):
+    """Where the training thread was when it was looked at, ten times a second since the first step."""
+
+    looks: int
+    areas: dict[str, int]
+    """Looks by area; they sum to `looks`."""
+    places: list[StackPlace] = []
+    """Where it was found most, at most 24."""
+    awaited: dict[str, int] = {}
+    """Looks that found it waiting for a batch of this loader worker, by its number."""
+    others_ready: int = 0
+    """Of these: looks at which all batches of the other workers were there already."""
+
+
 class RankFacts(_Facts, frozen=True, kw_only=True):
     """All subjects."""
 
@@ -316,6 +362,8 @@ class RankFacts(_Facts, frozen=True, kw_only=True):
     phases: PhaseFacts | None = None
     missing: dict[str, str] = {}
     """Subject → why it is None."""
+    process: ProcessFacts | None = None
+    stacks: StackFacts | None = None
 
 
 def merged(before: RankFacts, news: RankFacts) -> RankFacts:

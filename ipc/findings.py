@@ -51,3 +51,14 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     remedy: Remedy | None = None
     unsure: str | None = None
     """What would settle it, when the signals at hand do not."""
+    under: str | None = None
+    """Code of the finding that this one follows from: deal with that first."""
+
+
+class Unjudged(msgspec.Struct, frozen=True, kw_only=True):
+    """A judgement that could not be made, and what would make it possible."""
+
+    code: str
+    reason: str
+    settled_by: str
+    rank: int | None = None

@@ -3,7 +3,7 @@
 import msgspec
 
 from perftui.ipc.facts import RankFacts
-from perftui.ipc.findings import Finding
+from perftui.ipc.findings import Finding, Unjudged
 from perftui.ipc.ledger_records import Verdict
 from perftui.ipc.settings import SettingValue
 from perftui.ipc.view import (
@@ -94,3 +94,5 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     recording_failed_entries: int = 0
     host_mean: HostView | None = None
     """The mean of all readings made while the run trained, without single workers."""
+    unjudged: list[Unjudged] = []
+    """What could not be judged, and what would settle it."""

@@ -130,10 +130,14 @@ def test_workers_that_fill_the_cores_get_advice_and_no_setting() -> None:
     assert finding.unsure is not None
 
 
-def test_starved_workers_on_idle_cores_point_at_storage() -> None:
+def test_starved_workers_on_idle_cores_wait_themselves() -> None:
     host = replace(_QUIET, cpus=2.0, cores=2.0, cpu_busy=0.3, run_busy=0.3)
     finding = _only(_run(_rank(0.5, loader=_facts(num_workers=2)), host=host))
-    assert _remedy(finding).set == {}
+    assert finding.code == "input.workers"
+    assert "only 0.3 of 2 cores" in finding.sentence
+    workers = _remedy(finding).set["loader.num_workers"]
+    assert isinstance(workers, int)
+    assert workers > 2
     assert "storage" in (_remedy(finding).advice or "")
 
 
@@ -187,7 +191,9 @@ def test_without_a_core_count_the_remedy_is_not_named() -> None:
 def test_waits_of_starting_workers_are_not_blamed_on_their_number() -> None:
     rank = replace(_rank(0.5, loader=_facts(num_workers=4)), epoch_start_wait=0.45)
     judgement = judge(_run(rank))
-    assert judgement.findings == ()
+    (finding,) = judgement.findings
+    assert (finding.code, finding.severity, finding.share) == ("input.epoch_start", "critical", 0.45)
+    assert _remedy(finding).set == {"loader.persistent_workers": True}
     assert "start of epochs" in judgement.abstained[0].reason
 
 

@@ -14,7 +14,7 @@ from perftui.ipc.places import RunPlaces
 from perftui.ipc.recording import Entry
 from perftui.trainer.hub.facts_log import FactsLog
 from perftui.trainer.hub.fold import RunFold
-from perftui.trainer.hub.judge import signals_of
+from perftui.trainer.hub.run_signals import signals_of
 
 from .conftest import DEADLINE_S, HubProcess, until
 from .fake_rank import FakeRank

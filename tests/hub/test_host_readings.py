@@ -11,8 +11,8 @@ from perftui.ipc.recording import Entry, RecordingWriter, read_recording
 from perftui.ipc.view import HostView, LoaderWorkers, Pressure, WorkerView
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.host_log import HostLog, mean_view
-from perftui.trainer.hub.judge import signals_of
 from perftui.trainer.hub.recorded_readings import RecordedReadings
+from perftui.trainer.hub.run_signals import signals_of
 from perftui.trainer.hub.sensors import Sensors
 from perftui.trainer.hub.summaries import summarise
 from perftui.trainer.hub.views import host_views, workers_of

@@ -4,19 +4,20 @@ Causes stand before consequences, and the first finding leads. What speaks again
 judged side by side.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from perftui.ipc.findings import Finding
-from perftui.trainer.diagnosis.compute_bound import compute_bound
-from perftui.trainer.diagnosis.input_workers import Starved, find_starved, input_workers
+from perftui.ipc.findings import Finding, Severity
+from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.contention import UNSURE
 from perftui.trainer.diagnosis.policy import POLICY, Policy
-from perftui.trainer.diagnosis.readiness import Abstention, Readiness, readiness
-from perftui.trainer.diagnosis.self_contended import UNSURE, Contention, find_contention, self_contended
-from perftui.trainer.diagnosis.signals import HostSignals, RankSignals, RunSignals
-from perftui.trainer.diagnosis.straggler_input import Straggler, find_straggler, in_step, straggler_input
-from perftui.trainer.diagnosis.workers_remedy import Answer, workers_remedy
+from perftui.trainer.diagnosis.readiness import Abstention
+from perftui.trainer.diagnosis.registry import CAUSES, FIRST, HEALTHY, IN_DOUBT, RULES, Rule
+from perftui.trainer.diagnosis.signals import RunSignals
+
+_WEIGHT: dict[Severity, int] = {"critical": 0, "warning": 1, "info": 2}
 
 
 @dataclass(frozen=True)
@@ -32,76 +33,87 @@ def diagnose(signals: RunSignals, policy: Policy = POLICY) -> list[Finding]:
     return list(judge(signals, policy).findings)
 
 
-def judge(signals: RunSignals, policy: Policy = POLICY) -> Judgement:
+def judge(signals: RunSignals, policy: Policy = POLICY, rules: Iterable[Rule] = RULES) -> Judgement:
     """Return findings and abstentions over one window."""
-    ready = readiness(signals, policy)
-    contended = [found for host in signals.hosts if (found := find_contention(host, policy)) is not None]
-    straggler = find_straggler(ready.judged, policy)
-    firm: list[Finding] = []
-    if straggler is not None:
-        firm.append(straggler_input(straggler, _answer(straggler.worst, signals, policy), policy))
-    starved = _starved(ready, straggler, policy)
-    judged = [_input_finding(group, signals, straggler, contended, policy) for group in starved]
-    firm.extend(finding for finding, shaken in judged if not shaken and finding.severity != "info")
-    doubted = [finding for finding, shaken in judged if shaken and finding.severity != "info"]
-    minor = [finding for finding, _ in judged if finding.severity == "info"]
-    abstained = list(ready.abstained)
-    if straggler is None and not starved:
-        healthy = _healthy(ready, signals, contended, policy)
-        minor.extend([healthy] if isinstance(healthy, Finding) else [])
-        abstained.extend([healthy] if isinstance(healthy, Abstention) else [])
-    strong = [self_contended(found) for found in contended if found.strong]
-    slight = [self_contended(found) for found in contended if not found.strong]
-    return Judgement((*firm, *strong, *doubted, *minor, *slight), tuple(abstained))
+    case = Case(signals, policy)
+    judged = [each for rule in rules for each in rule.evaluate(case)]
+    found = [each for each in judged if isinstance(each, Finding)]
+    abstained = tuple(each for each in judged if isinstance(each, Abstention))
+    found = _hung(_without_healthy([_doubted(each, case) for each in found]))
+    return Judgement(tuple(sorted(found, key=lambda each: _place(each, case))), abstained)
 
 
-def _starved(ready: Readiness, straggler: Straggler | None, policy: Policy) -> list[Starved]:
-    if straggler is not None:
-        # Beyond the straggler's own excess, do the ranks that it holds up starve as well?
-        return find_starved(straggler.fed, policy, together=True, complete=ready.complete)
-    together = len(ready.judged) == 1 or in_step(ready.judged, policy)
-    return find_starved(ready.judged, policy, together=together, complete=ready.complete)
+def _without_healthy(found: list[Finding]) -> list[Finding]:
+    """Call nothing healthy beside what is known to cost something."""
+    costly = any(each.severity != "info" and not each.code.startswith("self.") for each in found)
+    return [each for each in found if not (costly and each.code in HEALTHY)]
 
 
-def _input_finding(
-    group: Starved,
-    signals: RunSignals,
-    straggler: Straggler | None,
-    contended: list[Contention],
-    policy: Policy,
-) -> tuple[Finding, bool]:
-    """Return the finding, and whether a busy host alone might explain it."""
-    worst = group.worst
-    busy = any(found.strong and found.host.name == worst.host for found in contended)
-    # Without workers the wait is the training thread's own work: a busy host stretches it, and all the rest.
-    shaken = busy and worst.loader is not None and worst.loader.num_workers > 0
-    answer = _answer(worst, signals, policy) if straggler is None else Answer(None)
-    finding = input_workers(group, _host(worst, signals), answer, policy, contended=shaken)
-    if busy:
+def _doubted(finding: Finding, case: Case) -> Finding:
+    """Say so where a busy host might explain a finding, or at least its figures."""
+    if finding.code.startswith("self.") or not _on_busy_host(finding, case):
+        return finding
+    if finding.code.startswith("input.") or _shaken(finding, case):
         finding = replace(finding, unsure=finding.unsure or UNSURE)
-    return finding, shaken
+    if _shaken(finding, case) and finding.severity == "critical":
+        finding = replace(finding, severity="warning")
+    return finding
 
 
-def _healthy(
-    ready: Readiness, signals: RunSignals, contended: list[Contention], policy: Policy
-) -> Finding | Abstention | None:
-    if not ready.judged:
-        return None
-    if not ready.complete:
-        missing = max(signals.world_size, len(signals.ranks)) - len(ready.judged)
-        return Abstention("compute.bound", f"{missing} ranks cannot be judged yet", "their steps")
-    if any(found.strong for found in contended):
-        return Abstention("compute.bound", "the host is busy with other work", "a quiet host")
-    return compute_bound(ready.judged, signals.hosts, policy)
+def _on_busy_host(finding: Finding, case: Case) -> bool:
+    hosts = [finding.host] if finding.host is not None else [host.name for host in case.signals.hosts]
+    return any(case.strongly_contended(host) for host in hosts)
 
 
-def _answer(rank: RankSignals, signals: RunSignals, policy: Policy) -> Answer:
-    on_host = sum(other.host == rank.host for other in signals.ranks)
-    at_least = max(
-        (other.loader.num_workers for other in signals.ranks if other.loader is not None), default=0
+def _shaken(finding: Finding, case: Case) -> bool:
+    """Tell whether other work alone might explain a finding."""
+    if finding.code not in IN_DOUBT or not _on_busy_host(finding, case):
+        return False
+    if not finding.code.startswith("input."):
+        return True
+    # Without workers the wait is the training thread's own work: a busy host stretches it, and all the rest.
+    about = [r for r in case.signals.ranks if finding.rank is None or r.rank == finding.rank]
+    return any(r.loader is not None and r.loader.num_workers > 0 for r in about)
+
+
+def _hung(found: list[Finding]) -> list[Finding]:
+    """Hang consequences under their causes: these take over severity and share, those offer no remedy."""
+    for place, finding in enumerate(found):
+        causes = [at for at, cause in enumerate(found) if _explains(cause, finding)]
+        if not causes:
+            continue
+        at = min(causes, key=lambda at: (_WEIGHT[found[at].severity], -found[at].share, at))
+        cause = found[at]
+        worse = min(cause.severity, finding.severity, key=lambda severity: _WEIGHT[severity])
+        found[at] = replace(cause, severity=worse, share=max(cause.share, finding.share))
+        found[place] = replace(finding, under=cause.code, remedy=None, unsure=None)
+    return found
+
+
+def _explains(cause: Finding, finding: Finding) -> bool:
+    if cause.code not in CAUSES.get(finding.code, ()) or cause.under is not None:
+        return False
+    if cause.severity == "info" and finding.severity != "info":
+        return False
+    same_rank = cause.rank is None or finding.rank is None or cause.rank == finding.rank
+    same_host = cause.host is None or finding.host is None or cause.host == finding.host
+    return same_rank and same_host
+
+
+def _place(finding: Finding, case: Case) -> tuple[object, ...]:
+    """Return what to sort by: first the sure, then what a busy host puts in doubt, then mere remarks."""
+    own = finding.code == "self.contended"
+    minor = finding.severity == "info"
+    band = 3 if minor else 1 if own else 2 if _shaken(finding, case) else 0
+    return (
+        band,
+        minor and own,
+        finding.code in HEALTHY,
+        _WEIGHT[finding.severity],
+        finding.under is not None,
+        not finding.code.startswith(FIRST),
+        -finding.share,
+        finding.code,
+        -1 if finding.rank is None else finding.rank,
+        finding.host or "",
     )
-    return workers_remedy(rank, _host(rank, signals), on_host, policy, at_least=at_least)
-
-
-def _host(rank: RankSignals, signals: RunSignals) -> HostSignals | None:
-    return next((host for host in signals.hosts if host.name == rank.host), None)

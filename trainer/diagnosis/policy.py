@@ -60,6 +60,201 @@ class Policy:
     idle_cores: float = 0.5
     """Share of the usable cores. With fewer busy, starved workers wait for something else than the CPU."""
 
+    worker_busy: float = 0.75
+    """Cores a worker. From here on workers compute all the time (decode, augment); own choice: a worker that
+    sleeps between batches stays below."""
+    worker_idle: float = 0.35
+    """Cores a worker. Below, with the rank waiting, workers wait themselves; own choice."""
+    worker_cpu_wait: float = 0.20
+    """Share of time in which a worker was ready and got no core: too many of them, or of their threads."""
+    worker_threads: int = 4
+    """Threads a worker. A plain torch worker has one or two; more are pools of a library (mmdetection#6867:
+    up to 2048 threads for 4 workers a GPU)."""
+    blocked_share: float = 0.15
+    """Share of looks that found workers in state D, or of time waiting for block devices: storage."""
+    storage_mib_s: float = 4.0
+    """MiB a second that storage delivers to the run, from which waiting workers point at storage."""
+    pressure_io: float = 0.10
+    """Share of time in which some task of the run's cgroup waited for storage (PSI)."""
+    major_faults_per_s: float = 20.0
+    """Page faults a second that waited for storage, all workers of a rank."""
+    slow_worker_ratio: float = 4.0
+    """Factor. Mean wait for one worker's batches over the median of the others; lab L3 showed 500."""
+    slow_worker_steps: int = 4
+    """Batches of each worker, at least, before one of them is called slow."""
+    slow_worker_share: float = 0.6
+    """Share of all waiting that the slow worker's batches must explain."""
+    cold_ratio: float = 2.5
+    """Factor. Wait share of the first epoch over that of the later ones: a cold cache."""
+    needless_item_ms: float = 3.0
+    """Milliseconds of waiting a step under which workers that hardly compute cost more than they bring
+    (Lightning#17410)."""
+    many_workers: float = 2.0
+    """Factor. Workers on a host over its usable cores (deit#81: 256 processes on 32 cores)."""
+    inline_share: float = 0.25
+    """Share. Time before the backward that is neither a DataLoader nor explained by a forward as long as the
+    backward; own choice."""
+    in_loop_python: float = 0.25
+    """Share. Looks that found the training thread in Python of the script's own, outside model and loader;
+    own choice: the lines of any loop take some."""
+    in_loop_ms: float = 1.0
+    """Milliseconds a step, under which that is the loop itself."""
+    stack_looks: int = 40
+    """Looks at the training thread's stack, least for any share of them: a standard error of 8 points."""
+    place_share: float = 0.25
+    """Share of an area's looks at one line, from which the line is named."""
+
+    threads_over_cores: float = 1.5
+    """Factor. Threads that compute at once over the usable cores: they take turns."""
+    throttled: float = 0.10
+    """Share of the quota's periods that ran out of quota; own choice: a period is 100 ms."""
+    throttled_critical: float = 0.5
+    """The same, from which it is the first thing to change."""
+    affinity_full: float = 0.85
+    """Share of the affinity mask's cores that the run keeps busy, with others of the host out of reach."""
+
+    launch_idle: float = 0.20
+    """Share of the window in which the GPU idled for want of launches (profiling.md §2.5)."""
+    launch_short: float = 0.5
+    """Share of launches whose kernel took less time than the call (profiling.md §2.5)."""
+    launch_delay_us: float = 10.0
+    """Microseconds. Median from launch to start, below which the queue was empty (profiling.md §2.5)."""
+    gpu_busy: float = 0.90
+    """Share of time with an engine of the GPU busy from which the device is taken to set the pace."""
+    gpu_idle: float = 0.70
+    """The same, below which it does not."""
+    sync_share: float = 0.05
+    """Share of the window in which the GPU idled while the host stood in a call that waits for it; as
+    train-doctor's rule."""
+    sync_critical: float = 0.20
+    """The same, from which it is the first thing to change."""
+    copy_share: float = 0.05
+    """Share of a step that copies to the device take and nothing hides; own choice, as for syncs."""
+    pageable_mib: float = 1.0
+    """MiB a step from pageable memory, from which pinning can matter (profiling.md §2.7)."""
+    small_copies: float = 16.0
+    """Copies a step to the device, each under `small_copy_mib`."""
+    small_copy_mib: float = 0.25
+    """MiB. A copy that costs its call rather than its bytes; own choice."""
+
+    optimizer_info: float = 0.35
+    """Share of the step in the optimizer that is worth a remark; own choice: small models reach 30 % with
+    nothing wrong."""
+    optimizer_warning: float = 0.50
+    """The same, from which it leads."""
+    operator_share: float = 0.50
+    """Share of self time of one operator in a window."""
+    backward_low: float = 0.2
+    """Factor. Forward over backward, below which something is recomputed in the backward; usual is 0.5."""
+    backward_high: float = 2.0
+    """Factor. Forward over backward, above which much of it leaves no gradient."""
+    small_batch_gpu: int = 16
+    """Samples a rank. Below, kernels and communication get inefficient (method.md, trap 2)."""
+    memory_free: float = 0.5
+    """Share of the GPU's memory never used, with which a larger batch would fit."""
+    subnormal: float = 0.01
+    """Share of sampled weights so small that the CPU computes with them slowly; own choice."""
+    tensor_idle: float = 0.02
+    """Share of time with tensor cores busy below which they are not in use (GPM)."""
+
+    recompiles: int = 2
+    """Recompilations within the last minute, past the warm-up: shapes or values go on changing."""
+    recompile_share: float = 0.10
+    """Share of time in compilations past the warm-up, from which it is a warning; twice: critical."""
+    breaks_warning: int = 4
+    """Graph breaks, from which a compiled model runs in pieces; own choice."""
+    compile_tiny_ms: float = 5.0
+    """Milliseconds a step, under which compiling is not worth it (method.md; KernelBench#68)."""
+    compiling_lately: float = 0.05
+    """Share of the newest steps during which something was compiled: the run is still warming up."""
+
+    comm_info: float = 0.10
+    """Share. Exposed communication; as the TensorBoard plugin's rule."""
+    comm_warning: float = 0.20
+    """The same, from which it is worth a change on GPUs."""
+    comm_warning_cpu: float = 0.40
+    """The same on CPUs: gloo on one host computes on the cores the model needs."""
+    comm_steps: int = 3
+    """Steps whose communication was looked at, least."""
+    tiny_bucket_mib: float = 1.0
+    """MiB. Mean bucket below which each all-reduce costs its call rather than its bytes."""
+    many_buckets: int = 8
+    """Buckets, from which tiny ones add up."""
+    one_bucket_mib: float = 32.0
+    """MiB. One bucket of this size holds all gradients back until the backward is over."""
+    sync_looks: int = 20
+    """Looks at DDP's switch for synchronising, least."""
+    sync_always: float = 0.98
+    """Share of these that found it on: with `no_sync` it is off for most micro-batches."""
+
+    arrival_steps: int = 20
+    """Steps of all ranks, matched, least for a judgement on who comes last."""
+    last_fixed: float = 0.70
+    """Share of steps at which the same rank is last: it is the cause, not chance."""
+    last_rotating: float = 0.60
+    """The same for the most frequent one, below which the culprit changes from step to step."""
+
+    gpu_throttled: float = 0.05
+    """Share of time with clocks held down by heat or a power brake."""
+    gpu_throttled_critical: float = 0.25
+    """The same, from which it leads."""
+    power_capped: float = 0.50
+    """Share of time at the power limit; usual for a large GPU at full load."""
+    foreign_mib: float = 512.0
+    """MiB on the GPU held by processes that are not the run's: a desktop holds less."""
+
+    near_limit: float = 0.92
+    """Share of memory in use; as TraceML 0.5.0 (92 / 97 %)."""
+    near_limit_critical: float = 0.97
+    """The same."""
+    fragmented: float = 0.25
+    """Share of reserved GPU memory in parts of blocks that cannot be given back."""
+    growth_mib: float = 128.0
+    """MiB within the change's time, from which steady growth is worth a word."""
+    growth_per_min_mib: float = 48.0
+    """MiB a minute, least rate."""
+    growth_steady: float = 0.6
+    """Share of looks at which memory was higher than ever before: a leak rises all the time."""
+    growth_s: float = 15.0
+    """Seconds of steps, least, before growth is judged."""
+    swapping_mib_s: float = 1.0
+    """MiB a second read back from swap."""
+    shm_full: float = 0.10
+    """Share of /dev/shm still free, below which workers may die by a bus error."""
+
+    gc_share: float = 0.05
+    """Share of time in garbage collections; torchtitan#148 gained 1.5 % from less."""
+    gc_critical: float = 0.20
+    """The same, from which it is the first thing to change."""
+    pause_info: float = 0.05
+    """Share of time in checkpoints."""
+    pause_warning: float = 0.15
+    """The same, from which it leads."""
+    validation_info: float = 0.20
+    """Share of time in validations: many a run wants that."""
+    validation_warning: float = 0.50
+    """The same, from which training itself is the smaller part."""
+
+    drift_ratio: float = 1.20
+    """Factor. Median step of the run's last fifth over its first."""
+    drift_steps: int = 100
+    """Steps past the warm-up, least, before a trend is judged."""
+    drift_rises: int = 3
+    """Of the four rises from one fifth of the run to the next, so many at least."""
+
+    same_losses: int = 3
+    """Steps at which all ranks' losses agree to the last bit but noise, before they are taken to see the
+    same data."""
+    same_loss_tolerance: float = 1e-6
+    """Relative. DDP keeps parameters equal, so equal losses mean equal batches."""
+
+    overhead_info: float = 0.01
+    """Share of the step in perftui's own hooks."""
+    overhead_warning: float = 0.03
+    """The same: our own fault."""
+    dropped_share: float = 0.01
+    """Share of steps that were dropped before the hub saw them."""
+
     appear_judgements: int = 2
     """Judgements in a row before a finding is shown; own choice: two seconds at one a second."""
     vanish_judgements: int = 4

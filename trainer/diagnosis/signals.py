@@ -3,9 +3,11 @@
 from dataclasses import dataclass, field
 
 from perftui.ipc.facts import RankFacts
+from perftui.ipc.ledger_records import Outcome
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
-from perftui.ipc.view import LoaderWorkers, Pressure, Shares, StepStats
+from perftui.ipc.trace_report import RankReport, TraceReport
+from perftui.ipc.view import DeviceView, GpuView, LoaderWorkers, Pressure, Shares, StepStats
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,72 @@ class FactsChange:
     device_frees: float | None = None
     allocated_mib: float | None = None
     reserved_mib: float | None = None
+    limit_hits: float | None = None
+    cudagraph_skips: float | None = None
+    rss_mib: float | None = None
+    """Resident memory of the rank's process."""
+    rss_rise: float | None = None
+    """Share of the looks within this time at which the resident memory was higher than ever before."""
+    allocated_rise: float | None = None
+    """The same for memory allocated on the GPU."""
+
+
+@dataclass(frozen=True)
+class EpochWait:
+    """The loader wait of one epoch, without what starting its workers took."""
+
+    epoch: int
+    steps: int
+    wall_ms: float
+    wait_ms: float
+    """Both are sums."""
+
+
+@dataclass(frozen=True)
+class PauseSignals:
+    """One kind of interruption over the window's time."""
+
+    kind: str
+    """checkpoint, validation, gc."""
+    count: int
+    total_ms: float
+    longest_ms: float
+    share: float
+    """Of the time from the window's first step to its last, interruptions between steps included."""
+
+
+@dataclass(frozen=True)
+class StepPatterns:
+    """What single steps tell beyond their means."""
+
+    worker_wait_ms: dict[int, float] = field(default_factory=dict)
+    """Mean wait for a batch by the number of the worker that made it; empty without workers."""
+    worker_steps: int = 0
+    """Steps behind these means."""
+    samples: float | None = None
+    """Mean samples of a step; None where batches give no size."""
+    micro_batches: float = 1.0
+    comm_steps: int = 0
+    """Steps whose communication was looked at."""
+    epochs: tuple[EpochWait, ...] = ()
+    """Of the newest steps kept, oldest first."""
+    epoch_starts: int = 0
+    """Steps of the window that begin an epoch."""
+    epoch_start_ms: float | None = None
+    """Mean loader wait of these."""
+    fifths_ms: tuple[float, ...] = ()
+    """Medians of five equal parts of the run so far, oldest first, warm-up left out; empty: too short."""
+    run_steps: int = 0
+    """Steps so far."""
+    compiling: int = 0
+    """Steps of the last so many during which torch.compile compiled, the warm-up among them."""
+    compiling_of: int = 0
+    compiling_share: float | None = None
+    """Share of the wall time of these that the compiling ones took."""
+    failed: int = 0
+    """Steps of the last so many that raised or were skipped."""
+    wait_known: bool = True
+    """Some fetch from a DataLoader was seen."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +117,21 @@ class RankSignals:
     """The newest of each subject."""
     change: FactsChange | None = None
     """How its totals grew over about the last minute (whole run: since the beginning); None: too early."""
+    patterns: StepPatterns = field(default_factory=StepPatterns)
+    pauses: tuple[PauseSignals, ...] = ()
+    """Kinds of interruption that were seen."""
+    device_ms: DeviceView | None = None
+    """Sampled steps on the device's own timeline; None without a GPU."""
+    losses: tuple[tuple[int, float], ...] = ()
+    """The newest losses as (step, value), oldest first."""
+    report: RankReport | None = None
+    """Of the newest profiling window, where it could be read and is recent."""
+    dropped: int = 0
+    """Steps that never reached the hub."""
+    hook_share: float | None = None
+    """Time of the training thread in the hooks, over the step."""
+    world_size: int = 1
+    gpu_uuid: str | None = None
 
 
 @dataclass(frozen=True)
@@ -88,6 +171,34 @@ class HostSignals:
     run_storage_read_mib_s: float | None = None
     cached_read_share: float | None = None
     run_threads: int | None = None
+    run_storage_write_mib_s: float | None = None
+    online: float | None = None
+    """CPUs of the host that are switched on, whether the run may use them or not."""
+    gpus_present: int | None = None
+    """GPUs that the host has, whether a rank uses them or not."""
+    worker_cores: int | None = None
+    """CPUs of the affinity mask that every loader worker has, the fewest of them."""
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """How a rank stands among ranks that wait for one another, step by step."""
+
+    rank: int
+    late_ms: float
+    """Mean by which its own work before the exchange takes longer than that of the quickest rank."""
+    last_share: float
+    """Share of the steps in which it took longest."""
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """All ranks over the steps that all of them have done lately."""
+
+    steps: int
+    ranks: tuple[Arrival, ...]
+    lost_ms: float
+    """Mean over the steps of how much longer the last rank took than the mean of all."""
 
 
 @dataclass(frozen=True)
@@ -97,3 +208,11 @@ class RunSignals:
     ranks: tuple[RankSignals, ...]
     hosts: tuple[HostSignals, ...]
     world_size: int = 1
+    gpus: tuple[GpuView, ...] = ()
+    """As read while their ranks stepped."""
+    arrivals: Arrivals | None = None
+    """None for a single rank, or where no steps could be matched."""
+    report: TraceReport | None = None
+    """Of the newest profiling window."""
+    outcome: Outcome | None = None
+    """How the training ended; None: it goes on."""

@@ -4,6 +4,7 @@ Points lie at least as far apart as the newest interval says; when there are too
 the interval doubles.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from perftui.ipc.facts import RankFacts
@@ -11,6 +12,7 @@ from perftui.trainer.diagnosis.signals import FactsChange
 
 _POINTS_KEPT = 512
 _FIRST_INTERVAL_S = 1.0
+_LOOKS_FOR_RISE = 3
 
 
 class FactsPoint(NamedTuple):
@@ -26,6 +28,9 @@ class FactsPoint(NamedTuple):
     device_frees: int | None
     allocated_mib: float | None
     reserved_mib: float | None
+    limit_hits: int | None = None
+    cudagraph_skips: int | None = None
+    rss_mib: float | None = None
 
 
 class FactsLog:
@@ -64,6 +69,7 @@ class FactsLog:
             (point for point in reversed(self.points) if seconds and unix - point.unix >= seconds),
             self.points[0],
         )
+        within = [point for point in self.points if point.unix >= begin.unix]
         return FactsChange(
             seconds=last.unix - begin.unix,
             steps=last.steps - begin.steps,
@@ -75,6 +81,11 @@ class FactsLog:
             device_frees=_grown(begin.device_frees, last.device_frees),
             allocated_mib=_grown(begin.allocated_mib, last.allocated_mib),
             reserved_mib=_grown(begin.reserved_mib, last.reserved_mib),
+            limit_hits=_grown(begin.limit_hits, last.limit_hits),
+            cudagraph_skips=_grown(begin.cudagraph_skips, last.cudagraph_skips),
+            rss_mib=_grown(begin.rss_mib, last.rss_mib),
+            rss_rise=_rise([point.rss_mib for point in within]),
+            allocated_rise=_rise([point.allocated_mib for point in within]),
         )
 
 
@@ -92,8 +103,23 @@ def point_of(unix: float, steps: int, facts: RankFacts) -> FactsPoint:
         device_frees=None if allocator is None else allocator.device_frees,
         allocated_mib=None if allocator is None else allocator.allocated_mib,
         reserved_mib=None if allocator is None else allocator.reserved_mib,
+        limit_hits=None if compiled is None else compiled.limit_hits,
+        cudagraph_skips=None if compiled is None else compiled.cudagraph_skips,
+        rss_mib=None if facts.process is None else facts.process.rss_mib,
     )
 
 
 def _grown(before: float | None, now: float | None) -> float | None:
     return None if before is None or now is None else now - before
+
+
+def _rise(values: Sequence[float | None]) -> float | None:
+    """Return the share of looks that found more than ever before; None for fewer than three looks."""
+    known = [value for value in values if value is not None]
+    if len(known) < _LOOKS_FOR_RISE:
+        return None
+    most, higher = known[0], 0
+    for value in known[1:]:
+        higher += value > most
+        most = max(most, value)
+    return higher / (len(known) - 1)

@@ -110,6 +110,9 @@ def signals_over(readings: Iterable[HostView]) -> HostSignals:
         run_storage_read_mib_s=mean.run_storage_read_mib_s,
         cached_read_share=mean.cached_read_share,
         run_threads=mean.run_threads,
+        run_storage_write_mib_s=mean.run_storage_write_mib_s,
+        online=newest.cpus_online,
+        gpus_present=newest.gpus_present,
     )
 
 

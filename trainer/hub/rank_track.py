@@ -27,6 +27,7 @@ from perftui.ipc.step_record import StepRecord
 from perftui.ipc.view import Mark, RankState
 from perftui.trainer.hub.device_log import DeviceLog
 from perftui.trainer.hub.facts_log import FactsLog
+from perftui.trainer.hub.pause_log import PauseLog
 from perftui.trainer.hub.step_log import StepLog
 
 _MARKS_KEPT = 256
@@ -60,6 +61,7 @@ class RankTrack:
     losses: deque[tuple[int, float]] = field(default_factory=lambda: deque(maxlen=512))
     marks: deque[Mark] = field(default_factory=lambda: deque(maxlen=_MARKS_KEPT))
     marks_seen: int = 0
+    pauses: PauseLog = field(default_factory=PauseLog)
     windows: dict[str, WindowReport] = field(default_factory=dict)
     windows_unix: dict[str, float] = field(default_factory=dict)
     """When each was first reported."""
@@ -136,6 +138,7 @@ class RankTrack:
     def _add_event(self, message: RankEvent) -> None:
         if message.event == "probe_error":
             self.probe_errors += 1
+        self.pauses.add(message)
         unix = (message.at_ns + self.hello.wall_offset_ns) / 1e9
         self.marks.append(
             Mark(

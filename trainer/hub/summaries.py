@@ -1,14 +1,15 @@
 """The summary JSON of a run, from the folded state."""
 
+from perftui.ipc.findings import Unjudged
 from perftui.ipc.ledger_records import Verdict
 from perftui.ipc.summary import DeviceTime, RankSummary, Summary
 from perftui.ipc.view import HostView, ProfileView, Shares
-from perftui.trainer.diagnosis import diagnose
+from perftui.trainer.diagnosis import judge
 from perftui.trainer.hub.fold import RunFold
-from perftui.trainer.hub.judge import signals_of
 from perftui.trainer.hub.overhead import overhead_of
 from perftui.trainer.hub.phase_time import PhaseTime
 from perftui.trainer.hub.rank_track import RankTrack
+from perftui.trainer.hub.run_signals import signals_of
 from perftui.trainer.hub.views import RunFacts, header, host_views, phases_of
 from perftui.trainer.hub.worker_log import WorkerLog
 
@@ -26,6 +27,8 @@ def summarise(
     hosts = host_views(fold, now)
     host = hosts[0] if hosts else HostView(name=facts.description.host, age_s=0.0)
     log = fold.host_logs.get(host.name)
+    outcome = facts.ended.outcome if facts.ended else None
+    judged = judge(signals_of(fold, whole_run=True, outcome=outcome))
     return Summary(
         run_id=top.run_id,
         name=top.name,
@@ -41,13 +44,17 @@ def summarise(
         ],
         gpus=fold.gpus_at_work(now),
         host=host,
-        findings=diagnose(signals_of(fold, whole_run=True)),
+        findings=list(judged.findings),
         profiles=profiles,
         overhead=overhead_of(fold),
         verdict=verdict,
         message=top.message,
         recording_failed_entries=recording_failed_entries,
         host_mean=log.mean() if log else None,
+        unjudged=[
+            Unjudged(code=each.code, reason=each.reason, settled_by=each.settled_by, rank=each.rank)
+            for each in judged.abstained
+        ],
     )
 
 

@@ -141,6 +141,7 @@ class Agent:
         if not self._greeted:
             self._greet()
         self._link.wait(WAKE_MS)
+        self._facts.look()
         for message in self._link.receive():
             self._obey(message)
         self._follow_window()

@@ -25,16 +25,19 @@ from perftui.trainer.probe.model_reading import read_model
 from perftui.trainer.probe.optimizer_reading import OptimizerReader
 from perftui.trainer.probe.parallel_reading import ParallelReader
 from perftui.trainer.probe.phase_reading import PhaseReader
+from perftui.trainer.probe.process_reading import read_process
 from perftui.trainer.probe.recorder import Recorder
 from perftui.trainer.probe.step_times import StepTimes
+from perftui.trainer.probe.thread_looks import ThreadLooks
 
 _SECOND = 1_000_000_000
-_OFTEN_NS, _SELDOM_NS, _RARELY_NS = _SECOND, 10 * _SECOND, 60 * _SECOND
+_OFTEN_NS, _SOMETIMES_NS, _SELDOM_NS, _RARELY_NS = _SECOND, 3 * _SECOND, 10 * _SECOND, 60 * _SECOND
 _ALL_AGAIN_NS = 60 * _SECOND
 EVENTS_AT_ONCE = 24
 """So many events of a kind may come at once; after that one in ten seconds. Totals count them all."""
 _EVENT_EVERY_NS = 10 * _SECOND
 NO_OPTIMIZER = "no optimizer of torch was built"
+NOT_LOOKED = "the training thread was not looked at yet"
 UNREADABLE = "could not be read; the probe's errors say why"
 
 Reading: TypeAlias = tuple[Any, str | None]
@@ -79,7 +82,11 @@ class FactsTeller:
         self._gc = GcWatch()
         self._gc.begin()
         self.phases = PhaseReader(recorder)
-        self._parallel = ParallelReader(live_objects, recorder.sampling.syncs, lambda: recorder.clock.steps)
+        self._looks = ThreadLooks(live_objects)
+        self.look = recorder.border.guard("stack", self._look)
+        self._parallel = ParallelReader(
+            live_objects, recorder.sampling.syncs, lambda: recorder.clock.steps, self._looks
+        )
         self._device: str | None = None
         self._loader: int | None = None
         self._subjects = self._make_subjects()
@@ -100,6 +107,8 @@ class FactsTeller:
             ("parallel", _OFTEN_NS, self._parallel.read),
             ("optimizers", _SELDOM_NS, lambda: (flags.read(optimizers()) or None, NO_OPTIMIZER)),
             ("model", _RARELY_NS, self._read_model),
+            ("process", _OFTEN_NS, read_process),
+            ("stacks", _SOMETIMES_NS, lambda: (self._looks.facts(), NOT_LOOKED)),
         )
         guard = self._recorder.border.guard
         return [_Subject(name, every, guard(f"facts: {name}", read)) for name, every, read in readers]
@@ -123,7 +132,7 @@ class FactsTeller:
         told: dict[str, Reading] = {}
         for subject in self._subjects:
             before = subject.told
-            if now_ns >= subject.due_ns or (at_end and subject.every_ns == _OFTEN_NS):
+            if now_ns >= subject.due_ns or (at_end and subject.every_ns <= _SOMETIMES_NS):
                 subject.look(now_ns)
             if all_again or subject.told != before:
                 told[subject.name] = subject.told
@@ -137,6 +146,13 @@ class FactsTeller:
     def close(self) -> None:
         """Watch no longer."""
         self._gc.end()
+
+    def _look(self) -> None:
+        """Look where the training thread is; ten times a second."""
+        recorder = self._recorder
+        self._looks.iterator = recorder.iterator
+        if recorder.trainer and not self._own_window():
+            self._looks.look(recorder.trainer)
 
     def _read_model(self) -> Reading:
         optimizers = self._living_optimizers()

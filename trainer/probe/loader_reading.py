@@ -3,7 +3,11 @@
 A loop over `DataLoader(...)` without a name keeps only the iterator alive.
 """
 
+import inspect
+import linecache
 import multiprocessing
+import sys
+import sysconfig
 
 from torch.utils.data import IterableDataset
 
@@ -45,7 +49,36 @@ def read_loader(index: int, loader: Foreign) -> LoaderFacts:
         batches_per_epoch=None if iterable else _length(loader),
         iterable=iterable,
         dataset=type(loader.dataset).__name__,
+        sharded=_sharded(loader) if iterable else None,
     )
+
+
+def _sharded(loader: Foreign) -> bool | None:
+    """Tell by its source whether an IterableDataset divides its data over workers; None: cannot be told.
+
+    Only a class of the script's own that never speaks of workers is taken not to: what is installed may
+    leave that to other classes, and a `worker_init_fn` may do it.
+    """
+    kind = type(loader.dataset)
+    if kind not in _SHARDED:
+        if len(_SHARDED) > _KINDS_KEPT:
+            _SHARDED.clear()
+        _SHARDED[kind] = _speaks_of_workers(kind)
+    speaks = _SHARDED[kind]
+    return None if speaks is False and loader.worker_init_fn is not None else speaks
+
+
+_SHARDED: dict[type, bool | None] = {}
+_KINDS_KEPT = 64
+_INSTALLED = tuple({sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")})
+
+
+def _speaks_of_workers(kind: type) -> bool | None:
+    file = inspect.getsourcefile(kind) if kind.__module__ in sys.modules else None
+    if file is None or file.startswith(_INSTALLED):
+        return None
+    text = "".join(linecache.getlines(file))
+    return ("worker_info" in text or "worker_id" in text) if text else None
 
 
 def settings_in(facts: LoaderFacts) -> dict[str, SettingValue]:

@@ -13,6 +13,8 @@ _MIB = 2**20
 _IMAGES = 4
 _AT_ONCE = 64
 _SHARDED = "DTensor"
+_SAMPLED_TENSORS = 64
+_SAMPLED_NUMBERS = 512
 
 
 def read_model(optimizers: list[Foreign], scalers: list[Foreign]) -> ModelFacts:
@@ -54,7 +56,30 @@ def read_model(optimizers: list[Foreign], scalers: list[Foreign]) -> ModelFacts:
         channels_last=round(formats[True] / four_d, 3) if four_d else None,
         sharded=sharded,
         grad_scaler=any(scaler.is_enabled() for scaler in scalers),
+        subnormal=_subnormal(list(parameters.values())),
     )
+
+
+def _subnormal(tensors: list[Foreign]) -> float | None:
+    """Return the share of sampled numbers on the CPU that are denormal; None where there are none."""
+    looked = tiny = 0
+    for tensor in tensors[:: max(1, len(tensors) // _SAMPLED_TENSORS)]:
+        if tensor.device.type != "cpu" or tensor.dtype not in (torch.float32, torch.float64):
+            continue
+        if type(tensor).__name__ == _SHARDED or torch.nn.parameter.is_lazy(tensor) or not tensor.numel():
+            continue
+        flat = tensor.detach().reshape(-1)
+        sample = flat[:: max(1, flat.numel() // _SAMPLED_NUMBERS)].abs()
+        looked += sample.numel()
+        # compared as bit patterns: with denormals flushed, a comparison of values would not see them
+        bits = sample.view(torch.int32 if sample.dtype == torch.float32 else torch.int64)
+        tiny += int(((bits > 0) & (bits < _smallest_normal(sample.dtype))).sum())
+    return round(tiny / looked, 4) if looked else None
+
+
+def _smallest_normal(dtype: torch.dtype) -> int:
+    """Return the bit pattern of the smallest number that is not denormal (IEEE 754)."""
+    return 1 << (23 if dtype == torch.float32 else 52)
 
 
 def _channels_last(tensor: Foreign) -> bool | None:

@@ -119,6 +119,8 @@ class Recorder:
         """Value of `batches` when an optimizer last stepped."""
         self.loss_at = 0
         """Value of `batches` from which a backward is worth a look."""
+        self.iterator: weakref.ref[Foreign] | None = None
+        """What the newest loader to be iterated gives its batches by."""
         self._making = False
         """The training thread makes an iterator."""
         self.counts.clear()
@@ -179,6 +181,8 @@ class Recorder:
     def note_iterator(self, loader: Foreign, iterator: object) -> None:
         """A loader has made an iterator, or goes on with one."""
         vars(iterator)[LOADER_KEY] = self.book.note(loader)
+        if get_ident() == self.thread:
+            self.iterator = weakref.ref(iterator)
 
     def note_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         """The first optimizer steps."""

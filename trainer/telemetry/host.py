@@ -99,6 +99,7 @@ class HostSampler:
         view = msgspec.structs.replace(
             view, cpus=place.effective_cpus, cores=float(len(place.cpus)), sampler_cpu_share=own_share
         )
+        view = msgspec.structs.replace(view, cpus_online=place.online, gpus_present=place.gpus)
         self._cost.add(now_s, spent_s + time.thread_time() - began)
         return view
 

@@ -31,6 +31,10 @@ class Place:
     """Folder of the group whose pressure is told; None: the host's."""
     uncounted: str | None
     """A file system whose reads may not be counted as storage reads, if one is mounted."""
+    online: int | None = None
+    """CPUs of the host that are switched on."""
+    gpus: int | None = None
+    """GPUs that a kernel driver of NVIDIA or AMD knows."""
 
     @property
     def effective_cpus(self) -> float:
@@ -84,4 +88,23 @@ class PlaceFinder:
             memory=tuple(hierarchies("memory", self._root, process)),
             pressure=group_with_pressure(next((each for each in cpu if each.version == 2), None)),
             uncounted=uncounted_file_system(read_text(self._root / "proc/self/mountinfo")),
+            online=_online(read_text(self._root / "sys/devices/system/cpu/online")),
+            gpus=_gpus(self._root),
         )
+
+
+def _online(text: str | None) -> int | None:
+    """Return how many CPUs a list such as `0-3,8` names; None where it is none."""
+    count = 0
+    for part in (text or "").strip().split(","):
+        first, _, last = part.partition("-")
+        if not first.isdigit() or (last and not last.isdigit()):
+            return None
+        count += int(last or first) - int(first) + 1
+    return count
+
+
+def _gpus(root: Path) -> int:
+    nvidia = [*(root / "proc/driver/nvidia/gpus").glob("*")]
+    amd = (read_text(path) for path in (root / "sys/class/kfd/kfd/topology/nodes").glob("*/gpu_id"))
+    return len(nvidia) + sum((text or "0").strip() != "0" for text in amd)

@@ -6,14 +6,17 @@ all-reduce, which hides in their backward (or in the forward, where buffers are 
 backward is therefore a victim's, never the culprit's.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 
 from perftui.ipc.findings import Evidence, Finding
+from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.policy import Policy
-from perftui.trainer.diagnosis.readiness import steady_wait, wait_ms
+from perftui.trainer.diagnosis.readiness import Abstention, steady_wait, wait_ms
 from perftui.trainer.diagnosis.signals import RankSignals
-from perftui.trainer.diagnosis.workers_remedy import Answer
+from perftui.trainer.diagnosis.wait_cause import cause_of
+from perftui.trainer.diagnosis.wait_remedy import Answer, answer_to
 
 CODE = "rank.straggler_input"
 _UNSEEN = "where the other ranks spend that time was not seen: a profile window on two ranks shows it"
@@ -64,8 +67,15 @@ def find_straggler(ranks: tuple[RankSignals, ...], policy: Policy) -> Straggler 
     return Straggler(worst, others, fed, steady_wait(worst) - usual)
 
 
-def straggler_input(found: Straggler, answer: Answer, policy: Policy) -> Finding:
-    """Return the finding for a straggler."""
+def straggler_input(case: Case) -> Iterator[Finding | Abstention]:
+    """Judge whether one rank's loader holds up the others."""
+    found = find_straggler(case.ready.judged, case.policy)
+    if found is not None:
+        _, answer = answer_to(case, found.worst, cause_of(case, found.worst))
+        yield _finding(found, answer, case.policy)
+
+
+def _finding(found: Straggler, answer: Answer, policy: Policy) -> Finding:
     worst = found.worst
     absorbed = _absorbed(found)
     seen = (

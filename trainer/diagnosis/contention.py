@@ -1,12 +1,10 @@
-"""`self.contended`: the host is busy with others' work, so times on it say little about the run."""
+"""How much of a host's cores others' work takes away: times on a busy host say little about the run."""
 
 from dataclasses import dataclass
 
-from perftui.ipc.findings import Evidence, Finding, Remedy
 from perftui.trainer.diagnosis.policy import Policy
 from perftui.trainer.diagnosis.signals import HostSignals
 
-CODE = "self.contended"
 UNSURE = "the host is busy with other work: judge again when it is quiet"
 
 
@@ -37,28 +35,3 @@ def find_contention(host: HostSignals, policy: Policy) -> Contention | None:
         return None
     waiting = host.pressure_share is None or host.pressure_share >= policy.pressure
     return Contention(host, others, taken, taken >= policy.contended_warning and waiting)
-
-
-def self_contended(found: Contention) -> Finding:
-    """Return the finding. What it costs a step cannot be told, so its share is 0."""
-    host = found.host
-    shown = [
-        Evidence(name="cores busy with other work", value=found.others, unit="cores", window_steps=0),
-        Evidence(name="usable cores", value=host.cpus or 0.0, unit="cores", window_steps=0),
-    ]
-    if host.pressure_share is not None:
-        shown.append(
-            Evidence(name="tasks waited for a CPU", value=host.pressure_share, unit="share", window_steps=0)
-        )
-    doubt = "step times here say little about the run" if found.strong else "times are less steady for it"
-    return Finding(
-        code=CODE,
-        severity="warning" if found.strong else "info",
-        share=0.0,
-        host=host.name,
-        sentence=f"Other work keeps {found.others:.1f} cores of {host.name} busy; {doubt}.",
-        evidence=shown,
-        remedy=Remedy(advice="stop the other work, or measure when the host is quiet")
-        if found.strong
-        else None,
-    )

@@ -1,24 +1,38 @@
 """`compute.bound`: the loader keeps up and the model sets the pace. "Nothing to fix" is an answer too."""
 
+from collections.abc import Iterator
 from statistics import fmean
 
 from perftui.ipc.findings import Evidence, Finding
-from perftui.trainer.diagnosis.policy import Policy
+from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.evidence import area_share, number, percent, share, step
 from perftui.trainer.diagnosis.readiness import Abstention
-from perftui.trainer.diagnosis.signals import HostSignals, RankSignals
+from perftui.trainer.diagnosis.rules.starvation import find_starved
+from perftui.trainer.diagnosis.rules.straggler_input import find_straggler
+from perftui.trainer.diagnosis.signals import RankSignals
 
 CODE = "compute.bound"
 _WINDOW = "a profile window shows what the rest of the step is spent on"
 _NOT_SPEED = "A loss that falls slowly is a matter of learning, not of speed."
 
 
-def compute_bound(
-    ranks: tuple[RankSignals, ...], hosts: tuple[HostSignals, ...], policy: Policy
-) -> Finding | Abstention:
+def compute_bound(case: Case) -> Iterator[Finding | Abstention]:
     """Judge a run of which every rank is fed: healthy as far as can be seen, or why that cannot be said."""
-    doubt = next((found for rank in ranks if (found := _doubt(rank, hosts, policy)) is not None), None)
-    if doubt is not None:
-        return doubt
+    ranks, signals = case.ready.judged, case.signals
+    if not ranks or find_straggler(ranks, case.policy) is not None or find_starved(case):
+        return
+    if not case.ready.complete:
+        missing = max(signals.world_size, len(signals.ranks)) - len(ranks)
+        yield Abstention(CODE, f"{missing} ranks cannot be judged yet", "their steps")
+        return
+    if any(found.strong for found in case.contended):
+        yield Abstention(CODE, "the host is busy with other work", "a quiet host")
+        return
+    doubt = next((found for rank in ranks if (found := _doubt(case, rank)) is not None), None)
+    yield doubt or _finding(ranks)
+
+
+def _finding(ranks: tuple[RankSignals, ...]) -> Finding:
     first = ranks[0]
     wait = fmean(rank.shares.loader_wait or 0.0 for rank in ranks)
     others = [rank.shares.other for rank in ranks]
@@ -36,18 +50,26 @@ def compute_bound(
     )
 
 
-def _doubt(rank: RankSignals, hosts: tuple[HostSignals, ...], policy: Policy) -> Abstention | None:
+def _doubt(case: Case, rank: RankSignals) -> Abstention | None:
+    policy = case.policy
     wait, other = rank.shares.loader_wait or 0.0, rank.shares.other
     if wait >= policy.wait_warning:
-        reason = f"rank {rank.rank} waits {100 * wait:.0f} % of a step for data, at the start of epochs"
+        reason = f"rank {rank.rank} waits {percent(wait)} of a step for data, at the start of epochs"
         return Abstention(CODE, reason, "longer epochs, or workers kept over epochs", rank.rank)
+    if case.paces[rank.rank].confidence == "likely" and case.paces[rank.rank].pacer == "host":
+        return Abstention(CODE, case.paces[rank.rank].why, _WINDOW, rank.rank)
     # On a GPU the host's "other" may be nothing but waiting for the GPU, as at `loss.item()`.
     if rank.device != "cpu":
         return None
     if other is not None and other >= policy.other_share:
-        reason = f"{100 * other:.0f} % of the step of rank {rank.rank} is neither loading nor the model"
+        reason = f"{percent(other)} of the step of rank {rank.rank} is neither loading nor the model"
         return Abstention(CODE, reason, _WINDOW, rank.rank)
-    busy = next((host.run_busy for host in hosts if host.name == rank.host), None)
+    script = area_share(rank.facts.stacks, policy.stack_looks, "script", "logging")
+    if script is not None and script >= policy.in_loop_python:
+        reason = f"the thread of rank {rank.rank} was in the script's own lines in {percent(script)} of looks"
+        return Abstention(CODE, reason, _WINDOW, rank.rank)
+    host = case.host(rank)
+    busy = None if host is None else host.run_busy
     idle = rank.cpu_share is not None and rank.cpu_share < policy.busy_thread
     if idle and (busy is None or busy < policy.busy_thread):
         reason = f"the training thread of rank {rank.rank} is idle for most of the step"
@@ -56,23 +78,17 @@ def _doubt(rank: RankSignals, hosts: tuple[HostSignals, ...], policy: Policy) ->
 
 
 def _sentence(wait: float, *, on_cpu: bool) -> str:
-    fed = f"The loader keeps up (wait {100 * wait:.0f} % of a step)"
+    fed = f"The loader keeps up (wait {percent(wait)} of a step)"
     if on_cpu:
         return f"{fed}: the processor is busy with the model itself, nothing to fix there. {_NOT_SPEED}"
     return f"{fed}: the model on its GPU sets the pace, no setting of the loader changes that. {_NOT_SPEED}"
 
 
 def _evidence(rank: RankSignals, wait: float) -> list[Evidence]:
-    shares = {
-        "loader wait": wait,
+    phases = {
         "forward": rank.shares.forward,
         "backward": rank.shares.backward,
         "optimizer": rank.shares.optimizer,
     }
-    shown = [
-        Evidence(name=name, value=value, unit="share", window_steps=rank.window_steps)
-        for name, value in shares.items()
-        if value is not None
-    ]
-    step = Evidence(name="step", value=rank.step_ms.mean, unit="ms", window_steps=rank.window_steps)
-    return [*shown, step]
+    shown = [share(rank, name, value) for name, value in phases.items() if value is not None]
+    return [number("loader wait", wait, "share", rank.window_steps), *shown, step(rank)]

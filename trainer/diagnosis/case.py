@@ -1,0 +1,73 @@
+"""One window as all rules see it: the signals, the thresholds, and what was worked out once for everybody."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from perftui.ipc.view import GpuView
+from perftui.trainer.diagnosis.contention import Contention, find_contention
+from perftui.trainer.diagnosis.pacing import Pace, Pacer, pace_of
+from perftui.trainer.diagnosis.policy import Policy
+from perftui.trainer.diagnosis.readiness import Readiness, readiness, steady_wait
+from perftui.trainer.diagnosis.signals import HostSignals, RankSignals, RunSignals
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is judged. Everything is derived from the signals and the policy alone."""
+
+    signals: RunSignals
+    policy: Policy
+
+    @cached_property
+    def ready(self) -> Readiness:
+        """Which ranks can be judged by their loader wait."""
+        return readiness(self.signals, self.policy)
+
+    @cached_property
+    def ranks(self) -> tuple[RankSignals, ...]:
+        """Ranks with enough steps for any judgement."""
+        return tuple(r for r in self.signals.ranks if r.window_steps >= self.policy.steps_warning)
+
+    @cached_property
+    def contended(self) -> tuple[Contention, ...]:
+        """Hosts whose cores others use."""
+        found = (find_contention(host, self.policy) for host in self.signals.hosts)
+        return tuple(each for each in found if each is not None)
+
+    @cached_property
+    def paces(self) -> dict[int, Pace]:
+        """By rank: who sets its pace."""
+        return {
+            rank.rank: pace_of(rank, self.gpu(rank), self.wait(rank), self.policy)
+            for rank in self.signals.ranks
+        }
+
+    def wait(self, rank: RankSignals) -> float | None:
+        """Return the share of a step that a rank steadily waits for its loader; None: not measured."""
+        return None if rank.shares.loader_wait is None else steady_wait(rank)
+
+    def paced_by(self, rank: RankSignals, *pacers: Pacer) -> bool:
+        """Tell whether shortening any of these can make this rank's step shorter."""
+        return self.paces[rank.rank].paces(*pacers)
+
+    def gpu(self, rank: RankSignals) -> GpuView | None:
+        """Return the GPU that a rank uses, as it was read; None where it was not."""
+        return next((gpu for gpu in self.signals.gpus if rank.rank in gpu.ranks), None)
+
+    def host(self, rank: RankSignals) -> HostSignals | None:
+        """Return the host of a rank; None where it was not read."""
+        return next((host for host in self.signals.hosts if host.name == rank.host), None)
+
+    def ranks_on(self, host: str) -> int:
+        """Return how many ranks share a host."""
+        return sum(rank.host == host for rank in self.signals.ranks)
+
+    def strongly_contended(self, host: str) -> bool:
+        """Tell whether others take so much of a host that times on it are in doubt."""
+        return any(found.strong and found.host.name == host for found in self.contended)
+
+
+def worst_first(ranks: Iterable[tuple[float, RankSignals]]) -> list[tuple[float, RankSignals]]:
+    """Return ranks by what something costs them, dearest first; equal ones by number."""
+    return sorted(ranks, key=lambda pair: (-pair[0], pair[1].rank))

@@ -1,0 +1,60 @@
+"""Numbers and words that all rules share: evidence with its unit and window, shares in per cent, settings."""
+
+from perftui.ipc.errors import UsageError
+from perftui.ipc.facts import StackFacts, StackPlace
+from perftui.ipc.findings import Evidence
+from perftui.ipc.settings import SettingValue, setting
+from perftui.trainer.diagnosis.signals import RankSignals
+
+WINDOW = "a profile window"
+
+
+def number(name: str, value: float, unit: str, steps: int = 0) -> Evidence:
+    """Return one number behind a finding; `steps` 0: not taken over steps."""
+    return Evidence(name=name, value=float(value), unit=unit, window_steps=steps)
+
+
+def share(rank: RankSignals, name: str, value: float) -> Evidence:
+    """Return a share of this rank's step."""
+    return number(name, value, "share", rank.window_steps)
+
+
+def step(rank: RankSignals) -> Evidence:
+    """Return the rank's mean step."""
+    return number("step", rank.step_ms.mean, "ms", rank.window_steps)
+
+
+def percent(value: float) -> str:
+    """Return a share as whole per cent."""
+    return f"{100 * value:.0f} %"
+
+
+def offered(**wanted: SettingValue) -> dict[str, SettingValue]:
+    """Return those of the wanted settings that a relaunch can apply; `__` in a name stands for a dot."""
+    names = {name.replace("__", "."): value for name, value in wanted.items()}
+    return {name: value for name, value in names.items() if _known(name)}
+
+
+def _known(name: str) -> bool:
+    try:
+        setting(name)
+    except UsageError:
+        return False
+    return True
+
+
+def area_share(stacks: StackFacts | None, least_looks: int, *areas: str) -> float | None:
+    """Return the share of looks that found the training thread in some areas; None: too few looks."""
+    if stacks is None or stacks.looks < least_looks:
+        return None
+    return sum(stacks.areas.get(area, 0) for area in areas) / stacks.looks
+
+
+def main_place(stacks: StackFacts | None, least_share: float, *areas: str) -> StackPlace | None:
+    """Return the line where most looks of some areas were, if it has at least that share of them."""
+    if stacks is None:
+        return None
+    total = sum(stacks.areas.get(area, 0) for area in areas)
+    found = [place for place in stacks.places if place.area in areas]
+    most = max(found, key=lambda place: place.count, default=None)
+    return most if most is not None and total and most.count >= least_share * total else None

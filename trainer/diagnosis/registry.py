@@ -1,0 +1,167 @@
+"""Which rules there are, what may follow from what, and what stands before what."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from perftui.ipc.findings import Finding
+from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.readiness import Abstention
+from perftui.trainer.diagnosis.rules import (
+    communication,
+    compiling,
+    compute,
+    cpu_cores,
+    data_semantics,
+    debugging,
+    device_window,
+    drift,
+    gpu_compute,
+    gpu_state,
+    memory,
+    pauses,
+    scaling,
+    stragglers,
+    training_thread,
+)
+from perftui.trainer.diagnosis.rules.compute_bound import compute_bound
+from perftui.trainer.diagnosis.rules.epoch_waits import cold_start, epoch_start
+from perftui.trainer.diagnosis.rules.own_state import contended, dropped, overhead
+from perftui.trainer.diagnosis.rules.starvation import starvation
+from perftui.trainer.diagnosis.rules.straggler_input import straggler_input
+
+Evaluate: TypeAlias = Callable[[Case], Iterable[Finding | Abstention]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule and the codes it may find."""
+
+    codes: tuple[str, ...]
+    evaluate: Evaluate
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(("rank.straggler_input",), straggler_input),
+    Rule(
+        (
+            "input.workers",
+            "input.item",
+            "input.storage",
+            "input.collate",
+            "input.one_slow_worker",
+            "input.too_many_workers",
+        ),
+        starvation,
+    ),
+    Rule(("input.epoch_start",), epoch_start),
+    Rule(("input.cold_start",), cold_start),
+    Rule(("input.inline",), training_thread.inline),
+    Rule(("cpu.python",), training_thread.python),
+    Rule(("cpu.oversubscribed",), cpu_cores.oversubscribed),
+    Rule(("cpu.quota",), cpu_cores.quota),
+    Rule(("cpu.affinity",), cpu_cores.affinity),
+    Rule(("transfer.pageable",), device_window.pageable),
+    Rule(("transfer.many_small",), device_window.many_small),
+    Rule(("sync.each_step",), device_window.sync),
+    Rule(("launch.bound",), device_window.launch),
+    Rule(("compute.device",), compute.device),
+    Rule(("compute.fp32",), gpu_compute.fp32),
+    Rule(("compute.layout",), gpu_compute.layout),
+    Rule(("compute.small_batch",), gpu_compute.small_batch),
+    Rule(("compute.optimizer",), compute.optimizer),
+    Rule(("compute.denormals",), compute.denormals),
+    Rule(("compute.operator",), compute.operator),
+    Rule(("compute.backward_ratio",), compute.backward_ratio),
+    Rule(("compute.bound",), compute_bound),
+    Rule(
+        (
+            "compile.recompiles",
+            "compile.graph_breaks",
+            "compile.cudagraph_skips",
+            "compile.not_worth",
+            "compile.warming_up",
+        ),
+        compiling.compiling,
+    ),
+    Rule(("debug.anomaly",), debugging.anomaly),
+    Rule(("debug.launch_blocking",), debugging.launch_blocking),
+    Rule(("debug.detail",), debugging.detail),
+    Rule(("debug.profiler_left_on",), debugging.profiler_left_on),
+    Rule(("comm.exposed",), communication.exposed),
+    Rule(("comm.no_sync",), communication.no_sync),
+    Rule(("comm.find_unused",), communication.find_unused),
+    Rule(("comm.buckets",), communication.buckets),
+    Rule(("comm.backend",), communication.backend),
+    Rule(("comm.fabric",), communication.fabric),
+    Rule(("rank.straggler_compute", "rank.straggler_host", "rank.imbalance"), stragglers.stragglers),
+    Rule(("gpu.throttled", "gpu.power_capped", "gpu.foreign_process", "gpu.link"), gpu_state.gpu_state),
+    Rule(("memory.oom",), memory.out_of_memory),
+    Rule(("memory.near_limit",), memory.near_limit),
+    Rule(("memory.fragmentation",), memory.fragmentation),
+    Rule(("memory.growth", "memory.host_growth"), memory.growth),
+    Rule(("memory.shm",), memory.shared_memory),
+    Rule(("pause.gc",), pauses.garbage),
+    Rule(("pause.checkpoint",), pauses.checkpoint),
+    Rule(("pause.validation",), pauses.validation),
+    Rule(("pause.logging",), pauses.logging),
+    Rule(("drift.slower",), drift.slower),
+    Rule(("data.same_on_ranks",), data_semantics.same_on_ranks),
+    Rule(("data.same_order",), data_semantics.same_order),
+    Rule(("data.worker_seed",), data_semantics.worker_seed),
+    Rule(("data.iterable_duplicates",), data_semantics.iterable_duplicates),
+    Rule(("scaling.small_per_rank_batch",), scaling.small_per_rank_batch),
+    Rule(("scaling.learning_rate", "scaling.efficiency"), scaling.unjudged),
+    Rule(("self.contended",), contended),
+    Rule(("self.overhead",), overhead),
+    Rule(("self.dropped",), dropped),
+)
+
+CAUSES: dict[str, tuple[str, ...]] = {
+    "input.workers": ("cpu.quota", "cpu.affinity", "cpu.oversubscribed", "memory.near_limit"),
+    "input.item": ("cpu.quota", "cpu.affinity", "cpu.oversubscribed"),
+    "input.too_many_workers": ("cpu.quota", "cpu.affinity"),
+    "cpu.oversubscribed": ("cpu.quota", "cpu.affinity"),
+    "rank.straggler_compute": ("gpu.throttled", "gpu.foreign_process", "compute.device"),
+    "comm.exposed": (
+        "rank.straggler_input",
+        "rank.straggler_compute",
+        "rank.straggler_host",
+        "rank.imbalance",
+        "comm.no_sync",
+        "comm.backend",
+        "comm.buckets",
+        "comm.fabric",
+        "scaling.small_per_rank_batch",
+        "gpu.link",
+    ),
+    "launch.bound": ("debug.launch_blocking", "debug.anomaly", "debug.profiler_left_on", "debug.detail"),
+    "compute.backward_ratio": ("debug.anomaly", "input.inline", "cpu.python", "compute.denormals"),
+    "drift.slower": ("memory.growth", "memory.host_growth", "memory.near_limit", "gpu.throttled", "pause.gc"),
+    "memory.growth": ("memory.near_limit",),
+}
+"""What may follow from what: where both are found, the consequence hangs under the cause."""
+
+FIRST = ("memory.oom", "debug.", "data.", "compute.device")
+"""Begin of codes that stand first among equally severe ones: switches and mistakes that cost for nothing."""
+
+IN_DOUBT = frozenset(
+    {
+        "input.workers",
+        "input.item",
+        "input.too_many_workers",
+        "input.one_slow_worker",
+        "rank.straggler_compute",
+        "rank.straggler_host",
+        "rank.imbalance",
+        "drift.slower",
+        "comm.exposed",
+    }
+)
+"""What other work on a busy host may explain."""
+
+HEALTHY = ("compute.bound",)
+"""Said of a run only when nothing else is known to cost it anything."""
+
+CODES: tuple[str, ...] = tuple(code for rule in RULES for code in rule.codes)
+"""Every code that may be found, in the order of the rules."""

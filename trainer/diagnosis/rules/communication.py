@@ -1,0 +1,259 @@
+"""`comm.*`: time in which a rank only waits for the exchange of gradients, and settings that cause it.
+
+Of ranks that wait for one another only the last to come sees what the exchange itself takes: it waits least.
+"""
+
+from collections.abc import Iterator
+
+from perftui.ipc.facts import DdpFacts
+from perftui.ipc.findings import Evidence, Finding, Remedy, Severity
+from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.evidence import number, percent, step
+from perftui.trainer.diagnosis.readiness import Abstention
+from perftui.trainer.diagnosis.signals import RankSignals
+
+_OFF = frozenset({"", "0"})
+_DISABLED = {
+    "NCCL_P2P_DISABLE": "GPUs do not reach each other directly",
+    "NCCL_SHM_DISABLE": "shared memory between ranks is not used",
+    "NCCL_IB_DISABLE": "InfiniBand and RoCE are not used",
+}
+_SETTLED = "a profile window on all ranks shows which collectives are exposed"
+
+
+def exposed_share(rank: RankSignals) -> float | None:
+    """Return the share of a rank's step that is exposed communication; None: not measured often enough."""
+    times = rank.device_ms
+    if times is not None and times.comm_exposed_ms is not None and times.step_ms > 0:
+        return min(1.0, times.comm_exposed_ms / times.step_ms)
+    return rank.shares.comm_exposed
+
+
+def exchange_share(case: Case) -> tuple[float, RankSignals] | None:
+    """Return what the exchange itself costs, and on which rank: the one that waits least."""
+    least = case.policy.comm_steps
+    measured = [
+        (cost, rank)
+        for rank in case.ranks
+        if (cost := exposed_share(rank)) is not None
+        and (rank.patterns.comm_steps >= least or (rank.device_ms and rank.device_ms.sampled_steps >= least))
+    ]
+    if not measured or len(measured) < len(case.ranks):
+        return None
+    return min(measured, key=lambda pair: (pair[0], pair[1].rank))
+
+
+def exposed(case: Case) -> Iterator[Finding | Abstention]:
+    """Judge the exchange of gradients as a whole."""
+    if case.signals.world_size < 2 or len(case.ranks) < case.signals.world_size:
+        return
+    found = exchange_share(case)
+    if found is None:
+        if any(rank.facts.parallel is not None for rank in case.ranks):
+            yield Abstention("comm.exposed", "communication was looked at in too few steps", _SETTLED)
+        return
+    cost, rank = found
+    policy = case.policy
+    if cost < policy.comm_info:
+        return
+    on_cpu = rank.device == "cpu"
+    warning = policy.comm_warning_cpu if on_cpu else policy.comm_warning
+    yield Finding(
+        code="comm.exposed",
+        severity="warning" if cost >= warning else "info",
+        share=cost,
+        sentence=f"Every rank waits at least {percent(cost)} of each step for the exchange of gradients, "
+        "with "
+        "nothing to compute meanwhile.",
+        evidence=[
+            number(f"exposed communication of rank {rank.rank}", cost, "share", rank.window_steps),
+            step(rank),
+            *_bytes(rank),
+        ],
+        remedy=Remedy(
+            bound=round(1 / (1 - min(cost, 0.99)), 2),
+            advice="more to compute for each exchange (a larger batch a rank, or accumulated gradients under "
+            "no_sync), fewer bytes (a bfloat16 hook), or fewer ranks"
+            + ("; on one machine's CPU, fewer ranks with more threads each" if on_cpu else ""),
+            semantics="changes-training",
+            caution="a larger global batch is another training",
+        ),
+    )
+
+
+def _bytes(rank: RankSignals) -> list[Evidence]:
+    ddp = _ddp(rank)
+    if ddp is None or not ddp.buckets_mib:
+        return []
+    return [
+        number("buckets", len(ddp.buckets_mib), ""),
+        number("gradients a step", sum(ddp.buckets_mib), "MiB"),
+    ]
+
+
+def _ddp(rank: RankSignals) -> DdpFacts | None:
+    return None if rank.facts.parallel is None else rank.facts.parallel.ddp
+
+
+def _felt(case: Case) -> tuple[float, bool]:
+    """Return what the exchange costs as far as is known, and whether it is known."""
+    found = exchange_share(case)
+    return (0.0, False) if found is None else (found[0], True)
+
+
+def _severity(case: Case, cost: float, *, known: bool) -> Severity:
+    if not known or cost < case.policy.comm_info:
+        return "info"
+    return "critical" if cost >= 2 * case.policy.comm_warning else "warning"
+
+
+def no_sync(case: Case) -> Iterator[Finding | Abstention]:
+    """Judge accumulation that exchanges gradients after every micro-batch."""
+    for rank in case.ranks:
+        ddp, micro, policy = _ddp(rank), rank.patterns.micro_batches, case.policy
+        if ddp is None or rank.world_size < 2 or micro < 1.9:
+            continue
+        if ddp.sync_looks < policy.sync_looks:
+            reason = f"whether rank {rank.rank} uses no_sync was not looked at often enough"
+            yield Abstention("comm.no_sync", reason, "some more seconds of training", rank.rank)
+            continue
+        if ddp.sync_on < policy.sync_always * ddp.sync_looks:
+            continue
+        cost, known = _felt(case)
+        saved = cost * (1 - 1 / micro)
+        severity = _severity(case, saved, known=known)
+        yield Finding(
+            code="comm.no_sync",
+            severity="warning" if severity == "info" and not known else severity,
+            share=saved,
+            sentence=f"Gradients are exchanged after each of the {micro:.0f} micro-batches of a step; "
+            "only the "
+            "last exchange is needed.",
+            evidence=[
+                number("micro-batches a step", micro, "", rank.window_steps),
+                number("looks that found synchronising on", ddp.sync_on / ddp.sync_looks, "share"),
+                *([number("exposed communication", cost, "share", rank.window_steps)] if known else []),
+                step(rank),
+            ],
+            remedy=Remedy(
+                bound=round(1 / (1 - min(saved, 0.99)), 2) if known else None,
+                advice="with model.no_sync(): around forward and backward of all micro-batches but the last; "
+                "lab: 8 micro-batches on gloo, 1096 ms to 518 ms",
+                semantics="numeric",
+                caution="the forward has to be inside it as well; off by one, ranks drift apart",
+            ),
+        )
+        return
+
+
+def find_unused(case: Case) -> Iterator[Finding | Abstention]:
+    """Judge the search for unused parameters."""
+    for rank in case.ranks:
+        ddp = _ddp(rank)
+        if ddp is None or not ddp.find_unused_parameters or rank.world_size < 2:
+            continue
+        yield Finding(
+            code="comm.find_unused",
+            severity="info",
+            share=0.0,
+            sentence="DDP searches the graph for unused parameters in every step "
+            "(find_unused_parameters=True).",
+            evidence=[number("DDP modules", ddp.modules, ""), step(rank)],
+            remedy=Remedy(
+                advice="find_unused_parameters=False, if every parameter takes part in every step: DDP "
+                "warns on "
+                "standard error when the search found nothing",
+                caution="training stops with an error, or hangs, if some parameter is unused after all",
+            ),
+            unsure="a comparison with it off; reports say 0 to 5 %",
+        )
+        return
+
+
+def buckets(case: Case) -> Iterator[Finding | Abstention]:
+    """Judge the sizes in which gradients travel."""
+    policy = case.policy
+    for rank in case.ranks:
+        ddp = _ddp(rank)
+        if ddp is None or not ddp.buckets_mib or rank.world_size < 2:
+            continue
+        sizes, total = ddp.buckets_mib, sum(ddp.buckets_mib)
+        tiny = len(sizes) >= policy.many_buckets and total / len(sizes) < policy.tiny_bucket_mib
+        one = len(sizes) == 1 and total >= policy.one_bucket_mib
+        cost, known = _felt(case)
+        if not (tiny or one) or (known and cost < policy.comm_info):
+            continue
+        cap = "" if ddp.bucket_cap_mb is None else f" (bucket_cap_mb={ddp.bucket_cap_mb:g})"
+        what = (
+            f"in {len(sizes)} buckets of {total / len(sizes):.2f} MiB on average: each costs a call"
+            if tiny
+            else f"in one bucket of {total:.0f} MiB: it leaves when the backward is over, and hides "
+            "under nothing"
+        )
+        yield Finding(
+            code="comm.buckets",
+            severity=_severity(case, cost, known=known),
+            share=cost,
+            sentence=f"Gradients are exchanged {what}{cap}.",
+            evidence=[*_bytes(rank), step(rank)],
+            remedy=Remedy(
+                advice="an experiment: DistributedDataParallel(bucket_cap_mb=25), the default, and sizes "
+                "around it",
+                semantics="numeric",
+                caution="no difference in some reports",
+            ),
+        )
+        return
+
+
+def backend(case: Case) -> Iterator[Finding | Abstention]:
+    """Judge how GPUs exchange gradients."""
+    for rank in case.ranks:
+        parallel = rank.facts.parallel
+        if parallel is None or not rank.device.startswith("cuda"):
+            continue
+        gloo = parallel.backend is not None and "nccl" not in parallel.backend and rank.world_size > 1
+        if not gloo and not parallel.data_parallel:
+            continue
+        cost, known = _felt(case)
+        yield Finding(
+            code="comm.backend",
+            severity="critical" if known and cost >= case.policy.comm_warning else "warning",
+            share=cost,
+            sentence=f"GPUs exchange gradients by {parallel.backend}, through the memory of the host."
+            if gloo
+            else "DataParallel drives several GPUs from one process: the model is copied out in every "
+            "step and "
+            "one GPU collects everything.",
+            evidence=[number("ranks", rank.world_size, ""), step(rank)],
+            remedy=Remedy(
+                advice='init_process_group("nccl")' if gloo else "DistributedDataParallel under torchrun",
+                semantics="numeric",
+                caution="on GPUs without direct access to each other DataParallel was faster in one report",
+            ),
+        )
+        return
+
+
+def fabric(case: Case) -> Iterator[Finding | Abstention]:
+    """Judge switches that take the fast way between GPUs away."""
+    for rank in case.ranks:
+        if rank.world_size < 2 or not rank.device.startswith("cuda"):
+            continue
+        environment = rank.facts.environment or {}
+        off = [name for name in _DISABLED if environment.get(name, "") not in _OFF]
+        cost, known = _felt(case)
+        if not off or (known and cost < case.policy.comm_info):
+            continue
+        yield Finding(
+            code="comm.fabric",
+            severity=_severity(case, cost, known=known),
+            share=cost,
+            sentence=f"{off[0]} is set: {_DISABLED[off[0]]}.",
+            evidence=[number("exposed communication", cost, "share", rank.window_steps), step(rank)],
+            remedy=Remedy(
+                advice=f"an experiment: unset {' and '.join(off)}; NCCL_DEBUG=INFO names the way in use",
+                caution="on some machines it is set because the direct way hangs or is slower",
+            ),
+        )
+        return

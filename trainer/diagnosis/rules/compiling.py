@@ -1,0 +1,166 @@
+"""`compile.*`: torch.compile that goes on compiling, runs in pieces, or never pays back."""
+
+from collections.abc import Iterator
+
+from perftui.ipc.facts import CompileFacts
+from perftui.ipc.findings import Evidence, Finding, Remedy
+from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.evidence import number, step
+from perftui.trainer.diagnosis.readiness import Abstention
+from perftui.trainer.diagnosis.signals import FactsChange, RankSignals
+
+
+def compiling(case: Case) -> Iterator[Finding | Abstention]:
+    """Judge what torch.compile did on the first rank that compiles; ranks compile alike."""
+    for rank in case.signals.ranks:
+        facts = rank.facts.compile
+        if facts is None or not (facts.frames or facts.graphs or facts.failures):
+            continue
+        found = [
+            each
+            for each in (
+                _recompiles(case, rank, facts),
+                _graph_breaks(case, rank, facts),
+                _cudagraph_skips(case, rank, facts),
+            )
+            if each is not None
+        ]
+        yield from found
+        recompiling = any(each.code == "compile.recompiles" for each in found)
+        if not recompiling:
+            yield from _cost(case, rank, facts)
+        return
+
+
+def _recompiles(case: Case, rank: RankSignals, facts: CompileFacts) -> Finding | None:
+    policy, change = case.policy, rank.change
+    hits = facts.limit_hits or 0
+    late = rank.patterns.compiling
+    grown = change.recompiles if change is not None else None
+    going_on = (grown or 0) >= policy.recompiles and late >= policy.recompiles
+    if not hits and not going_on:
+        return None
+    cost = _share_of_time(change)
+    place = next(iter(facts.recompiled), None)
+    why = f" because {place.reason}" if place is not None and place.reason else ""
+    what = f"{place.function} ({place.at})" if place is not None else "a function"
+    gave_up = f"; at the limit torch gave up {hits} time(s) and runs that function uncompiled" if hits else ""
+    return Finding(
+        code="compile.recompiles",
+        severity="critical" if cost >= 2 * policy.recompile_share else "warning",
+        share=cost,
+        rank=rank.rank if len(case.signals.ranks) > 1 else None,
+        sentence=f"torch.compile goes on compiling: {what} was compiled again"
+        f"{f' {place.count} time(s)' if place is not None else ''}{why}{gave_up}.",
+        evidence=[
+            number("recompilations", facts.recompiles or 0, ""),
+            number("times the limit was reached", hits, ""),
+            *_time(facts, change),
+        ],
+        remedy=Remedy(
+            bound=round(1 / (1 - min(cost, 0.99)), 2) if cost else None,
+            advice="shapes or Python numbers that change: torch.compile(dynamic=True), batches padded to "
+            "a few "
+            "lengths, drop_last=True, numbers as tensors; or leave this function uncompiled",
+            at=place.at if place is not None else None,
+            semantics="numeric",
+        ),
+    )
+
+
+def _graph_breaks(case: Case, rank: RankSignals, facts: CompileFacts) -> Finding | None:
+    if not facts.graph_breaks:
+        return None
+    place = facts.breaks[-1] if facts.breaks else None
+    places = len(facts.breaks)
+    why = f": {place.reason}" if place is not None else ""
+    many = max(places, facts.graph_breaks) >= case.policy.breaks_warning
+    return Finding(
+        code="compile.graph_breaks",
+        severity="warning" if many else "info",
+        share=0.0,
+        rank=rank.rank if len(case.signals.ranks) > 1 else None,
+        sentence=f"torch.compile had to cut its graph {facts.graph_breaks} time(s), so the model runs in "
+        "pieces "
+        f"with Python between them{why}.",
+        evidence=[
+            number("graph breaks", facts.graph_breaks, ""),
+            *([] if facts.graphs is None else [number("graphs", facts.graphs, "")]),
+            step(rank),
+        ],
+        remedy=Remedy(
+            advice="move what cannot be captured (print, .item(), other libraries) out of the compiled "
+            "function; "
+            "fullgraph=True turns each cut into an error with its place",
+            at=None if place is None else place.at,
+            semantics="numeric",
+        ),
+        unsure="what a cut costs, a comparison without it tells",
+    )
+
+
+def _cudagraph_skips(case: Case, rank: RankSignals, facts: CompileFacts) -> Finding | None:
+    if not facts.cudagraph_skips or not rank.device.startswith("cuda"):
+        return None
+    if not case.paced_by(rank, "host"):
+        return None
+    why = f": {facts.skip_reasons[-1]}" if facts.skip_reasons else ""
+    return Finding(
+        code="compile.cudagraph_skips",
+        severity="warning",
+        share=0.0,
+        rank=rank.rank if len(case.signals.ranks) > 1 else None,
+        sentence=f"CUDA graphs were asked for and not used {facts.cudagraph_skips} time(s){why}.",
+        evidence=[number("times CUDA graphs were skipped", facts.cudagraph_skips, ""), step(rank)],
+        remedy=Remedy(
+            advice="remove the cause (changed inputs, work on the CPU, changing shapes), or use "
+            'mode="default", '
+            "which does not try",
+            semantics="numeric",
+        ),
+    )
+
+
+def _cost(case: Case, rank: RankSignals, facts: CompileFacts) -> Iterator[Finding]:
+    policy, patterns, seconds = case.policy, rank.patterns, facts.compile_s
+    lately = patterns.compiling / patterns.compiling_of if patterns.compiling_of else 1.0
+    stepping_s = rank.step_ms.mean * patterns.run_steps / 1e3
+    if lately >= policy.compiling_lately or rank.window_steps < policy.steps_critical:
+        yield Finding(
+            code="compile.warming_up",
+            severity="info",
+            share=min(1.0, patterns.compiling_share or 0.0),
+            rank=rank.rank if len(case.signals.ranks) > 1 else None,
+            sentence="torch.compile is still at work"
+            f"{f', {seconds:.0f} s so far' if seconds else ''}: these steps are not judged.",
+            evidence=_time(facts, None),
+        )
+    elif seconds and (rank.step_ms.p50 < policy.compile_tiny_ms or seconds > 2 * stepping_s):
+        yield Finding(
+            code="compile.not_worth",
+            severity="info",
+            share=0.0,
+            rank=rank.rank if len(case.signals.ranks) > 1 else None,
+            sentence=f"Compiling took {seconds:.0f} s and all {patterns.run_steps} steps since "
+            f"{stepping_s:.0f} s, "
+            f"at {rank.step_ms.p50:.1f} ms each: it pays back only over many more steps.",
+            evidence=[*_time(facts, None), number("steps so far", patterns.run_steps, ""), step(rank)],
+            remedy=Remedy(
+                advice="an experiment: the same run without torch.compile (TORCH_COMPILE_DISABLE=1)",
+                semantics="numeric",
+            ),
+            unsure="a comparison with compile off tells what it saves a step",
+        )
+
+
+def _share_of_time(change: FactsChange | None) -> float:
+    if change is None or change.compile_s is None or change.seconds <= 0:
+        return 0.0
+    return min(1.0, max(0.0, change.compile_s / change.seconds))
+
+
+def _time(facts: CompileFacts, change: FactsChange | None) -> list[Evidence]:
+    shown = [] if facts.compile_s is None else [number("time in compilations", facts.compile_s, "s")]
+    if change is not None and change.compile_s is not None:
+        shown.append(number("of the last time", _share_of_time(change), "share"))
+    return shown

@@ -1,0 +1,206 @@
+"""`compute.*`: the model itself on its device, where it is what sets the pace.
+
+Most remedies here work on one model and harm another: they are experiments, and said to be.
+"""
+
+from collections.abc import Iterator
+
+from perftui.ipc.findings import Finding, Remedy
+from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.evidence import number, percent, share, step
+from perftui.trainer.diagnosis.readiness import Abstention
+from perftui.trainer.diagnosis.signals import RankSignals
+
+_MIXED_SETTLED = "a profile window names the operators that run there"
+
+
+def device(case: Case) -> Iterator[Finding | Abstention]:
+    """Judge models, or parts of them, that are on the CPU while a GPU is there."""
+    for rank in case.ranks:
+        model, host = rank.facts.model, case.host(rank)
+        if model is None or not model.parameters:
+            continue
+        on_cpu = sum(count for name, count in model.devices.items() if name.startswith("cpu"))
+        elsewhere = model.parameters - on_cpu
+        gpus = host.gpus_present if host is not None else None
+        part = on_cpu / model.parameters
+        if not on_cpu or (not elsewhere and not gpus):
+            continue
+        hidden = (rank.facts.environment or {}).get("CUDA_VISIBLE_DEVICES")
+        whole = elsewhere == 0
+        if whole and hidden in ("", "-1"):
+            continue  # somebody wants it so
+        if not whole and part < 0.05:
+            continue
+        yield Finding(
+            code="compute.device",
+            severity="critical" if whole and case.paced_by(rank, "model") else "warning",
+            share=min(1.0, case.paces[rank.rank].parts.get("model", 0.0)) if whole else 0.0,
+            rank=rank.rank if len(case.signals.ranks) > 1 else None,
+            host=rank.host,
+            sentence=f"The model trains on the CPU although {rank.host} has {gpus} GPU(s)."
+            if whole
+            else f"{percent(part)} of the parameters are on the CPU and the others on a GPU: the batch "
+            "goes to "
+            "and fro between them.",
+            evidence=[
+                number("parameters on the CPU", part, "share"),
+                *([] if gpus is None else [number("GPUs of the host", gpus, "")]),
+                step(rank),
+            ],
+            remedy=Remedy(
+                advice='model.to("cuda") before the optimizer is built, and the batches with it; '
+                "torch.cuda.is_available() says whether this build of torch can use the GPU",
+                semantics="numeric",
+            ),
+            unsure=None if whole else _MIXED_SETTLED,
+        )
+        return
+
+
+def optimizer(case: Case) -> Iterator[Finding | Abstention]:
+    """Judge the optimizer's part of the step."""
+    policy = case.policy
+    for rank in case.ranks:
+        cost = _optimizer_share(rank)
+        if cost is None or cost < policy.optimizer_info or not case.paced_by(rank, "model", "device", "host"):
+            continue
+        if cost * rank.step_ms.mean < 1.0:
+            continue
+        kinds = rank.facts.optimizers or []
+        tensors = sum(each.tensors for each in kinds)
+        plain = [each for each in kinds if not each.flags.get("fused") and not each.flags.get("foreach")]
+        looped = any(each.flags.get("foreach") is False for each in plain) or rank.device == "cpu"
+        yield Finding(
+            code="compute.optimizer",
+            severity="warning" if cost >= policy.optimizer_warning else "info",
+            share=cost,
+            rank=rank.rank if len(case.signals.ranks) > 1 else None,
+            sentence=f"The optimizer takes {percent(cost)} of the step"
+            f"{f': it goes through {tensors} tensors one by one' if plain and looped and tensors else ''}.",
+            evidence=[
+                share(rank, "optimizer", cost),
+                step(rank),
+                *([number("tensors", tensors, "")] if kinds else []),
+            ],
+            coverage=rank.coverage,
+            remedy=Remedy(
+                bound=round(1 / (1 - min(cost, 0.99)), 2),
+                advice="an experiment: fused=True (or foreach=True) in the optimizer; or fewer steps of "
+                "it, by "
+                "accumulating gradients"
+                if plain or not kinds
+                else "a larger batch, or accumulated gradients: the optimizer's cost does not grow with them",
+                semantics="numeric",
+                caution="fused was slower than foreach in some reports: measure",
+            ),
+        )
+        return
+
+
+def _optimizer_share(rank: RankSignals) -> float | None:
+    times = rank.device_ms
+    if times is not None and times.step_ms > 0:
+        return min(1.0, times.optimizer_ms / times.step_ms)
+    return rank.shares.optimizer
+
+
+def denormals(case: Case) -> Iterator[Finding | Abstention]:
+    """Judge numbers so small that a CPU computes with them many times more slowly."""
+    for rank in case.ranks:
+        model = rank.facts.model
+        if rank.device != "cpu" or model is None or model.subnormal is None:
+            continue
+        if model.subnormal < case.policy.subnormal:
+            continue
+        paces = case.paced_by(rank, "model")
+        yield Finding(
+            code="compute.denormals",
+            severity="critical" if paces and model.subnormal >= 0.1 else "warning" if paces else "info",
+            share=0.0,
+            rank=rank.rank if len(case.signals.ranks) > 1 else None,
+            sentence=f"{percent(model.subnormal)} of the weights looked at are denormal numbers (below "
+            "1e-38): "
+            "processors compute with those up to a hundred times more slowly.",
+            evidence=[number("denormal weights", model.subnormal, "share"), step(rank)],
+            remedy=Remedy(
+                advice="torch.set_flush_denormal(True) at the start of the script; and see why weights "
+                "vanish "
+                "(weight decay, a layer that is not trained)",
+                semantics="numeric",
+            ),
+        )
+        return
+
+
+def backward_ratio(case: Case) -> Iterator[Finding | Abstention]:
+    """Judge a forward that its backward does not explain."""
+    policy = case.policy
+    for rank in case.ranks:
+        forward, backward = rank.shares.forward, rank.shares.backward
+        if forward is None or not backward or rank.device != "cpu" or not case.paced_by(rank, "model"):
+            continue
+        ratio, both = forward / backward, forward + backward
+        if both < 0.5 or both * rank.step_ms.mean < policy.wait_floor_ms:
+            continue
+        if max(rank.world_size, case.signals.world_size) > 1:
+            continue  # either may hold waiting for other ranks
+        if policy.backward_low <= ratio <= policy.backward_high:
+            continue
+        long = ratio > policy.backward_high
+        yield Finding(
+            code="compute.backward_ratio",
+            severity="info",
+            share=max(0.0, min(1.0, forward - backward)) if long else 0.0,
+            sentence=f"The forward takes {ratio:.1f} times as long as the backward, where half as long "
+            "is usual: "
+            + (
+                "much of it leaves no gradient (work on the batch, frozen layers, metrics)."
+                if long
+                else "something is computed again in the backward (activation checkpointing)."
+            ),
+            evidence=[share(rank, "forward", forward), share(rank, "backward", backward), step(rank)],
+            remedy=Remedy(
+                advice="see what the forward does beside the trained layers: what needs no gradient can "
+                "run in "
+                "the loader's workers, or once"
+                if long
+                else "leave out activation checkpointing where memory allows",
+                semantics="numeric",
+            ),
+            unsure="a profile window with stacks shows which lines",
+        )
+        return
+
+
+def operator(case: Case) -> Iterator[Finding | Abstention]:
+    """Judge one operator that holds most of a profiling window."""
+    for rank in case.ranks:
+        report = rank.report
+        if report is None or not report.operators or not case.paced_by(rank, "model", "device"):
+            continue
+        top = max(report.operators, key=lambda each: each.share)
+        if top.share < case.policy.operator_share:
+            continue
+        shapes = f" on {top.shapes[0].shapes}" if top.shapes else ""
+        at = top.callers[0].caller if top.callers and ":" in top.callers[0].caller else None
+        yield Finding(
+            code="compute.operator",
+            severity="info",
+            share=min(1.0, top.share),
+            rank=rank.rank if len(case.signals.ranks) > 1 else None,
+            sentence=f"One operator, {top.name}{shapes}, holds {percent(top.share)} of the time in the "
+            "window.",
+            evidence=[
+                number(f"self time of {top.name}", top.share, "share", len(report.steps)),
+                number("calls", top.count, "", len(report.steps)),
+            ],
+            remedy=Remedy(
+                bound=round(1 / (1 - min(top.share, 0.99)), 2),
+                advice="a form of it that fits the hardware: lower precision, a layout or sizes that are "
+                "multiples of 8, torch.compile, a fused kernel; or less of it",
+                at=at,
+                semantics="numeric",
+            ),
+        )
+        return

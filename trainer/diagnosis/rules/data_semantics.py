@@ -1,0 +1,145 @@
+"""`data.*`: runs that look fast and learn from the wrong data: doubled, in the same order, unsharded."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from perftui.ipc.facts import SamplingFacts
+from perftui.ipc.findings import Finding, Remedy
+from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.evidence import number
+from perftui.trainer.diagnosis.readiness import Abstention
+from perftui.trainer.diagnosis.signals import RankSignals
+
+
+def same_on_ranks(case: Case) -> Iterator[Finding | Abstention]:
+    """Judge whether ranks that exchange gradients see the same batches: equal losses, or equal seeds."""
+    ranks = case.ranks
+    if len(ranks) < 2 or len(ranks) < case.signals.world_size:
+        return
+    if not all(rank.facts.parallel is not None and rank.facts.parallel.ddp is not None for rank in ranks):
+        return
+    policy = case.policy
+    compared = _compared([rank.losses for rank in ranks], policy.same_loss_tolerance)
+    if (
+        compared is not None
+        and compared[0] >= policy.same_losses
+        and compared[1] == compared[0]
+        and compared[2]
+    ):
+        yield Finding(
+            code="data.same_on_ranks",
+            severity="critical",
+            share=0.0,
+            sentence=f"All {len(ranks)} ranks see the same batches: their losses were equal in all "
+            f"{compared[0]} steps that were compared. {len(ranks)} ranks do the work of one.",
+            evidence=[
+                number("steps compared", compared[0], ""),
+                number("steps with equal losses", compared[1], ""),
+                number("ranks", len(ranks), ""),
+            ],
+            remedy=Remedy(
+                advice="DistributedSampler(dataset) in the DataLoader (and sampler.set_epoch(epoch) "
+                "before each "
+                "epoch); or a seed that differs from rank to rank for a dataset that draws by chance",
+                semantics="changes-training",
+            ),
+        )
+        return
+    seeds = {_sampling(rank).seed for rank in ranks if _sampling(rank).distributed}
+    if len(seeds) > 1 and None not in seeds:
+        yield Finding(
+            code="data.same_on_ranks",
+            severity="warning",
+            share=0.0,
+            sentence="The ranks' DistributedSamplers have different seeds: each deals another order, so some "
+            "samples come on several ranks and others on none.",
+            evidence=[number("different seeds", len(seeds), ""), number("ranks", len(ranks), "")],
+            remedy=Remedy(advice="the same seed on all ranks", semantics="changes-training"),
+        )
+        return
+    undealt = [rank for rank in ranks if rank.facts.sampling is not None and not _sampling(rank).distributed]
+    if undealt and (compared is None or compared[0] < policy.same_losses):
+        reason = "no DistributedSampler is in use, and too few losses were compared to tell what ranks see"
+        yield Abstention("data.same_on_ranks", reason, "some more steps, or the indices of the samples")
+
+
+def _compared(
+    rows: Sequence[tuple[tuple[int, float], ...]], tolerance: float
+) -> tuple[int, int, bool] | None:
+    """Return steps compared, steps at which all ranks agree, and whether losses vary over the steps."""
+    by_step = [dict(row) for row in rows]
+    shared = sorted(set.intersection(*(set(each) for each in by_step))) if by_step else []
+    values = [[each[step] for each in by_step] for step in shared]
+    values = [row for row in values if all(map(math.isfinite, row))]
+    if not values:
+        return None
+    equal = sum(max(row) - min(row) <= tolerance * max(1e-12, abs(max(row))) for row in values)
+    firsts = [row[0] for row in values]
+    return len(values), equal, max(firsts) - min(firsts) > 1e-4 * max(1e-12, abs(max(firsts)))
+
+
+def _sampling(rank: RankSignals) -> SamplingFacts:
+    return rank.facts.sampling or SamplingFacts(loader=0, sampler="")
+
+
+def same_order(case: Case) -> Iterator[Finding | Abstention]:
+    """Judge a distributed sampler that deals every epoch alike."""
+    for rank in case.signals.ranks:
+        facts = rank.facts.sampling
+        if facts is None or not facts.distributed or not facts.shuffle or facts.epochs_begun < 2:
+            continue
+        if facts.set_epoch is not False:
+            continue
+        yield Finding(
+            code="data.same_order",
+            severity="warning",
+            share=0.0,
+            sentence=f"{facts.sampler} shuffles every epoch in the same order: set_epoch was not called in "
+            f"{facts.epochs_begun} epochs.",
+            evidence=[number("epochs begun", facts.epochs_begun, "")],
+            remedy=Remedy(
+                advice="sampler.set_epoch(epoch) before each epoch's loop",
+                semantics="changes-training",
+            ),
+        )
+        return
+
+
+def iterable_duplicates(case: Case) -> Iterator[Finding | Abstention]:
+    """Judge an IterableDataset that each worker reads as a whole."""
+    for rank in case.signals.ranks:
+        facts = rank.loader
+        if facts is None or not facts.iterable or facts.num_workers < 2:
+            continue
+        if facts.sharded is None:
+            reason = f"whether {facts.dataset} divides its data over {facts.num_workers} workers is not known"
+            settled = "get_worker_info in its __iter__, or the number of samples of an epoch"
+            yield Abstention("data.iterable_duplicates", reason, settled, rank.rank)
+        elif not facts.sharded:
+            yield Finding(
+                code="data.iterable_duplicates",
+                severity="warning",
+                share=0.0,
+                sentence=f"Each of {facts.num_workers} workers goes through all of {facts.dataset}: "
+                "every sample "
+                f"comes {facts.num_workers} times an epoch.",
+                evidence=[number("loader workers", facts.num_workers, "")],
+                remedy=Remedy(
+                    advice="divide the data in __iter__ by torch.utils.data.get_worker_info(), and by rank",
+                    semantics="changes-training",
+                ),
+            )
+        return
+
+
+def worker_seed(case: Case) -> Iterator[Finding | Abstention]:
+    """Say what cannot be seen: whether workers draw the same random numbers."""
+    for rank in case.signals.ranks:
+        sampling, loader = rank.facts.sampling, rank.loader
+        if sampling is None or loader is None or loader.num_workers < 2 or not sampling.worker_init_fn:
+            continue
+        reason = (
+            "the script prepares its workers itself (worker_init_fn): their random states were not compared"
+        )
+        yield Abstention("data.worker_seed", reason, "the first draws of each worker", rank.rank)
+        return

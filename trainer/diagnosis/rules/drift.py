@@ -1,0 +1,45 @@
+"""`drift.slower`: steps that get slower as the run goes on."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from perftui.ipc.findings import Finding, Remedy
+from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.evidence import number, percent
+from perftui.trainer.diagnosis.readiness import Abstention
+
+
+def slower(case: Case) -> Iterator[Finding | Abstention]:
+    """Judge the medians of five equal parts of the run."""
+    policy = case.policy
+    for rank in case.ranks:
+        fifths = rank.patterns.fifths_ms
+        if not fifths or rank.patterns.run_steps < policy.drift_steps or fifths[0] <= 0:
+            continue
+        ratio = fifths[-1] / fifths[0]
+        rises = sum(later > earlier for earlier, later in pairwise(fifths))
+        if ratio < policy.drift_ratio or rises < policy.drift_rises or fifths[-1] < max(fifths[:3]):
+            continue
+        lost = 1 - 1 / ratio
+        yield Finding(
+            code="drift.slower",
+            severity="critical" if ratio >= 2.0 else "warning",
+            share=lost,
+            rank=rank.rank if len(case.signals.ranks) > 1 else None,
+            sentence=f"Steps get slower as the run goes on: {fifths[0]:.1f} ms in its first fifth, "
+            f"{fifths[-1]:.1f} ms in its last.",
+            evidence=[
+                number("median step, first fifth", fifths[0], "ms"),
+                number("median step, last fifth", fifths[-1], "ms"),
+                number("rises from fifth to fifth", rises, ""),
+            ],
+            remedy=Remedy(
+                bound=round(ratio, 2),
+                advice="look for what grows with the steps: a list or graph that is kept and walked, "
+                "hooks or "
+                "graph nodes added in each step, data that gets longer, a log that is rewritten; a GPU that "
+                "gets hot",
+            ),
+            unsure=f"which phase grows: a window now and one early in the run ({percent(lost)} is at stake)",
+        )
+        return

@@ -1,0 +1,228 @@
+"""`memory.*`: what runs out, what is nearly gone, and what grows; on the GPU and on the host."""
+
+from collections.abc import Iterator
+
+from perftui.ipc.findings import Evidence, Finding, Remedy
+from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.evidence import number, offered, percent
+from perftui.trainer.diagnosis.readiness import Abstention
+from perftui.trainer.diagnosis.signals import HostSignals, RankSignals
+
+_KEPT = (
+    "look for what keeps results of steps: a list of losses without .item() or .detach(), a growing cache, "
+    "retain_graph; in workers, Python objects that are copied as they are counted"
+)
+
+
+def out_of_memory(case: Case) -> Iterator[Finding | Abstention]:
+    """Judge ends, and near-ends, for want of memory."""
+    outcome = case.signals.outcome
+    caught = [r for r in case.signals.ranks if r.facts.allocator is not None and r.facts.allocator.ooms]
+    killed = [host for host in case.signals.hosts if host.oom_kills]
+    if outcome == "oom_gpu" or caught:
+        rank = caught[0] if caught else None
+        allocator = rank.facts.allocator if rank is not None else None
+        shown = [] if allocator is None else [number("peak in use", allocator.peak_allocated_mib, "MiB")]
+        ended = outcome == "oom_gpu"
+        yield Finding(
+            code="memory.oom",
+            severity="critical" if ended else "warning",
+            share=0.0,
+            rank=rank.rank if rank is not None and len(case.signals.ranks) > 1 else None,
+            sentence="The training ended for want of GPU memory."
+            if ended
+            else "GPU memory ran out and the script went on: those steps are lost, and the cache was "
+            "emptied.",
+            evidence=shown,
+            remedy=Remedy(
+                advice="a smaller batch (with accumulated gradients, if the global batch must stay), "
+                "bfloat16, "
+                "activation checkpointing, or sharding the model (FSDP)",
+                semantics="changes-training",
+            ),
+        )
+    if outcome == "oom_host" or killed:
+        host = killed[0] if killed else None
+        yield Finding(
+            code="memory.oom",
+            severity="critical" if outcome == "oom_host" else "warning",
+            share=0.0,
+            host=host.name if host is not None else None,
+            sentence="The system ended a process of the run for want of memory: a loader worker may be "
+            "missing "
+            "or the training with it.",
+            evidence=[number("processes ended", host.oom_kills or 0, "")] if host is not None else [],
+            remedy=Remedy(advice=f"fewer workers, a lower prefetch_factor, a smaller batch; {_KEPT}"),
+        )
+
+
+def near_limit(case: Case) -> Iterator[Finding | Abstention]:
+    """Judge allocators that must empty their cache, and hosts that are nearly full."""
+    policy = case.policy
+    for rank in case.ranks:
+        retries = rank.change.alloc_retries if rank.change is not None else None
+        allocator = rank.facts.allocator
+        if not retries or allocator is None or rank.change is None:
+            continue
+        per_step = retries / rank.change.steps if rank.change.steps else 0.0
+        yield Finding(
+            code="memory.near_limit",
+            severity="critical" if per_step >= 0.5 else "warning",
+            share=0.0,
+            rank=rank.rank if len(case.signals.ranks) > 1 else None,
+            sentence=f"GPU memory was used up {retries:.0f} time(s) of late: the allocator gave its "
+            "cache back and "
+            "asked again, which stops the GPU each time.",
+            evidence=[
+                number("times the cache was emptied", retries, ""),
+                number("in use", allocator.allocated_mib, "MiB"),
+                number("reserved", allocator.reserved_mib, "MiB"),
+            ],
+            remedy=Remedy(
+                set=offered(env__PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True"),
+                advice="a smaller batch, or less memory: bfloat16, activation checkpointing; "
+                "FSDP with limit_all_gathers=True",
+                caution="expandable segments help against fragmentation alone",
+            ),
+        )
+        break
+    for host in case.signals.hosts:
+        if not host.memory_used_mib or not host.memory_total_mib:
+            continue
+        used = host.memory_used_mib / host.memory_total_mib
+        swapping = (host.swap_in_mib_s or 0.0) >= policy.swapping_mib_s
+        if used < policy.near_limit and not (swapping and used >= 0.8):
+            continue
+        yield Finding(
+            code="memory.near_limit",
+            severity="critical" if swapping else "warning" if used >= policy.near_limit_critical else "info",
+            share=0.0,
+            host=host.name,
+            sentence=f"{percent(used)} of the memory of {host.name} is in use"
+            f"{', and the system reads back what it had swapped out' if swapping else ''}.",
+            evidence=[
+                number("memory in use", host.memory_used_mib, "MiB"),
+                number("memory there is", host.memory_total_mib, "MiB"),
+                number("read back from swap", host.swap_in_mib_s or 0.0, "MiB/s"),
+            ],
+            remedy=Remedy(advice=f"fewer workers or a lower prefetch_factor; {_KEPT}"),
+        )
+
+
+def fragmentation(case: Case) -> Iterator[Finding | Abstention]:
+    """Judge GPU memory that is reserved and of no use."""
+    for rank in case.ranks:
+        allocator = rank.facts.allocator
+        if allocator is None or not allocator.inactive_split_mib or not allocator.reserved_mib:
+            continue
+        part = allocator.inactive_split_mib / allocator.reserved_mib
+        gpu = case.gpu(rank)
+        full = (
+            gpu is not None
+            and gpu.memory_total_mib
+            and (allocator.reserved_mib >= 0.8 * gpu.memory_total_mib)
+        )
+        if part < case.policy.fragmented or not (full or allocator.alloc_retries):
+            continue
+        yield Finding(
+            code="memory.fragmentation",
+            severity="warning" if allocator.alloc_retries else "info",
+            share=0.0,
+            rank=rank.rank if len(case.signals.ranks) > 1 else None,
+            sentence=f"{percent(part)} of the reserved GPU memory lies in pieces between blocks in use.",
+            evidence=[
+                number("in pieces", allocator.inactive_split_mib, "MiB"),
+                number("reserved", allocator.reserved_mib, "MiB"),
+                number("times the cache was emptied", allocator.alloc_retries, ""),
+            ],
+            remedy=Remedy(
+                set=offered(env__PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True"),
+                advice="shapes that vary less (padding to a few lengths)",
+            ),
+        )
+        return
+
+
+def growth(case: Case) -> Iterator[Finding | Abstention]:
+    """Judge memory that rises with the steps."""
+    for rank in case.ranks:
+        change = rank.change
+        if change is None or change.seconds < case.policy.growth_s or rank.patterns.run_steps < 50:
+            continue
+        gpu = _grows(case, change.allocated_mib, change.allocated_rise, change.seconds)
+        host = _grows(case, change.rss_mib, change.rss_rise, change.seconds)
+        if gpu:
+            yield _growing(case, rank, "memory.growth", "GPU memory in use", change.allocated_mib or 0.0)
+        if host:
+            yield _growing(
+                case, rank, "memory.host_growth", "The memory of the process", change.rss_mib or 0.0
+            )
+        if gpu or host:
+            return
+
+
+def _grows(case: Case, grown: float | None, rise: float | None, seconds: float) -> bool:
+    policy = case.policy
+    if grown is None or rise is None or rise < policy.growth_steady:
+        return False
+    return grown >= policy.growth_mib and grown * 60 / seconds >= policy.growth_per_min_mib
+
+
+def _growing(case: Case, rank: RankSignals, code: str, what: str, grown: float) -> Finding:
+    change = rank.change
+    assert change is not None
+    process = rank.facts.process
+    shown: list[Evidence] = [
+        number("grown by", grown, "MiB", change.steps),
+        number("within", change.seconds, "s"),
+    ]
+    if change.steps:
+        shown.append(number("a step", 1024 * grown / change.steps, "KiB", change.steps))
+    if code == "memory.host_growth" and process is not None:
+        shown.append(number("resident memory", process.rss_mib, "MiB"))
+    return Finding(
+        code=code,
+        severity="warning",
+        share=0.0,
+        rank=rank.rank if len(case.signals.ranks) > 1 else None,
+        host=rank.host,
+        sentence=f"{what} grew by {grown:,.0f} MiB in {change.seconds:.0f} s and goes on: something of "
+        "every step "
+        "is kept.",
+        evidence=shown,
+        remedy=Remedy(advice=_KEPT),
+    )
+
+
+def shared_memory(case: Case) -> Iterator[Finding | Abstention]:
+    """Judge /dev/shm, through which workers hand batches over."""
+    for host in case.signals.hosts:
+        workers = _workers_on(case, host)
+        if not workers or host.shm_free_mib is None or not host.shm_total_mib:
+            continue
+        free = host.shm_free_mib / host.shm_total_mib
+        if free >= case.policy.shm_full and host.shm_free_mib >= 16:
+            continue
+        yield Finding(
+            code="memory.shm",
+            severity="warning",
+            share=0.0,
+            host=host.name,
+            sentence=f"/dev/shm has {host.shm_free_mib:.0f} of {host.shm_total_mib:.0f} MiB free, and "
+            f"{workers} "
+            "workers pass batches through it: when it is full they die by a bus error.",
+            evidence=[
+                number("free", host.shm_free_mib, "MiB"),
+                number("size", host.shm_total_mib, "MiB"),
+                number("loader workers", workers, ""),
+            ],
+            remedy=Remedy(
+                advice="a container with a larger one (docker run --shm-size=8g), fewer workers, or a lower "
+                "prefetch_factor"
+            ),
+        )
+
+
+def _workers_on(case: Case, host: HostSignals) -> int:
+    ranks = (rank for rank in case.signals.ranks if rank.host == host.name and rank.loader is not None)
+    return sum(rank.loader.num_workers for rank in ranks if rank.loader is not None)

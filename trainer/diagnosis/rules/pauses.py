@@ -1,0 +1,143 @@
+"""`pause.*`: time that goes to garbage collections, checkpoints, validations and logging."""
+
+from collections.abc import Iterator
+
+from perftui.ipc.findings import Finding, Remedy, Severity
+from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.evidence import area_share, main_place, number, percent
+from perftui.trainer.diagnosis.readiness import Abstention
+from perftui.trainer.diagnosis.signals import PauseSignals, RankSignals
+
+
+def garbage(case: Case) -> Iterator[Finding | Abstention]:
+    """Judge Python's garbage collections; the worst rank stands for all."""
+    policy, costs = case.policy, []
+    for rank in case.ranks:
+        change = rank.change
+        if change is not None and change.gc_ms is not None and change.seconds >= 1:
+            costs.append((change.gc_ms / 1e3 / change.seconds, rank))
+    cost, worst = max(costs, key=lambda pair: pair[0], default=(0.0, None))
+    if worst is None or cost < policy.gc_share:
+        return
+    facts = worst.facts.gc
+    longest = 0.0 if facts is None else facts.longest_ms
+    yield Finding(
+        code="pause.gc",
+        severity="critical" if cost >= policy.gc_critical else "warning",
+        share=min(1.0, cost),
+        rank=worst.rank if len(case.signals.ranks) > 1 else None,
+        sentence=f"Python's garbage collector stops the training {percent(cost)} of the time"
+        f"{f', {longest:.0f} ms at the longest' if longest else ''}: it walks over every living container.",
+        evidence=[
+            number("time in collections", cost, "share"),
+            number("longest collection", longest, "ms"),
+            *([] if facts is None else [number("full collections", facts.counts[-1], "")]),
+        ],
+        remedy=Remedy(
+            bound=round(1 / (1 - min(cost, 0.99)), 2),
+            expected=round(1 / (1 - 0.8 * min(cost, 0.99)), 2),
+            advice="gc.freeze() once the data and the model are built, so that old objects are not "
+            "walked again; "
+            "or gc.disable() and one gc.collect() at a moment that all ranks share; or arrays instead of "
+            "lists and dictionaries",
+            caution="without any collection, cycles (exceptions, some frameworks) keep memory",
+        ),
+    )
+
+
+def checkpoint(case: Case) -> Iterator[Finding | Abstention]:
+    """Judge the time that saving takes."""
+    policy = case.policy
+    for rank, pause in _worst(case, "checkpoint"):
+        if pause.share < policy.pause_info:
+            return
+        yield Finding(
+            code="pause.checkpoint",
+            severity=_weight(pause.share, policy.pause_warning, policy.wait_critical, rank, case),
+            share=pause.share,
+            rank=rank.rank if len(case.signals.ranks) > 1 else None,
+            sentence=f"Saving checkpoints takes {percent(pause.share)} of the time: {pause.count} of them, "
+            f"{pause.total_ms / max(1, pause.count):.0f} ms each.",
+            evidence=_evidence(pause, "checkpoints"),
+            remedy=Remedy(
+                bound=round(1 / (1 - min(pause.share, 0.99)), 2),
+                advice="save more rarely, to a faster disk, or in the background "
+                "(torch.distributed.checkpoint.async_save)",
+                caution="what was done since the last checkpoint is lost when the run dies",
+            ),
+        )
+
+
+def validation(case: Case) -> Iterator[Finding | Abstention]:
+    """Judge the time that validating takes: information, unless it is most of the run."""
+    policy = case.policy
+    for rank, pause in _worst(case, "validation"):
+        if pause.share < policy.validation_info:
+            return
+        yield Finding(
+            code="pause.validation",
+            severity="warning" if pause.share >= policy.validation_warning else "info",
+            share=pause.share,
+            rank=rank.rank if len(case.signals.ranks) > 1 else None,
+            sentence=f"Validation takes {percent(pause.share)} of the time: {pause.count} times, "
+            f"{pause.total_ms / max(1, pause.count):.0f} ms each.",
+            evidence=_evidence(pause, "validations"),
+            remedy=Remedy(
+                bound=round(1 / (1 - min(pause.share, 0.99)), 2),
+                advice="validate more rarely or on a part of the data; give its loader workers; under "
+                "torch.no_grad() and with a larger batch",
+            ),
+        )
+
+
+def _worst(case: Case, kind: str) -> list[tuple[RankSignals, PauseSignals]]:
+    found = [(rank, pause) for rank in case.ranks for pause in rank.pauses if pause.kind == kind]
+    return sorted(found, key=lambda pair: (-pair[1].share, pair[0].rank))[:1]
+
+
+def _weight(share: float, warning: float, critical: float, rank: RankSignals, case: Case) -> Severity:
+    long_enough = rank.window_steps >= case.policy.steps_critical
+    if share >= critical and long_enough:
+        return "critical"
+    return "warning" if share >= warning else "info"
+
+
+def _evidence(pause: PauseSignals, name: str) -> list:  # type: ignore[type-arg]
+    return [
+        number(f"time in {name}", pause.share, "share"),
+        number(name, pause.count, ""),
+        number("mean", pause.total_ms / max(1, pause.count), "ms"),
+        number("longest", pause.longest_ms, "ms"),
+    ]
+
+
+def logging(case: Case) -> Iterator[Finding | Abstention]:
+    """Judge time in logging, printing and writing, where looks at the stack show it."""
+    policy = case.policy
+    for rank in case.ranks:
+        cost = area_share(rank.facts.stacks, policy.stack_looks, "logging")
+        if cost is None or cost < policy.in_loop_python:
+            continue
+        place = main_place(rank.facts.stacks, policy.place_share, "logging")
+        where = "" if place is None else f", mostly at {place.at}"
+        yield Finding(
+            code="pause.logging",
+            severity=_weight(cost, policy.in_loop_python, 2 * policy.wait_critical, rank, case),
+            share=min(1.0, cost),
+            rank=rank.rank if len(case.signals.ranks) > 1 else None,
+            sentence=f"Logging takes {percent(cost)} of the training thread's time{where}.",
+            evidence=[
+                number("looks that found it logging", cost, "share"),
+                *(
+                    []
+                    if rank.shares.other is None
+                    else [number("other", rank.shares.other, "share", rank.window_steps)]
+                ),
+            ],
+            remedy=Remedy(
+                bound=round(1 / (1 - min(cost, 0.99)), 2),
+                advice="log every n-th step, buffer what is written, leave flush and fsync out of the loop",
+                at=None if place is None else place.at,
+            ),
+        )
+        return

@@ -1,0 +1,201 @@
+"""`rank.straggler_compute`, `rank.straggler_host`, `rank.imbalance`: who comes last, and for want of what.
+
+By arrival, never by length: ranks that exchange gradients keep step, and waiting hides in the backward of
+whoever comes early. A rank that waits least for the exchange has come last. Where the exchange was not timed,
+what each did before its backward tells, if the others' backward is longer by as much.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median
+from typing import Literal
+
+from perftui.ipc.findings import Evidence, Finding, Remedy
+from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.evidence import number, percent, step
+from perftui.trainer.diagnosis.readiness import Abstention
+from perftui.trainer.diagnosis.rules.communication import exposed_share
+from perftui.trainer.diagnosis.rules.straggler_input import find_straggler, in_step
+from perftui.trainer.diagnosis.signals import RankSignals
+
+
+@dataclass(frozen=True)
+class Late:
+    """A rank that comes last."""
+
+    rank: RankSignals
+    gap: float
+    """Share of the step that the others wait for it, beyond the exchange itself."""
+    by: Literal["compute", "host"]
+    longer_ms: float
+    """By how much that part of its step is longer than the others'."""
+    timed: bool
+    """The exchange was timed on every rank."""
+
+
+def stragglers(case: Case) -> Iterator[Finding | Abstention]:
+    """Judge ranks that keep step and are all fed."""
+    ranks = case.ranks
+    if len(ranks) < 2 or len(ranks) < case.signals.world_size or not in_step(ranks, case.policy):
+        return
+    if find_straggler(case.ready.judged, case.policy) is not None:
+        return
+    late = _late(case, ranks)
+    if late is not None:
+        yield _straggler(case, late)
+        return
+    uneven = _imbalance(case)
+    if uneven is not None:
+        yield uneven
+
+
+def _late(case: Case, ranks: tuple[RankSignals, ...]) -> Late | None:
+    timed = {rank.rank: exposed_share(rank) for rank in ranks}
+    looked = all(
+        rank.patterns.comm_steps >= case.policy.comm_steps or rank.device_ms is not None for rank in ranks
+    )
+    found = None
+    if looked and all(value is not None for value in timed.values()):
+        found = _by_exchange(case, ranks, {rank: value or 0.0 for rank, value in timed.items()})
+    return found or _by_work_before(case, ranks)
+
+
+def _by_exchange(case: Case, ranks: tuple[RankSignals, ...], waits: dict[int, float]) -> Late | None:
+    """The one that waits least in the exchange; the others wait longer by its lateness."""
+    last = min(ranks, key=lambda rank: (waits[rank.rank], rank.rank))
+    others = [rank for rank in ranks if rank is not last]
+    gap = median(waits[rank.rank] for rank in others) - waits[last.rank]
+    if gap < case.policy.straggler_gap:
+        return None
+    if min(waits[rank.rank] for rank in others) < case.policy.straggler_ratio * max(waits[last.rank], 0.01):
+        return None
+    # Only one alone is a straggler: the others must all wait for it.
+    return _blamed(last, others, gap, timed=True)
+
+
+def _by_work_before(case: Case, ranks: tuple[RankSignals, ...]) -> Late | None:
+    """The one with more to do before the exchange, if the others' backward is longer by as much."""
+    arrivals = case.signals.arrivals
+    if arrivals is None or arrivals.steps < case.policy.arrival_steps:
+        return None
+    lates = {arrival.rank: arrival for arrival in arrivals.ranks}
+    if {rank.rank for rank in ranks} != set(lates):
+        return None
+    last = max(ranks, key=lambda rank: (lates[rank.rank].late_ms, -rank.rank))
+    others = [rank for rank in ranks if rank is not last]
+    late_ms = lates[last.rank].late_ms - median(lates[rank.rank].late_ms for rank in others)
+    gap = late_ms / last.step_ms.mean if last.step_ms.mean else 0.0
+    if gap < case.policy.straggler_gap or lates[last.rank].last_share < case.policy.last_fixed:
+        return None
+    backwards = [rank.shares.backward for rank in others]
+    own = last.shares.backward
+    if own is None or any(value is None for value in backwards):
+        return None
+    absorbed = median(value or 0.0 for value in backwards) - own
+    if absorbed < case.policy.straggler_absorbed * gap:
+        return None
+    return _blamed(last, others, gap, timed=False)
+
+
+def _blamed(last: RankSignals, others: list[RankSignals], gap: float, *, timed: bool) -> Late:
+    def longer(part: str) -> float:
+        mine = getattr(last.shares, part) or 0.0
+        theirs = median(getattr(rank.shares, part) or 0.0 for rank in others)
+        return (mine - theirs) * last.step_ms.mean
+
+    host = longer("other")
+    compute = longer("forward") + longer("optimizer") + (longer("backward") if timed else 0.0)
+    if host >= compute:
+        return Late(last, gap, "host", host, timed)
+    return Late(last, gap, "compute", compute, timed)
+
+
+def _straggler(case: Case, late: Late) -> Finding:
+    rank, policy = late.rank, case.policy
+    critical = late.gap >= policy.wait_critical and rank.window_steps >= policy.steps_critical
+    compute = late.by == "compute"
+    what = (
+        "its forward and backward take longer"
+        if compute
+        else "it does something besides (logging, saving, metrics), neither loading nor the model"
+    )
+    arrival = _arrival(case, rank)
+    return Finding(
+        code=f"rank.straggler_{late.by}",
+        severity="critical" if critical else "warning",
+        share=min(1.0, late.gap),
+        rank=rank.rank,
+        host=rank.host,
+        sentence=f"Rank {rank.rank} comes last to the exchange of gradients, and the others wait for it "
+        f"{percent(late.gap)} of each step: {what}.",
+        evidence=[
+            number("the others wait longer by", late.gap, "share", rank.window_steps),
+            number(f"longer on rank {rank.rank}", late.longer_ms, "ms", rank.window_steps),
+            *arrival,
+            step(rank),
+        ],
+        remedy=Remedy(
+            bound=round(1 / (1 - min(late.gap, 0.99)), 2),
+            advice=_advice(rank, compute=compute),
+        ),
+        unsure=None if late.timed else "a profile window on two ranks shows where each waits",
+    )
+
+
+def _arrival(case: Case, rank: RankSignals) -> list[Evidence]:
+    arrivals = case.signals.arrivals
+    if arrivals is None:
+        return []
+    mine = next((each for each in arrivals.ranks if each.rank == rank.rank), None)
+    return (
+        []
+        if mine is None
+        else [number("steps at which it was last", mine.last_share, "share", arrivals.steps)]
+    )
+
+
+def _advice(rank: RankSignals, *, compute: bool) -> str:
+    if not compute:
+        return (
+            "log, evaluate and save on no rank alone while the others wait: less often, or in the background"
+        )
+    if rank.device == "cpu":
+        return f"see what else runs on {rank.host}, and whether this rank has as many cores and as much data"
+    return (
+        "compare this GPU's clocks, temperature and processes with the others'; leave it out if it stays slow"
+    )
+
+
+def _imbalance(case: Case) -> Finding | None:
+    """Ranks that take turns in being last: uneven batches."""
+    arrivals, policy = case.signals.arrivals, case.policy
+    if arrivals is None or arrivals.steps < policy.arrival_steps:
+        return None
+    lead = case.ranks[0]
+    lost = arrivals.lost_ms / lead.step_ms.mean if lead.step_ms.mean else 0.0
+    most = max(each.last_share for each in arrivals.ranks)
+    if lost < policy.straggler_gap or most > policy.last_rotating:
+        return None
+    if arrivals.lost_ms < policy.wait_floor_ms:
+        return None
+    return Finding(
+        code="rank.imbalance",
+        severity="critical" if lost >= 2 * policy.wait_critical else "warning",
+        share=min(1.0, lost),
+        sentence=f"The ranks take turns in coming last, and wait for one another {percent(lost)} of each "
+        "step: "
+        "what they have to do differs from step to step.",
+        evidence=[
+            number("waiting for the last", arrivals.lost_ms, "ms", arrivals.steps),
+            number("steps at which the same rank was last, at most", most, "share", arrivals.steps),
+            step(lead),
+        ],
+        remedy=Remedy(
+            bound=round(1 / (1 - min(lost, 0.99)), 2),
+            advice="batches of equal cost: group samples by length, count tokens instead of samples, or give "
+            "each rank its share of the long ones",
+            semantics="changes-training",
+            caution="another grouping draws other batches",
+        ),
+        unsure="tokens a batch on each rank would tell whether lengths are the cause",
+    )

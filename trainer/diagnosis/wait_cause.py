@@ -1,0 +1,139 @@
+"""Why a rank waits for its loader: told from what its workers, or without workers its own thread, were doing.
+
+Workers that compute all the time are too few, or each sample is dear. Workers that do nothing while the rank
+waits are waiting themselves: for storage, or for something else that takes its time.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.evidence import area_share
+from perftui.trainer.diagnosis.readiness import steady_wait, wait_ms
+from perftui.trainer.diagnosis.signals import HostSignals, RankSignals
+
+Cause: TypeAlias = Literal["compute", "storage", "latency", "collate", "slow_worker", "needless", "unknown"]
+"""compute: preparing samples keeps a CPU busy. latency: samples wait for something that is not storage.
+needless: there is hardly anything to prepare, and handing batches over is the cost."""
+
+
+@dataclass(frozen=True)
+class WaitCause:
+    """What was found out about the waiting of one rank."""
+
+    cause: Cause
+    why: str
+    """A clause for the sentence; empty where nothing is known."""
+    slow_worker: int | None = None
+
+
+def cause_of(case: Case, rank: RankSignals) -> WaitCause:
+    """Return why a starved rank waits."""
+    facts = rank.loader
+    if facts is None:
+        return WaitCause("unknown", "")
+    slow = slow_worker(case, rank)
+    if slow is not None:
+        return WaitCause("slow_worker", "", slow)
+    host = case.host(rank)
+    if facts.num_workers == 0:
+        return _in_the_training_thread(case, rank, host)
+    return _in_workers(case, rank, host)
+
+
+def _in_the_training_thread(case: Case, rank: RankSignals, host: HostSignals | None) -> WaitCause:
+    policy = case.policy
+    collating = area_share(rank.facts.stacks, policy.stack_looks, "collate")
+    loading = area_share(rank.facts.stacks, policy.stack_looks, "collate", "dataset", "loader")
+    if collating is not None and loading and collating >= 0.6 * loading:
+        return WaitCause("collate", f"{100 * collating / loading:.0f} % of it is putting samples together")
+    busy = _busy_while_waiting(rank)
+    if busy is None or busy > policy.worker_idle:
+        return WaitCause("compute", "")
+    if storage_seen(case, rank, host):
+        return WaitCause("storage", "the thread waits for storage")
+    return WaitCause("latency", "the thread does not compute meanwhile, each sample waits for something")
+
+
+def _busy_while_waiting(rank: RankSignals) -> float | None:
+    """Return the CPU share of the training thread while it loads, at least; None: not measured.
+
+    All that lies outside the loading is taken as busy throughout, which on a CPU it nearly is.
+    """
+    wait = rank.shares.loader_wait
+    if rank.cpu_share is None or not wait:
+        return None
+    if rank.device != "cpu":
+        return None if rank.cpu_share > 1 - wait else 0.0
+    return max(0.0, rank.cpu_share - (1 - wait)) / wait
+
+
+def _in_workers(case: Case, rank: RankSignals, host: HostSignals | None) -> WaitCause:
+    policy, seen = case.policy, rank.workers
+    if seen is None or seen.cpu_share is None or not seen.count:
+        return _by_the_host(case, host)
+    held_up = seen.cpu_wait_share or 0.0
+    if seen.cpu_share + held_up >= policy.worker_busy:
+        return WaitCause("compute", "they compute all the time")
+    if storage_seen(case, rank, host):
+        return WaitCause("storage", "they wait for storage")
+    if seen.cpu_share > policy.worker_idle or held_up >= policy.worker_cpu_wait:
+        return WaitCause("unknown", "")
+    if wait_ms(rank) < policy.needless_item_ms:
+        return WaitCause("needless", "they have hardly anything to do")
+    return WaitCause("latency", "they do not compute meanwhile, each sample waits for something")
+
+
+def _by_the_host(case: Case, host: HostSignals | None) -> WaitCause:
+    """Return what the busy cores tell where single workers were not seen."""
+    if host is None or host.run_busy is None or host.cpus is None:
+        return WaitCause("unknown", "")
+    if host.run_busy >= case.policy.idle_cores * host.cpus:
+        return WaitCause("unknown", "")
+    idle = f"only {host.run_busy:.1f} of {host.cpus:g} cores are busy with this run"
+    return WaitCause("latency", f"{idle}, so each sample waits for something")
+
+
+def storage_seen(case: Case, rank: RankSignals, host: HostSignals | None) -> bool:
+    """Tell whether something shows that storage is what is waited for."""
+    policy, workers = case.policy, rank.workers
+    if workers is not None and workers.count:
+        blocked = max(workers.blocked_share or 0.0, workers.io_wait_share or 0.0)
+        if blocked >= policy.blocked_share:
+            return True
+        if (workers.storage_read_mib_s or 0.0) >= policy.storage_mib_s:
+            return True
+        if (workers.major_faults_per_s or 0.0) >= policy.major_faults_per_s:
+            return True
+    if host is None:
+        return False
+    if (host.run_storage_read_mib_s or 0.0) >= policy.storage_mib_s:
+        return True
+    pressure = host.pressure_io
+    reads = (host.run_storage_read_mib_s or 0.0) > 0.1 or host.run_storage_read_mib_s is None
+    of_the_run = pressure is not None and pressure.source == "cgroup"
+    return of_the_run and reads and pressure is not None and (pressure.some or 0.0) >= policy.pressure_io
+
+
+def slow_worker(case: Case, rank: RankSignals) -> int | None:
+    """Return the number of the one worker whose batches are waited for; None: it is not one alone."""
+    policy, waits = case.policy, rank.patterns.worker_wait_ms
+    if len(waits) < 2 or rank.patterns.worker_steps < policy.slow_worker_steps * len(waits):
+        return None
+    number = max(waits, key=lambda worker: (waits[worker], -worker))
+    others = sorted(wait for worker, wait in waits.items() if worker != number)
+    usual = others[len(others) // 2]
+    total = sum(waits.values())
+    slow = waits[number] >= policy.slow_worker_ratio * max(usual, 0.1)
+    explains = total > 0 and waits[number] >= policy.slow_worker_share * total
+    # With two workers in turn, a plain shortage shows the same: the second batch comes right behind.
+    alone = len(waits) > 2 or _uneven(rank)
+    return number if slow and explains and alone and steady_wait(rank) >= policy.wait_warning else None
+
+
+def _uneven(rank: RankSignals) -> bool:
+    """With two workers: the busiest computes all the time while on average they do not."""
+    seen = rank.workers
+    if seen is None or seen.cpu_share is None or seen.cpu_share_max is None:
+        return False
+    return seen.cpu_share_max >= 1.6 * seen.cpu_share

@@ -1,0 +1,238 @@
+"""What to do about a rank that waits for its loader, and under which code: a setting, or advice in words."""
+
+import math
+from dataclasses import dataclass
+
+from perftui.ipc.facts import StackPlace
+from perftui.ipc.findings import Remedy
+from perftui.ipc.messages import LoaderFacts
+from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.evidence import main_place
+from perftui.trainer.diagnosis.policy import Policy
+from perftui.trainer.diagnosis.readiness import steady_wait, wait_ms
+from perftui.trainer.diagnosis.signals import HostSignals, RankSignals
+from perftui.trainer.diagnosis.wait_cause import WaitCause
+from perftui.trainer.tuning.predictor import SMALLEST_GAIN, WorkersProposal, propose_workers
+
+_CHEAPER = (
+    "make each sample cheaper to prepare (store it decoded and resized, a faster decoder, fewer or batched "
+    "augmentations), or give the job more cores"
+)
+_UNSHARDED = (
+    "more workers only after the dataset shards itself over them (torch.utils.data.get_worker_info): "
+    "otherwise each worker reads all of the data again"
+)
+_STORAGE = (
+    "a faster disk or a local copy; fewer and larger files (shards) instead of many small ones; one file "
+    "handle a worker"
+)
+_ELSEWHERE = "find out what each sample waits for: storage, the network, a lock, a service"
+_SLOWEST_WORKERS = 32
+_SPARE = 1.3
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A remedy, and what would settle the question where the signals do not."""
+
+    remedy: Remedy | None
+    unsure: str | None = None
+
+
+def answer_to(case: Case, rank: RankSignals, cause: WaitCause) -> tuple[str, Answer]:
+    """Return the code under which a starved rank is reported, and what to do."""
+    facts, host, policy = rank.loader, case.host(rank), case.policy
+    if facts is None:
+        return "input.workers", Answer(None, "the loader's own settings have not been read yet")
+    if wait_ms(rank) < policy.wait_floor_ms:
+        advice = "larger batches, or a dataset that is indexed a batch at a time"
+        return "input.workers", Answer(Remedy(advice=advice))
+    if cause.cause == "slow_worker":
+        return "input.one_slow_worker", Answer(_slow_worker(cause))
+    if cause.cause == "needless":
+        return "input.too_many_workers", Answer(_without_workers(facts))
+    if facts.iterable and facts.sharded is not True:
+        doubt = None if facts.sharded is False else "whether the dataset shards itself is not known"
+        return _named(cause), Answer(Remedy(advice=_UNSHARDED, at=_at(case, rank)), doubt)
+    if cause.cause == "collate":
+        return "input.collate", Answer(_collate(case, rank, facts, host))
+    if cause.cause in ("storage", "latency"):
+        return _named(cause), Answer(_overlapped(case, rank, facts, host, cause))
+    if host is None or host.cpus is None:
+        return "input.workers", Answer(None, "how many cores are usable has not been measured yet")
+    if _too_many(case, rank, facts, host.cpus):
+        return "input.too_many_workers", Answer(_fewer(facts, host.cpus, case.ranks_on(rank.host)))
+    proposal = _proposal(case, rank, facts, host, host.cpus)
+    if proposal is not None:
+        remedy = _setting(facts, proposal, host, policy, _at_least(case), _at(case, rank))
+        return "input.workers", Answer(remedy)
+    return "input.item", _dear_items(case, rank, facts, host.cpus, cause)
+
+
+def setting_name(facts: LoaderFacts, name: str = "num_workers") -> str:
+    """Return the key of a setting of this loader."""
+    return f"loader.{name}" if facts.index == 0 else f"loader[{facts.index}].{name}"
+
+
+def _named(cause: WaitCause) -> str:
+    return "input.storage" if cause.cause == "storage" else "input.workers"
+
+
+def _at_least(case: Case) -> int:
+    """Return the most workers that any rank has: a setting applies to all, and none may lose by it."""
+    return max((r.loader.num_workers for r in case.signals.ranks if r.loader is not None), default=0)
+
+
+def _place(case: Case, rank: RankSignals) -> StackPlace | None:
+    return main_place(rank.facts.stacks, case.policy.place_share, "dataset", "collate")
+
+
+def _at(case: Case, rank: RankSignals) -> str | None:
+    place = _place(case, rank)
+    return None if place is None else place.at
+
+
+def _proposal(
+    case: Case, rank: RankSignals, facts: LoaderFacts, host: HostSignals, cpus: float
+) -> WorkersProposal | None:
+    return propose_workers(
+        rank.step_ms.mean,
+        steady_wait(rank),
+        facts.num_workers,
+        cpus,
+        case.ranks_on(rank.host),
+        rank.cpu_share,
+        host.run_busy,
+    )
+
+
+def _setting(
+    facts: LoaderFacts,
+    proposal: WorkersProposal,
+    host: HostSignals,
+    policy: Policy,
+    at_least: int,
+    at: str | None,
+) -> Remedy:
+    return Remedy(
+        set={setting_name(facts): max(proposal.num_workers, at_least)},
+        bound=round(proposal.bound, 2) if math.isfinite(proposal.bound) else None,
+        expected=round(proposal.expected, 2),
+        semantics="neutral",
+        at=at,
+        caution="; ".join(_cautions(facts, host, policy)),
+    )
+
+
+def _cautions(facts: LoaderFacts, host: HostSignals | None, policy: Policy) -> list[str]:
+    said = ["the samples and their order stay, random augmentations draw another stream of numbers"]
+    batches = facts.batches_per_epoch
+    if batches is not None and batches < policy.short_epoch_steps and not facts.persistent_workers:
+        said.append(f"epochs are short ({batches} batches) and workers start anew at each one")
+    if host is not None and host.shm_free_mib is not None and host.shm_free_mib < policy.shm_low_mib:
+        said.append(f"workers pass batches through /dev/shm, which has {host.shm_free_mib:.0f} MiB free")
+    return said
+
+
+def _overlapped(
+    case: Case, rank: RankSignals, facts: LoaderFacts, host: HostSignals | None, cause: WaitCause
+) -> Remedy:
+    """Offer workers whose waits overlap: they need no core of their own."""
+    step_ms, wait = rank.step_ms.mean, steady_wait(rank)
+    prepare_ms = wait * step_ms if facts.num_workers == 0 else facts.num_workers * step_ms
+    compute_ms = max((1 - wait) * step_ms, 0.01 * step_ms)
+    most = max(facts.num_workers, min(_SLOWEST_WORKERS, 4 * max(2, facts.num_workers)))
+    workers = min(most, math.ceil(_SPARE * prepare_ms / compute_ms))
+    expected = step_ms / max(compute_ms, prepare_ms / max(1, workers))
+    storage = cause.cause == "storage"
+    advice = (
+        _STORAGE
+        if storage
+        else "find out what each sample waits for: storage, the network, a lock, a service"
+    )
+    if workers <= facts.num_workers or expected < SMALLEST_GAIN:
+        return Remedy(advice=advice, at=_at(case, rank))
+    bound = 1 / (1 - wait) if wait < 1 else math.inf
+    cautions = ["workers wait at the same time and need few cores", *_cautions(facts, host, case.policy)]
+    if storage:
+        cautions.append("storage that is at its limit already gives no more to more workers")
+    return Remedy(
+        set={setting_name(facts): max(workers, _at_least(case))},
+        bound=round(bound, 2) if math.isfinite(bound) else None,
+        expected=round(min(expected, bound), 2),
+        advice=advice,
+        at=_at(case, rank),
+        caution="; ".join(cautions),
+    )
+
+
+def _collate(case: Case, rank: RankSignals, facts: LoaderFacts, host: HostSignals | None) -> Remedy:
+    wait = steady_wait(rank)
+    bound = round(1 / (1 - wait), 2) if wait < 1 else None
+    proposal = None
+    if host is not None and host.cpus is not None:
+        proposal = _proposal(case, rank, facts, host, host.cpus)
+    return Remedy(
+        set={} if proposal is None else {setting_name(facts): max(proposal.num_workers, _at_least(case))},
+        bound=bound,
+        expected=None if proposal is None else round(proposal.expected, 2),
+        advice="let the dataset return arrays or tensors instead of Python lists: collating 64 rows of 2048 "
+        "floats took 80 ms as lists and 0.3 ms as tensors",
+        at=_at(case, rank),
+    )
+
+
+def _slow_worker(cause: WaitCause) -> Remedy:
+    return Remedy(
+        advice=f"see what worker {cause.slow_worker} does differently (its share of the files, a slow disk "
+        "or connection, a lock); `in_order=False` lets the others go first",
+        caution="in_order=False changes the order of the samples",
+        semantics="changes-training",
+    )
+
+
+def _without_workers(facts: LoaderFacts) -> Remedy:
+    return Remedy(
+        set={setting_name(facts): 0},
+        advice="an experiment: with so little to prepare, no workers may be faster",
+        caution="random augmentations draw another stream of numbers",
+    )
+
+
+def _too_many(case: Case, rank: RankSignals, facts: LoaderFacts, cpus: float) -> bool:
+    seen, policy = rank.workers, case.policy
+    total = facts.num_workers * case.ranks_on(rank.host)
+    if total < policy.many_workers * cpus or total < 4:
+        return False
+    return seen is not None and (seen.cpu_wait_share or 0.0) >= policy.worker_cpu_wait
+
+
+def _fewer(facts: LoaderFacts, cpus: float, ranks_on_host: int) -> Remedy:
+    fitting = max(1, math.floor(cpus / max(1, ranks_on_host)))
+    return Remedy(
+        set={setting_name(facts): fitting},
+        advice="an experiment: as many workers as there are cores for them",
+        caution="random augmentations draw another stream of numbers",
+    )
+
+
+def _dear_items(case: Case, rank: RankSignals, facts: LoaderFacts, cpus: float, cause: WaitCause) -> Answer:
+    ranks = case.ranks_on(rank.host)
+    place = _place(case, rank)
+    settled = (
+        None if place or cause.why else "a profile window of a run without workers shows what a sample costs"
+    )
+    if facts.num_workers == 0:
+        full = f"the usable cores ({cpus:g}) are full already, workers would only share them"
+    else:
+        shared = f" for {ranks} ranks" if ranks > 1 else ""
+        full = f"{facts.num_workers} workers are all that {cpus:g} usable cores can run{shared}"
+    wait = steady_wait(rank)
+    return Answer(
+        Remedy(
+            advice=f"{full}: {_CHEAPER}",
+            bound=round(1 / (1 - wait), 2) if wait < 1 else None,
+            at=None if place is None else place.at,
+        ),
+        settled,
+    )

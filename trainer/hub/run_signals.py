@@ -1,0 +1,133 @@
+"""From the folded state to the signals that the rules look at. Pure: the same fold gives the same signals."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from perftui.ipc.ledger_records import Outcome
+from perftui.ipc.messages import UNUSUAL_FLAGS
+from perftui.ipc.step_record import StepRecord
+from perftui.ipc.trace_report import RankReport, TraceReport
+from perftui.trainer.diagnosis.signals import Arrivals, HostSignals, PauseSignals, RankSignals, RunSignals
+from perftui.trainer.hub.arrivals import arrivals_of
+from perftui.trainer.hub.fold import RunFold
+from perftui.trainer.hub.rank_track import RankTrack
+from perftui.trainer.hub.step_log import WARM_STEPS
+from perftui.trainer.hub.step_patterns import patterns_of
+from perftui.trainer.hub.views import WINDOW_STEPS
+
+CHANGE_S = 60.0
+"""Growth of totals is taken over about so long."""
+_LOSSES = 64
+
+
+def signals_of(
+    fold: RunFold,
+    *,
+    whole_run: bool = False,
+    report: TraceReport | None = None,
+    outcome: Outcome | None = None,
+) -> RunSignals:
+    """Return the newest window of every rank, or the whole run's figures, as the rules see them.
+
+    Args:
+        fold: of the run.
+        whole_run: all steps past the warm-up instead of the newest ones.
+        report: of the newest profiling window, where its trace could be read.
+        outcome: how the training ended; None while it goes on.
+    """
+    ranks = [_rank_signals(fold, track, report, whole_run=whole_run) for track in fold.ordered]
+    return RunSignals(
+        ranks=tuple(rank for rank in ranks if rank is not None),
+        hosts=tuple(_hosts(fold, whole_run=whole_run)),
+        world_size=fold.world_size() if fold.ranks else 1,
+        gpus=tuple(view for _, view in fold.worked.values()),
+        arrivals=_arrivals(fold),
+        report=report,
+        outcome=outcome,
+    )
+
+
+def _rank_signals(
+    fold: RunFold, track: RankTrack, report: TraceReport | None, *, whole_run: bool
+) -> RankSignals | None:
+    log = track.log
+    figures = log.whole() if whole_run else log.window(WINDOW_STEPS)
+    if figures is None:
+        return None
+    workers = fold.worker_logs.get(track.hello.rank)
+    change_s = None if whole_run else CHANGE_S
+    hook_ns = track.hook_ns / track.hook_steps if track.hook_steps else None
+    wall_ns = log.mean_wall_ns
+    return RankSignals(
+        rank=track.hello.rank,
+        host=track.hello.host,
+        device=track.device,
+        window_steps=figures.steps,
+        coverage=figures.coverage,
+        step_ms=figures.step_ms,
+        shares=figures.shares,
+        cpu_share=figures.cpu_share,
+        loader=track.loader,
+        settings=track.settings,
+        epoch_start_wait=figures.epoch_start_wait,
+        workers=(workers.whole() if whole_run else workers.recent()) if workers else None,
+        facts=track.facts,
+        change=track.facts_log.change(track.last_unix, len(log), change_s),
+        patterns=patterns_of(log, None if whole_run else WINDOW_STEPS),
+        pauses=_pauses(track, whole_run=whole_run),
+        device_ms=track.device_log.view(0 if whole_run else len(log) - WINDOW_STEPS),
+        losses=tuple(list(track.losses)[-_LOSSES:]),
+        report=_report_of(report, track.hello.rank),
+        dropped=track.dropped,
+        hook_share=hook_ns / wall_ns if hook_ns is not None and wall_ns else None,
+        world_size=track.hello.world_size,
+        gpu_uuid=track.gpu_uuid,
+    )
+
+
+def _report_of(report: TraceReport | None, rank: int) -> RankReport | None:
+    if report is None:
+        return None
+    return next((each for each in report.ranks if each.rank == rank and each.error is None), None)
+
+
+def _pauses(track: RankTrack, *, whole_run: bool) -> tuple[PauseSignals, ...]:
+    """Return the interruptions since the warm-up, or within the newest steps."""
+    rows = track.log.raw
+    if not rows:
+        return ()
+    first = _begin_ns(rows, None if whole_run else WINDOW_STEPS)
+    warm_end_ns = track.log.warm_end_ns
+    if whole_run and warm_end_ns is not None:
+        return track.pauses.whole(warm_end_ns, rows[-1].end_ns)
+    return track.pauses.between(first, rows[-1].end_ns)
+
+
+def _begin_ns(rows: Sequence[StepRecord], steps: int | None) -> int:
+    at = 0 if steps is None else max(0, len(rows) - steps)
+    while at < len(rows) - 1 and rows[at].step < WARM_STEPS:
+        at += 1
+    return rows[at].end_ns - rows[at].wall_ns
+
+
+def _hosts(fold: RunFold, *, whole_run: bool) -> list[HostSignals]:
+    found = [log.whole() if whole_run else log.recent() for log in fold.host_logs.values()]
+    views = {view.name: view for view in fold.hosts}
+    hosts: list[HostSignals] = []
+    for host in found:
+        if host is None:
+            continue
+        seen = views.get(host.name)
+        masks = [w.cores for w in seen.workers if w.cores and not w.gone] if seen else []
+        hosts.append(replace(host, worker_cores=min(masks, default=None)))
+    return hosts
+
+
+def _arrivals(fold: RunFold) -> Arrivals | None:
+    rows = {
+        track.hello.rank: [
+            row for row in list(track.log.raw)[-WINDOW_STEPS:] if not row.flags & UNUSUAL_FLAGS
+        ]
+        for track in fold.ordered
+    }
+    return arrivals_of(rows) if len(rows) > 1 and len(rows) == fold.world_size() else None

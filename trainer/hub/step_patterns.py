@@ -1,0 +1,99 @@
+"""What single steps tell beyond their means: by worker, by epoch, and over the whole run. Pure."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import islice, pairwise
+
+from perftui.ipc.messages import (
+    FLAG_COMPILING,
+    FLAG_EPOCH_START,
+    FLAG_FAILED,
+    FLAG_WAIT_UNKNOWN,
+    UNUSUAL_FLAGS,
+)
+from perftui.ipc.step_record import StepRecord
+from perftui.trainer.diagnosis.signals import EpochWait, StepPatterns
+from perftui.trainer.hub.step_log import WARM_STEPS, StepLog, quantile
+
+_EPOCHS_KEPT = 16
+_EPOCH_ROWS = 2048
+_LEAST_FOR_FIFTHS = 50
+_FIFTHS = 5
+
+
+def patterns_of(log: StepLog, steps: int | None) -> StepPatterns:
+    """Return the patterns of a rank's newest `steps` usual steps (None: of all that are kept)."""
+    warm = min(WARM_STEPS, len(log) // 3)
+    newest = _newest(log, warm, steps)
+    usual = [row for row in newest if not row.flags & UNUSUAL_FLAGS]
+    return StepPatterns(
+        worker_wait_ms=_by_worker(usual),
+        worker_steps=sum(row.worker >= 0 for row in usual),
+        samples=_mean([float(row.samples) for row in usual if row.samples >= 0]),
+        micro_batches=_mean([float(row.micro_batches) for row in usual]) or 1.0,
+        comm_steps=sum(row.comm_ns >= 0 for row in usual),
+        epochs=_epochs(log, warm),
+        epoch_starts=sum(bool(row.flags & FLAG_EPOCH_START) for row in usual),
+        epoch_start_ms=_mean([row.wait_ns / 1e6 for row in usual if row.flags & FLAG_EPOCH_START]),
+        fifths_ms=_fifths(log),
+        run_steps=len(log),
+        compiling=sum(bool(row.flags & FLAG_COMPILING) for row in newest),
+        compiling_of=len(newest),
+        compiling_share=_compiling_share(newest),
+        failed=sum(bool(row.flags & FLAG_FAILED) for row in newest),
+        wait_known=not usual or any(not row.flags & FLAG_WAIT_UNKNOWN for row in usual),
+    )
+
+
+def _newest(log: StepLog, warm: int, steps: int | None) -> list[StepRecord]:
+    rows = (row for row in reversed(log.raw) if row.step >= warm)
+    return list(rows if steps is None else islice(rows, steps))
+
+
+def _by_worker(rows: Iterable[StepRecord]) -> dict[int, float]:
+    """Return the mean wait for each worker's batches, in ms; heads of epochs wait for all to start."""
+    waits: defaultdict[int, list[int]] = defaultdict(list)
+    for row in rows:
+        if row.worker >= 0 and not row.flags & FLAG_EPOCH_START:
+            waits[row.worker].append(row.wait_ns)
+    return {worker: sum(each) / len(each) / 1e6 for worker, each in sorted(waits.items())}
+
+
+def _epochs(log: StepLog, warm: int) -> tuple[EpochWait, ...]:
+    found: dict[int, list[StepRecord]] = {}
+    for row in islice(reversed(log.raw), _EPOCH_ROWS):
+        if row.step >= warm and not row.flags & (UNUSUAL_FLAGS | FLAG_WAIT_UNKNOWN | FLAG_EPOCH_START):
+            found.setdefault(row.epoch, []).append(row)
+    return tuple(
+        EpochWait(
+            epoch=epoch,
+            steps=len(rows),
+            wall_ms=sum(row.wall_ns for row in rows) / 1e6,
+            wait_ms=sum(row.wait_ns for row in rows) / 1e6,
+        )
+        for epoch, rows in sorted(found.items())[:_EPOCHS_KEPT]
+    )
+
+
+def _fifths(log: StepLog) -> tuple[float, ...]:
+    """Return medians of five equal parts of the run; the older steps are means of several by then."""
+    thinned = log.thinned
+    skipped = -(-WARM_STEPS // thinned.stride)
+    walls = [
+        wall
+        for wall, flags in zip(thinned.wall_ms[skipped:], thinned.flags[skipped:], strict=True)
+        if not flags & UNUSUAL_FLAGS
+    ]
+    if len(walls) < _LEAST_FOR_FIFTHS:
+        return ()
+    cuts = [round(part * len(walls) / _FIFTHS) for part in range(_FIFTHS + 1)]
+    return tuple(quantile(sorted(walls[a:b]), 0.5) for a, b in pairwise(cuts))
+
+
+def _compiling_share(rows: Sequence[StepRecord]) -> float | None:
+    wall = sum(row.wall_ns for row in rows)
+    return sum(row.wall_ns for row in rows if row.flags & FLAG_COMPILING) / wall if wall else None
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

@@ -1,0 +1,176 @@
+"""Where the training thread is: looked up ten times a second from the agent's thread, in some microseconds.
+
+A look takes the frames that are there (`sys._current_frames`), so nothing runs in the training thread. It
+comes when that thread gives up the interpreter's lock, at the latest after five milliseconds; the shares of
+looks are therefore estimates, and only their places are told as facts.
+"""
+
+import linecache
+import os
+import re
+import sys
+import sysconfig
+import weakref
+from collections import Counter
+from pathlib import Path
+from types import CodeType, FrameType
+
+from perftui.ipc.facts import StackFacts, StackPlace
+from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.live_objects import LiveObjects
+
+DEPTH = 200
+"""Frames of a stack that are looked at."""
+_PLACES_KEPT = 512
+_PLACES_TOLD = 24
+_LINE_KEPT = 100
+_TORCH = (
+    ("compile", ("_dynamo/convert_frame.py",)),
+    ("collate", ("utils/data/_utils/collate.py",)),
+    ("dataset", ("utils/data/_utils/fetch.py",)),
+    ("loader", ("utils/data/dataloader.py",)),
+    ("backward", ("autograd/__init__.py", "autograd/graph.py", "_tensor.py")),
+    ("checkpoint", ("serialization.py",)),
+    ("communication", ("distributed/",)),
+    ("model", ("nn/modules/module.py", "nn/functional.py", "nn/parallel/")),
+    ("optimizer", ("optim/", "amp/grad_scaler.py", "nn/utils/clip_grad.py")),
+)
+"""By area, most telling first: files of torch, of which one in a stack says what the thread is doing."""
+_OTHERS = (
+    ("checkpoint", ("/safetensors/",)),
+    ("logging", ("/logging/__init__.py", "/tqdm/", "/tensorboard", "/wandb/", "/mlflow/", "/comet_ml/")),
+)
+_ORDER = (
+    "compile", "collate", "dataset", "loader", "backward", "checkpoint", "logging", "communication", "model",
+    "optimizer",
+)  # fmt: skip
+_WRITES = re.compile(
+    r"\bprint\(|\.write\(|\.writelines\(|\.flush\(|fsync\(|\.writerow|add_scalar|\.dump\(|\blogg(er|ing)\."
+)
+_BACKWARD = frozenset({"backward", "_engine_run_backward", "grad"})
+_OURS = str(Path(__file__).parents[1]) + os.sep
+_OWN_ROOTS = ("stdlib", "platstdlib", "purelib", "platlib")
+
+
+class ThreadLooks:
+    """Counts looks at one thread, by area and by line.
+
+    Args:
+        live: the wrappers of this process: whether DDP synchronises is looked up as well.
+    """
+
+    def __init__(self, live: LiveObjects) -> None:
+        self._live = live
+        self._looks = 0
+        self._areas: Counter[str] = Counter()
+        self._places: Counter[tuple[str, str, int, str]] = Counter()
+        self._area_of: dict[str, str] = {}
+        self._installed = tuple({sysconfig.get_paths()[name] for name in _OWN_ROOTS})
+        self._torch = str(Path(sys.modules["torch"].__file__ or "").parent) + os.sep
+        self._awaited: Counter[int] = Counter()
+        self._others_ready = 0
+        self.iterator: weakref.ref[Foreign] | None = None
+        """Of the loader that was iterated last."""
+        self.sync_looks = self.sync_on = 0
+
+    def look(self, thread: int) -> None:
+        """Look once; `thread` as `threading.get_ident` gives it, 0 before it is known."""
+        frame = sys._current_frames().get(thread)
+        if frame is None:
+            return
+        area, place = self._read(frame)
+        del frame
+        self._looks += 1
+        self._areas[area] += 1
+        if place in self._places or len(self._places) < _PLACES_KEPT:
+            self._places[place] += 1
+        if area == "loader":
+            self._look_at_workers()
+        modules = self._live.ddp.all()
+        if modules:
+            self.sync_looks += 1
+            self.sync_on += bool(vars(modules[-1]).get("require_backward_grad_sync", True))
+
+    def _read(self, innermost: FrameType) -> tuple[str, tuple[str, str, int, str]]:
+        """Return the area, and (area, file, line, function) of the frame that stands for the stack."""
+        seen: set[str] = set()
+        own: FrameType | None = None
+        frame: FrameType | None = innermost
+        collating = False
+        for _ in range(DEPTH):
+            if frame is None:
+                break
+            code = frame.f_code
+            area = self._area(code)
+            if area == "dataset" and not collating:
+                collating = "collate_fn" in linecache.getline(code.co_filename, frame.f_lineno)
+            if area == "script" and own is None:
+                own = frame
+            seen.add(area)
+            frame = frame.f_back
+        area = next((each for each in _ORDER if each in seen), "script")
+        if area == "dataset" and collating:
+            area = "collate"
+        chosen = own if own is not None else innermost
+        code = chosen.f_code
+        name = code.co_qualname if sys.version_info >= (3, 11) else code.co_name
+        if area == "script" and _WRITES.search(linecache.getline(code.co_filename, chosen.f_lineno)):
+            area = "logging"
+        return area, (area, code.co_filename, chosen.f_lineno, name)
+
+    def _area(self, code: CodeType) -> str:
+        """Return what a frame's file tells; script: a file of the user's own; empty: nothing."""
+        name = code.co_filename
+        area = self._area_of.get(name)
+        if area is None:
+            area = self._area_of[name] = self._area_of_file(name)
+        return "" if area == "backward" and code.co_name not in _BACKWARD else area
+
+    def _area_of_file(self, name: str) -> str:
+        if name.startswith(self._torch):
+            inner = name[len(self._torch) :]
+            return next((area for area, files in _TORCH if inner.startswith(files)), "")
+        for area, parts in _OTHERS:
+            if any(part in name for part in parts):
+                return area
+        return "" if name.startswith(("<", _OURS, *self._installed)) else "script"
+
+    def _look_at_workers(self) -> None:
+        """See for which worker's batch the loader waits, and whether all other batches are there."""
+        iterator = None if self.iterator is None else self.iterator()
+        tasks: dict[int, tuple[Foreign, ...]] | None = getattr(iterator, "_task_info", None)
+        awaited = None if tasks is None else tasks.get(getattr(iterator, "_rcvd_idx", -1))
+        if tasks is None or awaited is None or len(awaited) != 1:
+            return
+        others = [task for task in list(tasks.values()) if task[0] != awaited[0]]
+        self._awaited[int(awaited[0])] += 1
+        self._others_ready += bool(others) and all(len(task) > 1 for task in others)
+
+    def facts(self) -> StackFacts | None:
+        """Return the counts so far; None before the first look."""
+        if not self._looks:
+            return None
+        most = sorted(self._places.items(), key=lambda item: (-item[1], item[0]))[:_PLACES_TOLD]
+        return StackFacts(
+            looks=self._looks,
+            areas=dict(self._areas),
+            places=[
+                StackPlace(
+                    area=area,
+                    at=f"{_shown(file)}:{line} {name}",
+                    line=linecache.getline(file, line).strip()[:_LINE_KEPT] or None,
+                    count=count,
+                )
+                for (area, file, line, name), count in most
+            ],
+            awaited={str(worker): count for worker, count in sorted(self._awaited.items())},
+            others_ready=self._others_ready,
+        )
+
+
+def _shown(file: str) -> str:
+    """Return a path below the working folder as a relative one, others as they are."""
+    try:
+        return str(Path(file).relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return file
