@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
 MIB = 1 << 20
-STAMP_BYTES = 32 + 32 + 200
-"""In the ring; and while it is read, copied and as a tuple of numbers."""
+STAMP_BYTES = 32 + 96 + 32 + 88
+"""In the ring, as four places and three numbers of their own; and while it is read, in a list and a tuple."""
 STEP_BYTES = 700
 """As a row of twelve numbers, and as its part of the columns of a frame."""
 FRAME_BYTES = STEPS_PER_FRAME * 12 * 9

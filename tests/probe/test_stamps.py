@@ -3,22 +3,20 @@
 import threading
 from collections.abc import Callable
 
-import pytest
-
 from perftui.ipc.messages import FLAG_COMPILING, FLAG_FAILED
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe import stamps
 from perftui.trainer.probe.own_cost import EVERY_STAMPS, OwnCost
 from perftui.trainer.probe.placing import Placing
 from perftui.trainer.probe.stamp_reader import StampReader
-from perftui.trainer.probe.stamps import UNKNOWN_CPU, Stamp, StampRing
+from perftui.trainer.probe.stamps import LOOK_EVERY, UNKNOWN_CPU, Stamp, StampRing
 from perftui.trainer.probe.step_times import StepTimes
 
 LOADER, ADAM = 7, 1000
 
 
 def quiet_ring(kept: int) -> StampRing:
-    ring = StampRing(lambda _at_ns: None, kept)
+    ring = StampRing(lambda _number, _at_ns: None, kept)
     ring.attend_from(1 << 60)
     return ring
 
@@ -28,7 +26,7 @@ def put_numbers(ring: StampRing, first: int, last: int) -> None:
         ring.put(number % 5, number, -number, number * 2)
 
 
-def test_stamps_come_out_as_they_went_in_however_often_the_ring_goes_round() -> None:
+def test_stamps_come_out_as_they_went_in_however_often_they_are_taken() -> None:
     ring = quiet_ring(8)
     seen: list[Stamp] = []
     at = 0
@@ -41,14 +39,29 @@ def test_stamps_come_out_as_they_went_in_however_often_the_ring_goes_round() -> 
     assert ring.take() == []
 
 
-def test_what_was_overwritten_is_counted_and_the_newest_are_kept() -> None:
-    ring = quiet_ring(8)
-    put_numbers(ring, 0, 30)
-    assert [at_ns for _, at_ns, *_ in ring.take()] == list(range(23, 30))
-    assert ring.lost == 23
-    put_numbers(ring, 30, 34)
-    assert [at_ns for _, at_ns, *_ in ring.take()] == [30, 31, 32, 33]
-    assert ring.lost == 23
+def test_of_too_many_unread_stamps_the_older_are_counted_as_lost() -> None:
+    ring = quiet_ring(512)
+    put_numbers(ring, 0, 3000)
+    taken = [at_ns for _, at_ns, *_ in ring.take()]
+    assert taken == list(range(3000 - len(taken), 3000))
+    assert 256 <= len(taken) <= 512 + LOOK_EVERY
+    assert ring.lost == 3000 - len(taken)
+    assert ring.written == 3000
+    lost = ring.lost
+    put_numbers(ring, 3000, 3004)
+    assert [at_ns for _, at_ns, *_ in ring.take()] == [3000, 3001, 3002, 3003]
+    assert ring.lost == lost
+
+
+def test_stamps_left_between_two_calls_are_read_in_their_order() -> None:
+    ring = quiet_ring(512)
+    for at_ns in range(0, 30, 3):
+        ring.put(0, at_ns, 1, 2)
+        ring.leave((1, at_ns + 1, 3, 4))
+        ring.leave((2, at_ns + 2, 5, 6))
+    assert ring.written == 30
+    assert ring.take() == [(at_ns % 3, at_ns, 1 + at_ns % 3 * 2, 2 + at_ns % 3 * 2) for at_ns in range(30)]
+    assert ring.written == 30
 
 
 def test_skipped_stamps_are_neither_read_nor_lost() -> None:
@@ -57,11 +70,6 @@ def test_skipped_stamps_are_neither_read_nor_lost() -> None:
     ring.skip()
     assert ring.take() == []
     assert (ring.lost, ring.written) == (0, 5)
-
-
-def test_a_ring_that_is_not_a_power_of_two_is_refused() -> None:
-    with pytest.raises(ValueError, match="power of two of stamps, not 12"):
-        StampRing(lambda _at_ns: None, 12)
 
 
 def test_a_reader_beside_a_writer_sees_whole_stamps_in_order() -> None:
@@ -86,12 +94,16 @@ def test_a_reader_beside_a_writer_sees_whole_stamps_in_order() -> None:
 
 
 def test_attention_is_paid_from_the_named_stamp_on() -> None:
-    attended: list[int] = []
-    ring = StampRing(attended.append, 8)
+    attended: list[tuple[int, int]] = []
+    ring = StampRing(lambda number, at_ns: attended.append((number, at_ns)))
     ring.attend_from(3)
     for number in range(5):
         ring.put(0, 100 + number, 0, 0)
-    assert attended == [103, 104]
+    assert attended == [(3, 103), (4, 104)]
+    ring.attend_from(LOOK_EVERY + 3)  # beyond the call at which the ring looks after itself
+    for number in range(5, LOOK_EVERY + 5):
+        ring.put(0, 100 + number, 0, 0)
+    assert [number for number, _ in attended[2:]] == [LOOK_EVERY + 3, LOOK_EVERY + 4]
 
 
 def step_of(reader: StampReader, at: int, *, scaler: Callable[[], bool] | None = None) -> int:

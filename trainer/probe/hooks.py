@@ -20,12 +20,23 @@ from torch.optim.optimizer import (
 )
 from torch.utils.data import dataloader as loader_module
 
-from perftui.trainer.probe import stamps
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.loader_hooks import patch_construction, patch_iterators, patch_others
 from perftui.trainer.probe.recorder import FOREIGN_LOADER, LOADER_KEY, Recorder
 from perftui.trainer.probe.saves import SaveWatch
-from perftui.trainer.probe.stamps import UNKNOWN_CPU
+from perftui.trainer.probe.stamps import (
+    BACKWARD_BEGIN,
+    BACKWARD_END,
+    BACKWARD_FAILED,
+    FETCH_BEGIN,
+    FETCH_END,
+    FETCH_FAILED,
+    OPTIMIZER_BEGIN,
+    OPTIMIZER_END,
+    SCALER_BEGIN,
+    SCALER_END,
+    UNKNOWN_CPU,
+)
 
 _LOOK_MASK = 255
 """One batch of so many, and one, is looked at: its shapes and types."""
@@ -52,7 +63,7 @@ def install_hooks(recorder: Recorder) -> None:
 def _patch_fetch(recorder: Recorder) -> None:
     kind: Foreign = vars(loader_module)["_BaseDataLoaderIter"]  # private, and the same since torch 1.2
     original: Callable[..., Any] = kind.__next__
-    put = recorder.ring.put
+    put, leave = recorder.ring.put, recorder.ring.leave
     counts = recorder.counts
     sampling, at_step, mark = recorder.sampling, recorder.at_step, recorder.mark
     setattr(kind, LOADER_KEY, FOREIGN_LOADER)
@@ -64,7 +75,7 @@ def _patch_fetch(recorder: Recorder) -> None:
         here = recorder.thread
         key = self._perftui_loader
         begin_ns = perf_counter_ns()
-        put(stamps.FETCH_BEGIN, begin_ns, thread_time_ns(), key * 2 + _is_grad_enabled())
+        put(FETCH_BEGIN, begin_ns, thread_time_ns(), key * 2 + _is_grad_enabled())
         if recorder.batches >= sampling.next_at:
             at_step(begin_ns, True)
         tasks = getattr(self, "_task_info", None)
@@ -73,16 +84,16 @@ def _patch_fetch(recorder: Recorder) -> None:
             batch = original(self)
         except BaseException:
             if recorder.thread == here:
-                put(stamps.FETCH_FAILED, perf_counter_ns(), UNKNOWN_CPU, 0)
+                put(FETCH_FAILED, perf_counter_ns(), UNKNOWN_CPU, 0)
             raise
         end_ns = perf_counter_ns()
         if recorder.thread == here:  # another may have proved to be the training thread meanwhile
             count = counts.get(key) or recorder.count_of(key, batch)
             samples = count(batch)
             recorder.batches += 1
-            put(stamps.FETCH_END, end_ns, worker, -1 if samples is None else samples)
+            leave((FETCH_END, end_ns, worker, -1 if samples is None else samples))
             if sampling.on:
-                mark(stamps.FETCH_END)
+                mark(FETCH_END)
             if not recorder.batches & _LOOK_MASK:
                 recorder.look(key, batch)
         return batch
@@ -100,7 +111,7 @@ def worker_of(iterator: Foreign, tasks: Foreign) -> int:
 
 def _patch_backward(recorder: Recorder) -> None:
     original: Callable[..., None] = torch.autograd.backward
-    put = recorder.ring.put
+    put, leave = recorder.ring.put, recorder.ring.leave
     sample_loss = recorder.sample_loss
     sampling, mark, follow = recorder.sampling, recorder.mark, recorder.follow_backward
 
@@ -110,26 +121,26 @@ def _patch_backward(recorder: Recorder) -> None:
         if _is_compiling() or (get_ident() != recorder.trainer and not recorder.claim_work()):
             original(tensors, *args, **kwargs)
             return
-        put(stamps.BACKWARD_BEGIN, begin_ns, UNKNOWN_CPU, 0)
+        leave((BACKWARD_BEGIN, begin_ns, UNKNOWN_CPU, 0))
         if recorder.batches >= recorder.loss_at:
             sample_loss(tensors)
         if sampling.on:
-            mark(stamps.BACKWARD_BEGIN)
+            mark(BACKWARD_BEGIN)
             follow(tensors)
         try:
             original(tensors, *args, **kwargs)
         except BaseException:
-            put(stamps.BACKWARD_FAILED, perf_counter_ns(), UNKNOWN_CPU, 0)
+            put(BACKWARD_FAILED, perf_counter_ns(), UNKNOWN_CPU, 0)
             raise
-        put(stamps.BACKWARD_END, perf_counter_ns(), UNKNOWN_CPU, 0)
+        leave((BACKWARD_END, perf_counter_ns(), UNKNOWN_CPU, 0))
         if sampling.on:
-            mark(stamps.BACKWARD_END)
+            mark(BACKWARD_END)
 
     torch.autograd.backward = backward
 
 
 def _patch_optimizers(recorder: Recorder) -> None:
-    put = recorder.ring.put
+    put, leave = recorder.ring.put, recorder.ring.leave
     note = recorder.border.guard("optimizer", recorder.note_optimizer)
     sampling, at_step, mark = recorder.sampling, recorder.at_step, recorder.mark
 
@@ -138,9 +149,9 @@ def _patch_optimizers(recorder: Recorder) -> None:
             return
         if recorder.optimizer is None:
             note(optimizer)
-        put(stamps.OPTIMIZER_BEGIN, perf_counter_ns(), UNKNOWN_CPU, id(optimizer))
+        put(OPTIMIZER_BEGIN, perf_counter_ns(), UNKNOWN_CPU, id(optimizer))
         if sampling.on:
-            mark(stamps.OPTIMIZER_BEGIN)
+            mark(OPTIMIZER_BEGIN)
 
     def after(_optimizer: Optimizer, _args: Foreign, _kwargs: Foreign) -> None:
         if _is_compiling() or get_ident() != recorder.trainer:
@@ -152,9 +163,9 @@ def _patch_optimizers(recorder: Recorder) -> None:
             recorder.batches += 1
         recorder.batches_stepped = recorder.batches
         end_ns = perf_counter_ns()
-        put(stamps.OPTIMIZER_END, end_ns, cpu_ns, 0)
+        leave((OPTIMIZER_END, end_ns, cpu_ns, 0))
         if sampling.on:
-            mark(stamps.OPTIMIZER_END)
+            mark(OPTIMIZER_END)
         if without_loader and recorder.batches >= sampling.next_at:
             at_step(end_ns, False)
 
@@ -171,11 +182,11 @@ def _patch_scaler(recorder: Recorder) -> None:
     def step(self: Foreign, optimizer: Optimizer, *args: Foreign, **kwargs: Foreign) -> Foreign:
         if get_ident() != recorder.trainer and not recorder.claim_work():
             return original(self, optimizer, *args, **kwargs)
-        put(stamps.SCALER_BEGIN, perf_counter_ns(), UNKNOWN_CPU, id(optimizer))
+        put(SCALER_BEGIN, perf_counter_ns(), UNKNOWN_CPU, id(optimizer))
         try:
             return original(self, optimizer, *args, **kwargs)
         finally:
-            put(stamps.SCALER_END, perf_counter_ns(), UNKNOWN_CPU, 0)
+            put(SCALER_END, perf_counter_ns(), UNKNOWN_CPU, 0)
 
     kind.step = step  # type: ignore[method-assign]
 

@@ -260,8 +260,8 @@ class Recorder:
                 self.reader.skip(self.ring.lost - lost)
             return self.reader.read(stamps)
 
-    def _attend(self, at_ns: int) -> None:
-        self.cost.note(self.ring.written - 1, perf_counter_ns() - at_ns)
+    def _attend(self, number: int, at_ns: int) -> None:
+        self.cost.note(number, perf_counter_ns() - at_ns)
         if self.live:
             self._go_on()
         else:

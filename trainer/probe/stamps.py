@@ -1,15 +1,19 @@
-"""Stamps: what the hooks leave behind, in a ring made once, for somebody else to make sense of.
+"""Stamps: what the hooks leave behind, in a bounded row, for somebody else to make sense of.
 
-Apart because this is the hot path: one call into C a stamp, no lock, no allocation that outlives it. All
-judgement is left to `stamp_reader`, which runs outside the training thread.
+Apart because this is the hot path: one call into C a stamp, no lock, nothing that the garbage collector
+counts. All judgement is left to `stamp_reader`, which runs outside the training thread.
+
+The row is a deque of plain integers because a large model empties the processor's caches between two stamps:
+then `deque.extend` takes 2 µs, packing the same four numbers into a buffer 10 to 13 µs, for the code of two
+more shared libraries has to be fetched, and each function of Python on the way 2 µs (docs/benchmarks.md).
 """
 
-import mmap
+from collections import deque
 from collections.abc import Callable
-from struct import Struct
+from threading import Lock
 from typing import Final, TypeAlias
 
-STAMPS_KEPT = 1 << 17
+STAMPS_KEPT = 1 << 16
 """More than a second's worth at 10,000 steps a second; the reader comes ten times a second."""
 UNKNOWN_CPU: Final = -1
 
@@ -39,9 +43,9 @@ COMM_BEGIN: Final = 18
 SAVE_BEGIN: Final = 19
 """A checkpoint begins to be written."""
 
-_CELL = Struct("=4q")
-_SIZE = _CELL.size
-
+_FIELDS: Final = 4
+LOOK_EVERY = 256
+"""Calls of `put` after which the training thread looks how long the row has become."""
 
 Stamp: TypeAlias = tuple[int, int, int, int]
 """code, at_ns, cpu_ns, value.
@@ -51,81 +55,100 @@ CPU time is that of the thread so far, -1 where it was not asked. The value is, 
 
 
 class StampRing:
-    """Written by one thread, read by one thread at a time.
+    """Written by one thread, read by one thread at a time; one extension of the deque is atomic.
 
     Attributes:
-        put: `put(code, at_ns, cpu_ns, value)`, the only thing the training thread calls.
-        lost: stamps that were overwritten before anyone read them.
+        leave: `leave((code, at_ns, cpu_ns, value))`, and nothing else: for the stamps between two boundaries.
+        put: `put(code, at_ns, cpu_ns, value)` leaves a stamp, and does what is due.
+        lost: stamps that had to go before anyone read them; grows in `take` alone, by those before it.
 
     Args:
-        attend: called in the training thread by `put`, with the time that was stamped, from the stamp on
-            that `attend_from` names.
+        attend: called in the training thread by `put`, with the number of the call and the time that was
+            stamped, from the call on that `attend_from` names.
+        kept: stamps that may lie unread; of more, the older half goes.
     """
 
-    def __init__(self, attend: Callable[[int], object], kept: int = STAMPS_KEPT) -> None:
-        if kept & (kept - 1):
-            raise ValueError(f"a ring holds a power of two of stamps, not {kept}")
+    def __init__(self, attend: Callable[[int, int], object], kept: int = STAMPS_KEPT) -> None:
         self.lost = 0
         self._kept = kept
-        # Anonymous and private: pages cost nothing before they are written, also in forked children.
-        self._cells = mmap.mmap(-1, kept * _SIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        self._read = 0
-        self.put, self._written, self._attend_from = _writer(self._cells, kept - 1, attend)
+        self._numbers: deque[int] = deque()
+        self._lost_since = 0
+        self._gone = 0
+        """Stamps that were taken, skipped or lost."""
+        self._lock = Lock()
+        """Taken to take stamps away; by the writer only if nobody has it."""
+        self._attend = attend
+        self._attended = 0
+        self._shortened = LOOK_EVERY
+        """Number of the call at which the row may be too long."""
+        self.leave = self._numbers.extend
+        self.put, self._turn_from = _writer(self.leave, self._turn)
 
     @property
     def written(self) -> int:
-        """How many stamps were put so far."""
-        return self._written()
+        """How many stamps were left so far."""
+        return self._gone + len(self._numbers) // _FIELDS
 
     def attend_from(self, number: int) -> None:
-        """Have `attend` called at each stamp from this number on."""
-        self._attend_from(number)
+        """Have `attend` called at each call of `put` from this number on."""
+        self._attended = number
+        self._turn_from(min(number, self._shortened))
 
     def skip(self) -> None:
-        """Forget what is unread."""
-        self._read = self._written()
+        """Forget what is unread; in a forked child too, where the lock may be one that nobody gives back."""
+        self._lock = Lock()
+        self._drop(len(self._numbers))
 
     def take(self) -> list[Stamp]:
-        """Return what was put since the last call, oldest first; what was overwritten is in `lost`."""
-        end = self._written()
-        whole = self._kept - 1  # the oldest cell may be half overwritten right now
-        begin = max(self._read, end - whole)
-        data = self._copy(begin, end)
-        overwritten = min(end, self._written() - whole) - begin  # while it was copied
-        if overwritten > 0:
-            data = data[overwritten * _SIZE :]
-            begin += overwritten
-        self.lost += begin - self._read
-        self._read = end
-        return list(_CELL.iter_unpack(data))
+        """Return what was left since the last call, oldest first; what had to go before it is in `lost`."""
+        with self._lock:
+            self.lost += self._lost_since
+            self._lost_since = 0
+            taken = iter(self._drop(len(self._numbers)))
+        return list(zip(taken, taken, taken, taken, strict=True))
 
-    def _copy(self, begin: int, end: int) -> bytes:
-        first, last = begin % self._kept, end % self._kept
-        if begin == end:
-            return b""
-        if first < last:
-            return self._cells[first * _SIZE : last * _SIZE]
-        return self._cells[first * _SIZE :] + self._cells[: last * _SIZE]
+    def _drop(self, numbers: int) -> list[int]:
+        pop = self._numbers.popleft
+        self._gone += numbers // _FIELDS
+        return [pop() for _ in range(numbers)]
+
+    def _turn(self, number: int, at_ns: int) -> None:
+        if number >= self._shortened:
+            self._shortened = number + LOOK_EVERY
+            self._turn_from(min(self._attended, self._shortened))
+            self._shorten()
+        if number >= self._attended:
+            self._attend(number, at_ns)
+
+    def _shorten(self) -> None:
+        unread = len(self._numbers) // _FIELDS
+        if unread <= self._kept or not self._lock.acquire(blocking=False):
+            return  # where somebody has it, it is being read right now
+        try:
+            older = max(0, len(self._numbers) // _FIELDS - self._kept // 2)
+            self._drop(older * _FIELDS)
+            self._lost_since += older
+        finally:
+            self._lock.release()
 
 
 def _writer(
-    cells: mmap.mmap, mask: int, attend: Callable[[int], object]
-) -> tuple[Callable[[int, int, int, int], None], Callable[[], int], Callable[[int], None]]:
-    """Return the writer and its two handles; a closure, as attributes cost more when caches are cold."""
-    pack_into = _CELL.pack_into
-    written = 0
-    attended = 0
+    leave: Callable[[tuple[int, int, int, int]], None], turn: Callable[[int, int], object]
+) -> tuple[Callable[[int, int, int, int], None], Callable[[int], None]]:
+    """Return the writer and its handle; a closure, as attributes cost more when caches are cold."""
+    calls = 0
+    turned = 0
 
     def put(code: int, at_ns: int, cpu_ns: int, value: int) -> None:
-        nonlocal written
-        number = written
-        pack_into(cells, (number & mask) * _SIZE, code, at_ns, cpu_ns, value)
-        written = number + 1
-        if number >= attended:
-            attend(at_ns)
+        nonlocal calls
+        leave((code, at_ns, cpu_ns, value))
+        number = calls
+        calls = number + 1
+        if number >= turned:
+            turn(number, at_ns)
 
-    def attend_from(number: int) -> None:
-        nonlocal attended
-        attended = number
+    def turn_from(number: int) -> None:
+        nonlocal turned
+        turned = number
 
-    return put, lambda: written, attend_from
+    return put, turn_from
