@@ -243,6 +243,12 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     overhead_share: float | None = None
     epoch_step: int | None = None
     """Steps that the lead rank has done of this epoch."""
+    shadow_us: float | None = None
+    """What steps take more than those through which the hooks slept, in CPU time of the training thread."""
+    shadow_se_us: float | None = None
+    """Its standard error."""
+    step_us: float | None = None
+    """Mean wall time of a usual step, over all ranks."""
 
 
 class OperatorRow(msgspec.Struct, frozen=True, kw_only=True):

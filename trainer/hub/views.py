@@ -6,7 +6,7 @@ from perftui.ipc.run_files import ExitRecord, RunDescription
 from perftui.ipc.view import Header, HostView, LoaderWorkers, RankView, RunState, Shares
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.host_log import aged
-from perftui.trainer.hub.overhead import overhead_of
+from perftui.trainer.hub.overhead import mean_step_us, overhead_of
 from perftui.trainer.hub.rank_track import RankTrack
 
 WINDOW_STEPS = 200
@@ -147,6 +147,9 @@ def header(fold: RunFold, facts: RunFacts, now: float) -> Header:
         hub_restarts=facts.hub_restarts,
         overhead_us=overhead.us_per_step,
         overhead_share=overhead.share,
+        shadow_us=overhead.shadow_cpu_us,
+        shadow_se_us=overhead.shadow_cpu_se_us,
+        step_us=mean_step_us(fold),
     )
 
 

@@ -7,6 +7,7 @@ has started and while a profiling window must know where steps begin.
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from perftui.ipc.messages import FLAG_ASLEEP
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.regular_steps import CYCLE_STAMPS, regular_steps
 from perftui.trainer.probe.rhythm import Rhythm
@@ -75,7 +76,7 @@ class StampReader:
             FETCH_BEGIN: self._fetch_begin,
             FETCH_END: self._fetch_end,
             FETCH_FAILED: lambda at_ns, _cpu, _value: self.clock.fetch_end(at_ns, got=False),
-            BACKWARD_BEGIN: lambda at_ns, cpu_ns, _value: self.clock.backward_begin(at_ns, cpu_ns),
+            BACKWARD_BEGIN: self._backward_begin,
             BACKWARD_END: self._backward_end,
             BACKWARD_FAILED: lambda at_ns, _cpu, _value: self.clock.backward_end(at_ns, failed=True),
             OPTIMIZER_BEGIN: self._optimizer_begin,
@@ -154,6 +155,11 @@ class StampReader:
     def _fetch_end(self, at_ns: int, worker: int, samples: int) -> None:
         self.details.worker = worker
         self.clock.fetch_end(at_ns, samples)
+
+    def _backward_begin(self, at_ns: int, cpu_ns: int, slept: int) -> None:
+        if slept:
+            self.clock.flag(FLAG_ASLEEP)
+        self.clock.backward_begin(at_ns, cpu_ns)
 
     def _backward_end(self, at_ns: int, _cpu_ns: int, _value: int) -> None:
         if self._comm_begin_ns is not None:
