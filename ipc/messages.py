@@ -32,8 +32,10 @@ FLAG_EXPLICIT_BOUNDARY = 128
 """The script itself said where the step ends (`watch().step()`)."""
 FLAG_SAMPLED = 256
 """Looked at in detail: copies, communication, device times. It took some hundred microseconds more."""
+FLAG_ASLEEP = 512
+"""The hooks slept through it, to be compared with its neighbours: its phases are not known."""
 
-UNUSUAL_FLAGS = FLAG_PROFILED | FLAG_COMPILING | FLAG_FAILED
+UNUSUAL_FLAGS = FLAG_PROFILED | FLAG_COMPILING | FLAG_FAILED | FLAG_ASLEEP
 """Steps with any of these are shown, and kept out of statistics."""
 
 
@@ -110,7 +112,7 @@ class StepBatch(RankMessage, frozen=True, kw_only=True, tag="steps"):
     probe_ns: int = 0
     """Time spent in the probe's background thread so far (CPU of that thread)."""
     hook_ns: int = 0
-    """Time of the training thread in the probe's hooks so far, from one stamp of 61 that is measured."""
+    """Time of the training thread in the probe's hooks so far, by the stamps at which a step may begin, one of 61."""
     hook_steps: int = 0
     """How many steps that was for; 0 before the first measurement."""
     h2d_ns: list[int] = []
@@ -121,6 +123,15 @@ class StepBatch(RankMessage, frozen=True, kw_only=True, tag="steps"):
     """Loader worker of the last batch; -1 where there is none; empty if nowhere."""
     tokens: list[int] = []
     """That the step trained on, padding too; -1 where batches hold none; empty if nowhere."""
+    shadow_steps: int = 0
+    """How many steps that the hooks slept through the next figures stand on: the newest, at most 512."""
+    shadow_us: float | None = None
+    """What awake steps take more than those, in wall time; None while they are few."""
+    shadow_se_us: float | None = None
+    """Its standard error."""
+    shadow_cpu_us: float | None = None
+    """The same in CPU time of the training thread."""
+    shadow_cpu_se_us: float | None = None
 
 
 class DeviceSteps(RankMessage, frozen=True, kw_only=True, tag="device"):

@@ -63,11 +63,20 @@ class Overhead(msgspec.Struct, frozen=True, kw_only=True):
     """What perftui costs the training, mean over all ranks; None where nothing was measured yet."""
 
     us_per_step: float | None = None
-    """Time of the training thread in perftui's hooks: of every 64th step, without the calls into them."""
+    """Time of the training thread in perftui's hooks, by timing single stamps, without the calls into them."""
     share: float | None = None
     """The same over the step's wall time."""
     background_us_per_step: float | None = None
     """CPU time of the probe's own thread, which runs beside the training thread."""
+    shadow_steps: int = 0
+    """Steps through which the hooks slept, to be compared with their neighbours: the newest of each rank."""
+    shadow_us: float | None = None
+    """What steps with the hooks awake take more, in wall time: the median."""
+    shadow_se_us: float | None = None
+    """Its standard error."""
+    shadow_cpu_us: float | None = None
+    """The same in CPU time of the training thread."""
+    shadow_cpu_se_us: float | None = None
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):

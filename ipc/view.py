@@ -257,6 +257,12 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """What the lead rank is at."""
     phase_for_s: float | None = None
     """How long that goes on already."""
+    shadow_us: float | None = None
+    """What steps take more than those through which the hooks slept, in CPU time of the training thread."""
+    shadow_se_us: float | None = None
+    """Its standard error."""
+    step_us: float | None = None
+    """Mean wall time of a usual step, over all ranks."""
 
 
 class OperatorRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -41,6 +41,12 @@ def microseconds(value: float | None) -> str:
     return f"{number(value)} µs" if value < 999.5 else milliseconds(value / 1000)
 
 
+def with_error_us(value: float, error: float) -> str:
+    """Return a figure with its standard error, both in whole µs, or in tenths below ten: 31 ± 9 µs."""
+    digits = 1 if max(abs(value), error) < 9.95 else 0
+    return f"{value:,.{digits}f} ± {error:,.{digits}f} µs".replace("-", "−")
+
+
 def percent(share: float | None) -> str:
     """Return a share (0-1) in percent: 75 %, 7.3 %, 0.02 %."""
     if share is None:

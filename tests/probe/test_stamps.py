@@ -16,7 +16,7 @@ LOADER, ADAM = 7, 1000
 
 
 def quiet_ring(kept: int) -> StampRing:
-    ring = StampRing(lambda _number, _at_ns: None, kept)
+    ring = StampRing(lambda _number, _at_ns, _cpu_ns: None, kept)
     ring.attend_from(1 << 60)
     return ring
 
@@ -95,7 +95,7 @@ def test_a_reader_beside_a_writer_sees_whole_stamps_in_order() -> None:
 
 def test_attention_is_paid_from_the_named_stamp_on() -> None:
     attended: list[tuple[int, int]] = []
-    ring = StampRing(lambda number, at_ns: attended.append((number, at_ns)))
+    ring = StampRing(lambda number, at_ns, _cpu_ns: attended.append((number, at_ns)))
     ring.attend_from(3)
     for number in range(5):
         ring.put(0, 100 + number, 0, 0)
@@ -183,20 +183,28 @@ def test_things_are_placed_into_the_step_in_which_they_happened() -> None:
 
 def test_own_cost_is_the_mean_of_the_measured_stamps_times_all() -> None:
     cost = OwnCost()
-    assert cost.total_ns(1000) is None
+    assert cost.total_ns(1000, 100) is None
     for number in range(100 + EVERY_STAMPS * 100):
-        cost.note(number, 10 if number % 2 else 30)  # a live thread offers every stamp
-    assert cost.total_ns(90) == 50 * 10 + 40 * 30
+        cost.note(number, 10 if number % 2 else 30, with_cpu=False)  # a live thread offers every stamp
+    assert cost.total_ns(90, 15) == 50 * 10 + 40 * 30
     due = cost.next_stamp
-    before = cost.total_ns(1000)
-    cost.note(due - 1, 10**9)
-    assert cost.total_ns(1000) == before
-    cost.note(due, 10)
+    before = cost.total_ns(1000, 100)
+    cost.note(due - 1, 10**9, with_cpu=False)
+    assert cost.total_ns(1000, 100) == before
+    cost.note(due, 10, with_cpu=False)
     assert cost.next_stamp == due + EVERY_STAMPS
+
+
+def test_stamps_that_ask_for_cpu_time_count_once_a_step() -> None:
+    cost = OwnCost()
+    for number in range(100, 100 + EVERY_STAMPS * 40, EVERY_STAMPS):
+        asked = number % 2 == 0
+        cost.note(number, 50 if asked else 10, with_cpu=asked)
+    assert cost.total_ns(60, 10) == 10 * 50 + 50 * 10
 
 
 def test_own_cost_leaves_out_when_the_thread_lost_its_core() -> None:
     cost = OwnCost()
     for number in range(100, 100 + EVERY_STAMPS * 100, EVERY_STAMPS):
-        cost.note(number, 5_000_000 if number % 20 == 0 else 10)
-    assert cost.total_ns(1) == 10
+        cost.note(number, 5_000_000 if number % 20 == 0 else 10, with_cpu=False)
+    assert cost.total_ns(1, 0) == 10

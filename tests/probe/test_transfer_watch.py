@@ -92,7 +92,7 @@ class LostDevice(DeviceTrack):
 
 def test_a_device_that_fails_is_not_asked_again_and_torch_is_left_as_it_was() -> None:
     border = Border()
-    sampling = PhaseSampling(StampRing(lambda _number, _at_ns: None), border)
+    sampling = PhaseSampling(StampRing(lambda _number, _at_ns, _cpu_ns: None), border)
     sampling.device = LostDevice()
     sampling.on = sampling._on_cuda = True
     sampling._transfers.begin(always=True)

@@ -191,18 +191,18 @@ def test_readings_far_apart_make_a_gap() -> None:
 def test_readings_that_take_long_are_made_less_often() -> None:
     pace = Pace(0.25)
     for _ in range(7):
-        pace.note(0.1)
+        pace.note(0.02)
     assert pace.period_s == 0.25
-    pace.note(0.1)
+    pace.note(0.02)
     assert pace.period_s == 0.5
     for _ in range(8):
-        pace.note(0.1)
+        pace.note(0.02)
     assert pace.period_s == 1.0
     for _ in range(50):
-        pace.note(0.1)
-    assert pace.period_s == 1.0  # a tenth of the period is let be
+        pace.note(0.02)
+    assert pace.period_s == 1.0  # a fiftieth of the period is let be
     for _ in range(40):
-        pace.note(0.01)
+        pace.note(0.004)
     assert pace.period_s == 0.5
     for _ in range(100):
         pace.note(0.0001)

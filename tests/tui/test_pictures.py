@@ -231,6 +231,13 @@ def test_what_perftui_costs_is_told_only_when_it_was_measured() -> None:
     assert plain(status_line(dropping, 80)).strip() == "1,200 steps dropped"
 
 
+def test_what_perftui_costs_is_told_with_its_noise_once_it_slept() -> None:
+    slept = state_of(shadow_us=31.2, shadow_se_us=8.7, step_us=4200.0)
+    assert plain(status_line(slept, 80)).strip() == "perftui costs 31 ± 9 µs a step (of 4.20 ms)"
+    below = state_of(shadow_us=-2.04, shadow_se_us=6.0)
+    assert plain(status_line(below, 80)).strip() == "perftui costs −2.0 ± 6.0 µs a step"
+
+
 def test_a_window_that_starts_as_soon_as_it_can_names_no_step() -> None:
     armed = msgspec.structs.replace(scenes.PROFILE, state="armed", start_step=-1)
     first, second = texts(window_lines(armed, 90))

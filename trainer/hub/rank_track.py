@@ -50,6 +50,8 @@ class RankTrack:
     probe_ns: int = 0
     hook_ns: int = 0
     hook_steps: int = 0
+    shadow: StepBatch | None = None
+    """The newest frame that tells what steps cost which the hooks slept through."""
     settings: dict[str, SettingValue] = field(default_factory=dict)
     settings_failed: dict[str, str] = field(default_factory=dict)
     loader: LoaderFacts | None = None
@@ -127,6 +129,8 @@ class RankTrack:
         self.probe_ns = batch.probe_ns
         self.hook_ns = batch.hook_ns
         self.hook_steps = batch.hook_steps
+        if batch.shadow_us is not None:
+            self.shadow = batch
 
     def _take_effective(self, message: Effective) -> None:
         self.settings = message.settings

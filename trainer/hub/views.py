@@ -7,7 +7,7 @@ from perftui.ipc.settings import Settings, format_value
 from perftui.ipc.view import Header, HostView, LoaderWorkers, RankView, RunState, Shares
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.host_log import aged
-from perftui.trainer.hub.overhead import overhead_of
+from perftui.trainer.hub.overhead import mean_step_us, overhead_of
 from perftui.trainer.hub.phase_time import PhaseTime, active_unix, phase_time
 from perftui.trainer.hub.rank_track import RankTrack
 
@@ -172,6 +172,9 @@ def header(fold: RunFold, facts: RunFacts, now: float) -> Header:
         overhead_share=overhead.share,
         phase=phases.phase if phases else None,
         phase_for_s=phases.for_s if phases else None,
+        shadow_us=overhead.shadow_cpu_us,
+        shadow_se_us=overhead.shadow_cpu_se_us,
+        step_us=mean_step_us(fold),
     )
 
 

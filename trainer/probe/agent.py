@@ -43,6 +43,8 @@ from perftui.trainer.probe.phase_sampling import stride_within
 from perftui.trainer.probe.placing import Placing
 from perftui.trainer.probe.recorder import Recorder, Window
 from perftui.trainer.probe.saves import Save, joined_saves
+from perftui.trainer.probe.shadow_log import ShadowLog
+from perftui.trainer.probe.shadow_plan import ShadowPlan
 from perftui.trainer.probe.step_parts import GapRecord
 from perftui.trainer.probe.step_times import StepTimes
 from perftui.trainer.probe.telegrams import (
@@ -128,6 +130,7 @@ class Agent:
         self._device: Placing[DeviceTimes] = Placing(self._times)
         self._interrupted: deque[int] = deque(maxlen=64)
         """Steps with a validation in them: on the device it cannot be told from the step."""
+        self._shadow_plan, self._shadow_log = ShadowPlan(), ShadowLog()
         self._step_rate = 0.0
         """Steps that come between two wakes, at most, of late."""
         self._runner: WindowRunner | None = None
@@ -281,6 +284,7 @@ class Agent:
         recorder.pump()
         steps = _drain(recorder.reader.steps)
         self._post_steps(steps)
+        self._plan_sleep(steps)
         saves, gaps_found = _drain(recorder.saves), _drain(recorder.reader.gaps)
         self._facts.phases.note(steps, gaps_found, saves)
         for save in saves:
@@ -309,16 +313,25 @@ class Agent:
     def _post_steps(self, steps: list[StepRecord]) -> None:
         recorder = self._recorder
         self._step_rate = max(self._step_rate * _RATE_FADES, len(steps))
-        hook_ns = recorder.cost.total_ns(recorder.reader.stamps_read)
+        hook_ns = recorder.cost.total_ns(recorder.reader.stamps_read, recorder.clock.steps)
+        shadow = self._shadow_log.note(steps, _drain(recorder.sleep.done))
         for frame in consecutive(steps):
             self._outbox.dropped += frame[0].step - self._next_step
             self._next_step = frame[-1].step + 1
             batch = step_batch(
-                frame, time.thread_time_ns(), hook_ns or 0, 0 if hook_ns is None else self._next_step
+                frame, time.thread_time_ns(), hook_ns or 0, 0 if hook_ns is None else self._next_step, shadow
             )
             self._outbox.post(batch)
             for event in events_of(frame):
                 self._outbox.post(event)
+
+    def _plan_sleep(self, steps: list[StepRecord]) -> None:
+        """Let the hooks sleep now and then, but not in what is measured otherwise."""
+        recorder, plan = self._recorder, self._shadow_plan
+        plan.note(steps)
+        if recorder.wanted_sleep is None:
+            busy = self._run.trial or recorder.sampling.stride == 1 or (self._runner and self._runner.active)
+            recorder.sleep_one_of(0 if busy else plan.every(len(self._shadow_log), recorder.sleep.broken))
 
     def _post_device(self, steps: list[StepRecord]) -> None:
         sampling = self._recorder.sampling

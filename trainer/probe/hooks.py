@@ -66,18 +66,21 @@ def _patch_fetch(recorder: Recorder) -> None:
     put, leave = recorder.ring.put, recorder.ring.leave
     counts = recorder.counts
     sampling, at_step, mark = recorder.sampling, recorder.at_step, recorder.mark
+    sleep, wake = recorder.sleep, recorder.wake_up
     setattr(kind, LOADER_KEY, FOREIGN_LOADER)
 
     @functools.wraps(original)
     def fetch(self: Foreign) -> Foreign:
         if get_ident() != recorder.thread and not recorder.claim_wait():
             return original(self)
+        if sleep.due and sleep.due != FETCH_BEGIN:
+            wake()
         here = recorder.thread
         key = self._perftui_loader
         begin_ns = perf_counter_ns()
         put(FETCH_BEGIN, begin_ns, thread_time_ns(), key * 2 + _is_grad_enabled())
-        if recorder.batches >= sampling.next_at:
-            at_step(begin_ns, True)
+        if recorder.batches >= sampling.next_at and at_step(begin_ns, True):
+            return sleep.fetch(original, self, key)
         tasks = getattr(self, "_task_info", None)
         worker = -1 if tasks is None else worker_of(self, tasks)
         try:
@@ -114,6 +117,7 @@ def _patch_backward(recorder: Recorder) -> None:
     put, leave = recorder.ring.put, recorder.ring.leave
     sample_loss = recorder.sample_loss
     sampling, mark, follow = recorder.sampling, recorder.mark, recorder.follow_backward
+    sleep, wake = recorder.sleep, recorder.wake_up
 
     @functools.wraps(original)
     def backward(tensors: Foreign, *args: Foreign, **kwargs: Foreign) -> None:
@@ -121,6 +125,11 @@ def _patch_backward(recorder: Recorder) -> None:
         if _is_compiling() or (get_ident() != recorder.trainer and not recorder.claim_work()):
             original(tensors, *args, **kwargs)
             return
+        if sleep.due:
+            if sleep.due == BACKWARD_BEGIN:
+                sleep.backward(original, begin_ns, tensors, args, kwargs)
+                return
+            wake()
         leave((BACKWARD_BEGIN, begin_ns, UNKNOWN_CPU, 0))
         if recorder.batches >= recorder.loss_at:
             sample_loss(tensors)
@@ -143,10 +152,17 @@ def _patch_optimizers(recorder: Recorder) -> None:
     put, leave = recorder.ring.put, recorder.ring.leave
     note = recorder.border.guard("optimizer", recorder.note_optimizer)
     sampling, at_step, mark = recorder.sampling, recorder.at_step, recorder.mark
+    sleep, wake = recorder.sleep, recorder.wake_up
+    wake_up_after = recorder.border.guard("sleep", sleep.optimizer_ends)
 
     def before(optimizer: Optimizer, _args: Foreign, _kwargs: Foreign) -> None:
         if _is_compiling() or (get_ident() != recorder.trainer and not recorder.claim_work()):
             return
+        if sleep.due:
+            if sleep.due == OPTIMIZER_BEGIN:
+                sleep.due, sleep.key = OPTIMIZER_END, id(optimizer)
+                return
+            wake()
         if recorder.optimizer is None:
             note(optimizer)
         put(OPTIMIZER_BEGIN, perf_counter_ns(), UNKNOWN_CPU, id(optimizer))
@@ -156,6 +172,11 @@ def _patch_optimizers(recorder: Recorder) -> None:
     def after(_optimizer: Optimizer, _args: Foreign, _kwargs: Foreign) -> None:
         if _is_compiling() or get_ident() != recorder.trainer:
             return
+        if sleep.due:
+            if sleep.due == OPTIMIZER_END:
+                wake_up_after()
+                return
+            wake()
         without_loader = recorder.batches == recorder.batches_stepped  # then a step may end here
         cpu_ns = UNKNOWN_CPU
         if without_loader:
@@ -182,6 +203,8 @@ def _patch_scaler(recorder: Recorder) -> None:
     def step(self: Foreign, optimizer: Optimizer, *args: Foreign, **kwargs: Foreign) -> Foreign:
         if get_ident() != recorder.trainer and not recorder.claim_work():
             return original(self, optimizer, *args, **kwargs)
+        if recorder.sleep.due:
+            recorder.wake_up()
         put(SCALER_BEGIN, perf_counter_ns(), UNKNOWN_CPU, id(optimizer))
         try:
             return original(self, optimizer, *args, **kwargs)

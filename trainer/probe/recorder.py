@@ -5,6 +5,7 @@ training thread counts: the first that runs a backward or an optimizer. Fetches 
 not waits.
 """
 
+import os
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -25,6 +26,7 @@ from perftui.trainer.probe.own_cost import OwnCost
 from perftui.trainer.probe.phase_sampling import PhaseSampling
 from perftui.trainer.probe.samples import SampleCounter
 from perftui.trainer.probe.saves import Save
+from perftui.trainer.probe.sleeping import VARIABLE, Sleep, wanted_every
 from perftui.trainer.probe.stamp_reader import StampReader
 from perftui.trainer.probe.stamps import (
     EXPECT_STEPS,
@@ -79,8 +81,13 @@ class Recorder:
         self._read_on = border.guard("steps", self._read_stamps)
         self.ring = StampRing(self._attend)
         self.sampling = PhaseSampling(self.ring, border)
+        self.sleep = Sleep(self, self.ring)
+        self.wanted_sleep = wanted_every(os.environ.get(VARIABLE, ""))
+        """One step of how many the environment asks for; None to leave it to the agent."""
+        self.wake_up = border.guard("sleep", self.sleep.wake)
         self.counts: dict[int, Callable[[object], int | None]] = {}
         """By key of the loader: what counts the samples of a batch."""
+        self.batch_book = BatchBook(book.index_of)
         self.look = border.guard("batch", lambda key, batch: self.batch_book.look(key, batch))
         self.at_step = border.guard("sampling", self._at_step)
         self.mark = border.guard("device", self.sampling.mark)
@@ -110,6 +117,8 @@ class Recorder:
         self._boundary_missed = False
         """A step has closed at the beginning of a validation that goes on."""
         self.sampling.forget()
+        self.sleep.forget()
+        self.sleep.every = self.wanted_sleep or 0
         self.awake = False
         """A first training event has been seen: the agent runs."""
         self.thread = 0
@@ -167,6 +176,8 @@ class Recorder:
         if self._making:
             return False
         self._making = True
+        if self.sleep.due:
+            self.wake_up()
         key = self._key_of(loader)
         value = (FOREIGN_LOADER if key is None else key) * 2 + torch.is_grad_enabled()
         self.ring.put(ITERATOR_BEGIN, perf_counter_ns(), thread_time_ns(), value)
@@ -191,9 +202,23 @@ class Recorder:
         first = next(parameters, None)
         self.device = None if first is None else first.device.type
 
-    def _at_step(self, at_ns: int, fetched: bool) -> None:
-        if self.batches_stepped == self.batches or self.optimizer is None:
-            self.sampling.at_step(self.batches, at_ns, self.device, fetched=fetched)
+    def _at_step(self, at_ns: int, fetched: bool) -> bool:
+        """Something may be due as a step begins; True where it is to be slept through."""
+        sampling, sleep = self.sampling, self.sleep
+        if sleep.due:
+            sleep.wake(at_fetch=fetched)
+        if self.batches_stepped != self.batches and self.optimizer is not None:
+            return False
+        sampling.at_step(self.batches, at_ns, self.device, fetched=fetched)
+        sleeps = fetched and not (sampling.on or self.live) and sleep.begins(self.batches, at_ns)
+        sampling.next_at = 0 if sleeps else min(sampling.next_at, sleep.next_at())
+        return sleeps
+
+    def sleep_one_of(self, steps: int) -> None:
+        """Have one step of so many slept through from now on, 0 for none; the agent says so."""
+        if steps != self.sleep.every:
+            self.sleep.every = steps
+            self.sampling.next_at = 0  # the training thread looks once, and goes by what it finds
 
     def _compiled(self, begin_ns: int, end_ns: int) -> None:
         self.reader.details.compiles.append((begin_ns, end_ns))
@@ -207,12 +232,16 @@ class Recorder:
     def expect_steps(self) -> None:
         """The script will say where its steps end."""
         if get_ident() == self.trainer or self.claim_work():
+            if self.sleep.due:
+                self.wake_up()
             self.ring.put(EXPECT_STEPS, perf_counter_ns(), thread_time_ns(), 0)
             self._read_on()  # now: a fast loop may overwrite it before the agent has started
 
     def explicit_step(self, samples: int | None) -> None:
         """The script says that a step is over."""
         if get_ident() == self.trainer or self.claim_work():
+            if self.sleep.due:
+                self.wake_up()
             value = -1 if samples is None else int(samples)
             self.ring.put(EXPLICIT_STEP, perf_counter_ns(), thread_time_ns(), value)
 
@@ -248,6 +277,8 @@ class Recorder:
 
     def finish(self) -> None:
         """The process ends."""
+        if self.sleep.due:
+            self.wake_up()
         self._read_stamps()
         with self._lock:
             self.reader.finish(perf_counter_ns(), thread_time_ns())
@@ -260,8 +291,8 @@ class Recorder:
                 self.reader.skip(self.ring.lost - lost)
             return self.reader.read(stamps)
 
-    def _attend(self, number: int, at_ns: int) -> None:
-        self.cost.note(number, perf_counter_ns() - at_ns)
+    def _attend(self, number: int, at_ns: int, cpu_ns: int) -> None:
+        self.cost.note(number, perf_counter_ns() - at_ns, with_cpu=cpu_ns >= 0)
         if self.live:
             self._go_on()
         else:

@@ -43,7 +43,7 @@ def regular_steps(
     while place < last:
         fetched, backward, backed, stepping, stepped, fetch = stamps[place + 1 : place + 1 + CYCLE_STAMPS]
         codes = (fetched[0], backward[0], backed[0], stepping[0], stepped[0], fetch[0])
-        if codes != _CYCLE or fetch[3] >> 1 != loader:
+        if codes != _CYCLE or fetch[3] >> 1 != loader or backward[3]:
             break
         wall_ns = fetch[1] - begin_ns
         known = begin_cpu_ns >= 0 and fetch[2] >= 0

@@ -7,6 +7,7 @@ has started and while a profiling window must know where steps begin.
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from perftui.ipc.messages import FLAG_ASLEEP
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.epoch_turns import EpochTurns
 from perftui.trainer.probe.phase_now import PhaseNow
@@ -172,7 +173,9 @@ class StampReader:
             self.turns.found_empty(fetches.begin_ns)
         self.clock.fetch_end(at_ns, got=False)
 
-    def _backward_begin(self, at_ns: int, cpu_ns: int, _value: int) -> None:
+    def _backward_begin(self, at_ns: int, cpu_ns: int, slept: int) -> None:
+        if slept:
+            self.clock.flag(FLAG_ASLEEP)
         self.clock.backward_begin(at_ns, cpu_ns)
         if self.turns.pending:
             self.turns.work_begins(self.clock.fetches.training_loader)

@@ -51,7 +51,8 @@ Stamp: TypeAlias = tuple[int, int, int, int]
 """code, at_ns, cpu_ns, value.
 
 CPU time is that of the thread so far, -1 where it was not asked. The value is, by code, the key of the loader
-(times two, plus one with gradients on), the number of samples, or the id of the optimizer."""
+(times two, plus one with gradients on), the number of samples, the id of the optimizer, or whether a backward
+was slept through."""
 
 
 class StampRing:
@@ -63,12 +64,12 @@ class StampRing:
         lost: stamps that had to go before anyone read them; grows in `take` alone, by those before it.
 
     Args:
-        attend: called in the training thread by `put`, with the number of the call and the time that was
-            stamped, from the call on that `attend_from` names.
+        attend: called in the training thread by `put`, with the number of the call and the times that
+            were stamped, from the call on that `attend_from` names.
         kept: stamps that may lie unread; of more, the older half goes.
     """
 
-    def __init__(self, attend: Callable[[int, int], object], kept: int = STAMPS_KEPT) -> None:
+    def __init__(self, attend: Callable[[int, int, int], object], kept: int = STAMPS_KEPT) -> None:
         self.lost = 0
         self._kept = kept
         self._numbers: deque[int] = deque()
@@ -112,13 +113,13 @@ class StampRing:
         self._gone += numbers // _FIELDS
         return [pop() for _ in range(numbers)]
 
-    def _turn(self, number: int, at_ns: int) -> None:
+    def _turn(self, number: int, at_ns: int, cpu_ns: int) -> None:
         if number >= self._shortened:
             self._shortened = number + LOOK_EVERY
             self._turn_from(min(self._attended, self._shortened))
             self._shorten()
         if number >= self._attended:
-            self._attend(number, at_ns)
+            self._attend(number, at_ns, cpu_ns)
 
     def _shorten(self) -> None:
         unread = len(self._numbers) // _FIELDS
@@ -133,7 +134,7 @@ class StampRing:
 
 
 def _writer(
-    leave: Callable[[tuple[int, int, int, int]], None], turn: Callable[[int, int], object]
+    leave: Callable[[tuple[int, int, int, int]], None], turn: Callable[[int, int, int], object]
 ) -> tuple[Callable[[int, int, int, int], None], Callable[[int], None]]:
     """Return the writer and its handle; a closure, as attributes cost more when caches are cold."""
     calls = 0
@@ -145,7 +146,7 @@ def _writer(
         number = calls
         calls = number + 1
         if number >= turned:
-            turn(number, at_ns)
+            turn(number, at_ns, cpu_ns)
 
     def turn_from(number: int) -> None:
         nonlocal turned

@@ -13,6 +13,7 @@ from perftui.ipc.messages import (
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.device_times import DeviceTimes
 from perftui.trainer.probe.saves import Save
+from perftui.trainer.probe.shadow_log import ShadowCost
 from perftui.trainer.probe.step_parts import GapRecord
 
 STEPS_PER_FRAME = 2000
@@ -30,7 +31,13 @@ def consecutive(steps: Iterable[StepRecord]) -> Iterator[list[StepRecord]]:
         yield frame
 
 
-def step_batch(steps: list[StepRecord], probe_ns: int, hook_ns: int = 0, hook_steps: int = 0) -> StepBatch:
+def step_batch(
+    steps: list[StepRecord],
+    probe_ns: int,
+    hook_ns: int = 0,
+    hook_steps: int = 0,
+    shadow: ShadowCost | None = None,
+) -> StepBatch:
     """Return consecutive steps as columns."""
     columns = [list(column) for column in zip(*steps, strict=True)]
     _, end, wall, wait, forward, backward, optimizer, cpu, samples, micro_batches, epoch, flags = columns[:12]
@@ -56,6 +63,11 @@ def step_batch(steps: list[StepRecord], probe_ns: int, hook_ns: int = 0, hook_st
         comm_ns=comm,
         worker=worker,
         tokens=tokens,
+        shadow_steps=0 if shadow is None else shadow.steps,
+        shadow_us=None if shadow is None else shadow.wall.us,
+        shadow_se_us=None if shadow is None else shadow.wall.se_us,
+        shadow_cpu_us=None if shadow is None or shadow.cpu is None else shadow.cpu.us,
+        shadow_cpu_se_us=None if shadow is None or shadow.cpu is None else shadow.cpu.se_us,
     )
 
 

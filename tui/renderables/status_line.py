@@ -59,7 +59,12 @@ def _own(state: DashboardState, width: int) -> Line:
 
 
 def _cost(state: DashboardState) -> Line:
+    """Say it with its noise, as measured against steps without the hooks; before, what one stamp tells."""
     header = state.header
+    if header is not None and header.shadow_us is not None and header.shadow_se_us is not None:
+        figure = fmt.with_error_us(header.shadow_us, header.shadow_se_us)
+        of = f" (of {fmt.microseconds(header.step_us)})" if header.step_us else ""
+        return line(Run("perftui costs ", "dim"), figure, Run(f" a step{of}", "dim"))
     if header is None or header.overhead_us is None:
         return BLANK
     share = f" ({fmt.percent(header.overhead_share)})" if header.overhead_share else ""
