@@ -7,7 +7,7 @@ outside (round `next`) never shorter. That holds on any host, however busy.
 
 from statistics import median
 
-from perftui.ipc.messages import FLAG_EPOCH_START, UNUSUAL_FLAGS
+from perftui.ipc.messages import FLAG_EPOCH_START, FLAG_WAIT_UNKNOWN, UNUSUAL_FLAGS
 
 from .seen import Own, Seen, Span, Step
 
@@ -90,7 +90,9 @@ def assert_phases(seen: Seen, rank: int = 0) -> None:
     assert_never_shorter([step.backward_ns for step in steps], own.per_step(own.backwards))
     assert_never_shorter([step.forward_ns for step in steps], own.per_step(own.forwards))
     shares = seen.rank(rank)["shares"]
-    assert None not in (shares["forward"], shares["backward"], shares["optimizer"])
+    assert None not in (shares["backward"], shares["optimizer"])
+    fetched = any(not step.flags & FLAG_WAIT_UNKNOWN for step in steps)
+    assert (shares["forward"] is not None) == fetched, "without a fetch nobody knows where it began"
 
 
 def assert_validations(seen: Seen, rank: int = 0) -> None:
