@@ -60,6 +60,14 @@ def assert_waits(seen: Seen, rank: int = 0) -> None:
     assert abs(sum(shares) - 1) <= 0.01
 
 
+def assert_one_batch_ahead(seen: Seen) -> None:
+    """The first step fetched two batches, each other one the next step's, and an epoch's last none."""
+    own = seen.owns[0]
+    waits = own.per_step(own.fetches)
+    assert waits[0] == own.fetches[0].ns + own.fetches[1].ns
+    assert waits[1:8] == [*(fetch.ns for fetch in own.fetches[2:8]), 0], "shifted by one batch"
+
+
 def _outside(own: Own, steps: list[Step]) -> list[int]:
     """Return the time round `next` by step; unbounded where an epoch starts and `iter` was not timed."""
     spans = own.per_step(own.nexts)
