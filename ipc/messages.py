@@ -180,7 +180,10 @@ class LoaderFacts(msgspec.Struct, frozen=True, kw_only=True):
     sharded: bool | None = None
     """For an IterableDataset: whether it asked for its worker's number; None when not known."""
     worker_pids: list[int] = []
-    """Pids of its living workers in the order of their numbers; empty: not told, the hub looks for them."""
+    """Pids of its newest iterator's workers in the order of their numbers; empty: not told, the hub looks for
+    them."""
+    worker_start_ticks: list[int] = []
+    """Field 22 of /proc/PID/stat of each; 0 for one that had ended before it could be read."""
 
 
 class Effective(RankMessage, frozen=True, kw_only=True, tag="effective"):

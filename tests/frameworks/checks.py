@@ -7,7 +7,7 @@ outside (round `next`) never shorter. That holds on any host, however busy.
 
 from statistics import median
 
-from perftui.ipc.messages import FLAG_EPOCH_START, UNUSUAL_FLAGS
+from perftui.ipc.messages import FLAG_EPOCH_START, FLAG_WAIT_UNKNOWN, UNUSUAL_FLAGS
 
 from .seen import Own, Seen, Span, Step
 
@@ -60,6 +60,14 @@ def assert_waits(seen: Seen, rank: int = 0) -> None:
     assert abs(sum(shares) - 1) <= 0.01
 
 
+def assert_one_batch_ahead(seen: Seen) -> None:
+    """The first step fetched two batches, each other one the next step's, and an epoch's last none."""
+    own = seen.owns[0]
+    waits = own.per_step(own.fetches)
+    assert waits[0] == own.fetches[0].ns + own.fetches[1].ns
+    assert waits[1:8] == [*(fetch.ns for fetch in own.fetches[2:8]), 0], "shifted by one batch"
+
+
 def _outside(own: Own, steps: list[Step]) -> list[int]:
     """Return the time round `next` by step; unbounded where an epoch starts and `iter` was not timed."""
     spans = own.per_step(own.nexts)
@@ -90,7 +98,9 @@ def assert_phases(seen: Seen, rank: int = 0) -> None:
     assert_never_shorter([step.backward_ns for step in steps], own.per_step(own.backwards))
     assert_never_shorter([step.forward_ns for step in steps], own.per_step(own.forwards))
     shares = seen.rank(rank)["shares"]
-    assert None not in (shares["forward"], shares["backward"], shares["optimizer"])
+    assert None not in (shares["backward"], shares["optimizer"])
+    fetched = any(not step.flags & FLAG_WAIT_UNKNOWN for step in steps)
+    assert (shares["forward"] is not None) == fetched, "without a fetch nobody knows where it began"
 
 
 def assert_validations(seen: Seen, rank: int = 0) -> None:

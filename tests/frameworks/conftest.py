@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -38,6 +38,8 @@ class Watched:
     folder: Path
     environment: dict[str, str]
     state: Path
+    seen: dict[str, Seen] = field(default_factory=dict)
+    """What was run already, by script and options: it is not run again for another test."""
 
     def run(
         self,
@@ -46,7 +48,7 @@ class Watched:
         *launcher: str,
         setting: str | None = None,
     ) -> Seen:
-        """Run a script to its end.
+        """Run a script to its end, unless that was done before.
 
         Args:
             script: what follows the preamble of `own_clock`.
@@ -54,6 +56,14 @@ class Watched:
             launcher: what starts it instead of the interpreter.
             setting: `NAME=VALUE` for `--set`.
         """
+        key = json.dumps([script, options, launcher, setting])
+        if key not in self.seen:
+            self.seen[key] = self._run(script, options, launcher, setting)
+        return self.seen[key]
+
+    def _run(
+        self, script: str, options: dict[str, object] | None, launcher: tuple[str, ...], setting: str | None
+    ) -> Seen:
         work = Path(tempfile.mkdtemp(dir=self.folder))
         (work / "train.py").write_text(OWN_CLOCK + script)
         command = [*(launcher or (sys.executable,)), "train.py", json.dumps(options or {})]

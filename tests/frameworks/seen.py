@@ -109,13 +109,15 @@ class Seen:
     owns: dict[int, Own]
     """By rank."""
 
+    def batches(self, rank: int = 0) -> list[StepBatch]:
+        return [one for one in self.messages if isinstance(one, StepBatch) and one.rank == rank]
+
     def steps(self, rank: int = 0) -> list[Step]:
         rows: list[Step] = []
-        for batch in self.messages:
-            if isinstance(batch, StepBatch) and batch.rank == rank:
-                numbers = range(batch.first_step, batch.first_step + len(batch.end_ns))
-                columns = [getattr(batch, name) for name in Step._fields[1:]]
-                rows += [Step(*row) for row in zip(numbers, *columns, strict=True)]
+        for batch in self.batches(rank):
+            numbers = range(batch.first_step, batch.first_step + len(batch.end_ns))
+            columns = [getattr(batch, name) for name in Step._fields[1:]]
+            rows += [Step(*row) for row in zip(numbers, *columns, strict=True)]
         return rows
 
     def events(self, kind: str, rank: int = 0) -> list[RankEvent]:

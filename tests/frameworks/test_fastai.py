@@ -3,11 +3,8 @@
 import pytest
 
 from .checks import (
-    assert_boundaries,
     assert_checkpoints,
     assert_counts,
-    assert_epochs,
-    assert_phases,
     assert_validations,
     assert_waits,
 )
@@ -64,27 +61,6 @@ with learner.no_bar(), learner.no_logging():
         learner.save("last")
 tell()
 """
-
-
-@pytest.fixture(scope="module")
-def plain(watched: Watched) -> Seen:
-    return watched.run(SCRIPT)
-
-
-def test_steps_and_waits(plain: Seen) -> None:
-    assert_counts(plain, [1] * 16)
-    assert_boundaries(plain)
-    assert_waits(plain)
-    assert_phases(plain)
-    assert_checkpoints(plain)
-
-
-def test_epochs(plain: Seen) -> None:
-    assert_epochs(plain)
-
-
-def test_validations(plain: Seen) -> None:
-    assert_validations(plain)
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from .checks import (
     assert_apart,
     assert_boundaries,
     assert_checkpoints,
-    assert_counts,
     assert_epochs,
+    assert_one_batch_ahead,
     assert_phases,
     assert_two_workers,
     assert_validations,
@@ -94,29 +94,22 @@ tell()
 """
 
 
+EACH_EPOCH: dict[str, object] = {"arguments": {"eval_strategy": "epoch", "save_strategy": "epoch"}}
+"""A validation and a checkpoint each."""
+
+
 @pytest.fixture(scope="module")
 def plain(watched: Watched) -> Seen:
-    return watched.run(SCRIPT, {"arguments": {"eval_strategy": "epoch", "save_strategy": "epoch"}})
+    return watched.run(SCRIPT, EACH_EPOCH)
 
 
-def test_epochs_and_waits_with_one_batch_ahead(plain: Seen) -> None:
-    own = plain.owns[0]
-    waits = own.per_step(own.fetches)
-    assert waits[0] == own.fetches[0].ns + own.fetches[1].ns
-    assert waits[1:8] == [*(fetch.ns for fetch in own.fetches[2:8]), 0], "shifted by one batch"
-    assert_epochs(plain)
-    assert_boundaries(plain)
-    assert_waits(plain)
-    assert_phases(plain)
+def test_waits_with_one_batch_ahead(plain: Seen) -> None:
+    assert_one_batch_ahead(plain)
 
 
-def test_samples_are_those_that_are_trained_on(plain: Seen) -> None:
-    assert_counts(plain, [1] * 16)
-
-
-def test_validations_are_gaps(plain: Seen) -> None:
-    assert [validation.steps for validation in plain.owns[0].validations] == [8, 16]
-    assert_validations(plain)
+def test_tokens_are_those_of_the_batches_that_are_trained_on(plain: Seen) -> None:
+    assert [count for batch in plain.batches() for count in batch.tokens] == [4 * 16] * 16
+    assert plain.rank()["tokens_per_s"] == pytest.approx(16 * plain.rank()["samples_per_s"])
 
 
 def test_a_checkpoint_after_a_validation_is_not_its_time(plain: Seen) -> None:
@@ -125,33 +118,12 @@ def test_a_checkpoint_after_a_validation_is_not_its_time(plain: Seen) -> None:
         assert validation.holds(event.at_ns + event.duration_ns)
 
 
-def test_checkpoints(plain: Seen) -> None:
-    assert len(plain.owns[0].saves) == 2
-    assert_checkpoints(plain)
-
-
 def test_the_weights_are_written_by_safetensors_and_their_time_counts(watched: Watched) -> None:
     arguments = {"max_steps": 4, "save_strategy": "steps", "save_steps": 2, "save_only_model": True}
     seen = watched.run(SCRIPT, {"width": 1536, "arguments": arguments})
     _, save = seen.owns[0].saves  # the first one imports much
     assert [event.text for event in seen.events("checkpoint")] == ["model.safetensors and 1 more"] * 2
     assert covered(save, seen, "checkpoint") >= 0.8
-
-
-@pytest.fixture(scope="module")
-def accumulated(watched: Watched) -> Seen:
-    return watched.run(SCRIPT, {"arguments": {"gradient_accumulation_steps": 3}})
-
-
-def test_waits_of_accumulated_steps(accumulated: Seen) -> None:
-    assert_epochs(accumulated)
-    assert_boundaries(accumulated)
-    assert_waits(accumulated)
-    assert_phases(accumulated)
-
-
-def test_accumulation_is_micro_batches_and_the_last_of_an_epoch_has_fewer(accumulated: Seen) -> None:
-    assert_counts(accumulated, [3, 3, 2] * 2)
 
 
 def test_evaluation_at_the_start_and_within_an_epoch(watched: Watched) -> None:

@@ -8,6 +8,7 @@ from .checks import (
     assert_checkpoints,
     assert_counts,
     assert_epochs,
+    assert_one_batch_ahead,
     assert_phases,
     assert_two_workers,
     assert_validations,
@@ -180,10 +181,7 @@ def streamed(watched: Watched) -> Seen:
 
 
 def test_a_stream_is_read_one_batch_ahead_and_each_step_has_the_wait_that_lies_in_it(streamed: Seen) -> None:
-    own = streamed.owns[0]
-    waits = own.per_step(own.fetches)
-    assert waits[0] == own.fetches[0].ns + own.fetches[1].ns
-    assert waits[1:8] == [*(fetch.ns for fetch in own.fetches[2:8]), 0], "shifted by one batch"
+    assert_one_batch_ahead(streamed)
     assert_epochs(streamed)
     assert_boundaries(streamed)
     assert_waits(streamed)

@@ -4,13 +4,10 @@ import pytest
 
 from .checks import (
     assert_boundaries,
-    assert_checkpoints,
     assert_counts,
-    assert_epochs,
     assert_never_shorter,
     assert_phases,
     assert_two_workers,
-    assert_validations,
     assert_waits,
 )
 from .conftest import Watched
@@ -75,22 +72,6 @@ tell()
 @pytest.fixture(scope="module")
 def plain(watched: Watched) -> Seen:
     return watched.run(PLAIN)
-
-
-def test_steps_and_waits(plain: Seen) -> None:
-    assert_counts(plain, [1] * 16)
-    assert_boundaries(plain)
-    assert_waits(plain)
-    assert_phases(plain)
-    assert_checkpoints(plain)
-
-
-def test_epochs(plain: Seen) -> None:
-    assert_epochs(plain)
-
-
-def test_validations(plain: Seen) -> None:
-    assert_validations(plain)
 
 
 def test_the_loader_is_described_so_that_a_remedy_can_be_offered(plain: Seen) -> None:

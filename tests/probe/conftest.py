@@ -18,7 +18,7 @@ import pytest
 
 from perftui.ipc.codec import decode_from_rank
 from perftui.ipc.hub_sockets import HubSockets
-from perftui.ipc.messages import PROTOCOL_VERSION, Facts, FromRank, Hello, StepBatch, ToRank, Welcome
+from perftui.ipc.messages import PROTOCOL_VERSION, FromRank, Hello, StepBatch, ToRank, Welcome
 from perftui.ipc.places import RunPlaces, make_run_places
 from perftui.ipc.run_files import AppliedSettings, write_record
 
@@ -56,8 +56,8 @@ class Hub:
         self.sockets = HubSockets(places)
         self.to_send: dict[int, list[ToRank]] = {}
         """What to say to a rank once it has sent its first steps."""
-        self.heard: Callable[[Facts], object] | None = None
-        """Is told of facts while the training goes on."""
+        self.heard: Callable[[FromRank], object] | None = None
+        """Is told of each message while the training goes on."""
 
     def environment(self, **more: str) -> dict[str, str]:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PERFTUI_")}
@@ -111,7 +111,7 @@ class Hub:
             messages.append(message)
             if isinstance(message, Hello):
                 self.sockets.to_rank(arrival.peer, Welcome(protocol=PROTOCOL_VERSION, hub_pid=os.getpid()))
-            if isinstance(message, Facts) and self.heard is not None:
+            if self.heard is not None:
                 self.heard(message)
             if isinstance(message, StepBatch):
                 for order in self.to_send.pop(message.rank, []):

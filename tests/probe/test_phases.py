@@ -64,6 +64,18 @@ def test_accumulated_micro_batches_add_up_and_what_was_not_there_is_not_zero() -
     assert (times.h2d, times.comm) == (-1.0, -1.0)
 
 
+def test_a_closures_phases_are_its_own_on_the_device_too() -> None:
+    """As Lightning trains: forward and backward run inside the optimizer's step; LBFGS has them twice."""
+    run = [(stamps.BACKWARD_BEGIN, 30.0), (stamps.BACKWARD_END, 4.0)]
+    begin = [(stamps.FETCH_BEGIN, 1.0), (stamps.FETCH_END, 2.0), (stamps.OPTIMIZER_BEGIN, 10.0)]
+    times = device_times([*begin, *run, (stamps.OPTIMIZER_END, 0.5)])
+    assert times is not None
+    assert (times.forward, times.backward, times.optimizer, times.other) == (12.0, 30.0, 4.0, 0.5)
+    twice = device_times([*begin, *run, *run, (stamps.OPTIMIZER_END, 0.5)])
+    assert twice is not None
+    assert (twice.forward, twice.backward, twice.optimizer, twice.other) == (16.0, 60.0, 4.0, 0.5)
+
+
 def test_a_stretch_without_training_is_no_step() -> None:
     assert device_times([(stamps.FETCH_BEGIN, 1.0), (stamps.FETCH_END, 2.0)]) is None
     assert device_times([]) is None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from perftui.ipc.facts import PhaseFacts
-from perftui.ipc.messages import Facts, RankEvent
+from perftui.ipc.messages import Facts, FromRank, RankEvent
 
 if TYPE_CHECKING:
     from tests.probe.conftest import Hub, Outcome
@@ -164,9 +164,10 @@ def test_a_validation_is_told_while_it_goes_on(module_hub: "Hub") -> None:
     told: list[PhaseFacts] = []
     pid_file = module_hub.work / "pid"
 
-    def watch(facts: Facts) -> None:
-        if facts.facts.phases is not None and facts.facts.phases.phase == "validation":
-            told.append(facts.facts.phases)
+    def watch(message: FromRank) -> None:
+        phases = message.facts.phases if isinstance(message, Facts) else None
+        if phases is not None and phases.phase == "validation":
+            told.append(phases)
             os.kill(int(pid_file.read_text()), signal.SIGUSR1)
 
     script = (

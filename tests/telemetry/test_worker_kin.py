@@ -93,8 +93,15 @@ def test_what_the_rank_tells_has_numbers_and_leaves_nothing_to_kinship() -> None
         (10, 1, "python"), (11, 10, "python"), (12, 10, "python"), (13, 10, "pt_data_worker"), (14, 1, "x")
     )
     lines = {f"p{pid}": TRAIN for pid in (10, 11, 12, 13)}
-    found = _found(table, _rank(told=(12, 99, 14), names_workers=False), **lines)
+    told = ((12, 84), (99, 693), (11, 70))  # 99 has ended, 11 was given away
+    found = _found(table, _rank(told=told, names_workers=False), **lines)
     assert found == {12: (0, "told", 0), 13: (0, "name", None)}
+
+
+def test_a_worker_that_the_rank_tells_needs_no_kinship() -> None:
+    table = _table((10, 1, "python"), (11, 1, "python"), (12, 77, "pt_data_worker"))
+    told = ((12, 84), (11, 77))
+    assert _found(table, _rank(told=told)) == {12: (0, "told", 0), 11: (0, "told", 1)}
 
 
 def test_the_dead_are_no_workers() -> None:

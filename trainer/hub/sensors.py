@@ -58,6 +58,6 @@ def _rank_process(track: RankTrack) -> RankProcess:
         pid=hello.pid,
         start_ticks=hello.start_ticks,
         names_workers=names_workers(hello.torch),
-        told=tuple(loader.worker_pids) if loader else (),
+        told=tuple(zip(loader.worker_pids, loader.worker_start_ticks, strict=False)) if loader else (),
         has_workers=loader.num_workers > 0 if loader else None,
     )

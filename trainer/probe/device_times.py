@@ -6,15 +6,18 @@ from perftui.trainer.probe.device_track import Marks
 from perftui.trainer.probe.phase_sampling import NO_COPY
 from perftui.trainer.probe.stamps import (
     BACKWARD_BEGIN,
+    BACKWARD_END,
     COMM_BEGIN,
     FETCH_BEGIN,
     FETCH_END,
     H2D_BEGIN,
     H2D_END,
     OPTIMIZER_BEGIN,
+    OPTIMIZER_END,
 )
 
-_AFTER = {FETCH_BEGIN: "wait", FETCH_END: "forward", BACKWARD_BEGIN: "backward", OPTIMIZER_BEGIN: "optimizer"}
+_AFTER = {FETCH_BEGIN: "wait", FETCH_END: "forward", BACKWARD_BEGIN: "backward"}
+_BORDERS = (FETCH_BEGIN, BACKWARD_BEGIN, OPTIMIZER_BEGIN, OPTIMIZER_END)
 
 
 class DeviceTimes(NamedTuple):
@@ -40,7 +43,7 @@ def device_times(marks: Marks) -> DeviceTimes | None:
     phase = "other"
     copied = communicated = False
     for place, (code, span_ms) in enumerate(marks):
-        part = phase = _phase_from(code, phase)
+        part = phase = _phase_from(code, phase, marks, place)
         if code == H2D_BEGIN and _was_copy(marks, place):
             part, copied = "h2d", True
         elif code == COMM_BEGIN:
@@ -60,10 +63,25 @@ def device_times(marks: Marks) -> DeviceTimes | None:
     )
 
 
-def _phase_from(code: int, phase: str) -> str:
+def _phase_from(code: int, phase: str, marks: Marks, place: int) -> str:
     if code in (H2D_BEGIN, H2D_END, NO_COPY, COMM_BEGIN):
         return phase
+    if code in (OPTIMIZER_BEGIN, BACKWARD_END):
+        return _in_optimizer(code, marks, place)
     return _AFTER.get(code, "other")
+
+
+def _in_optimizer(code: int, marks: Marks, place: int) -> str:
+    """Return what begins with an optimizer, or with a backward's end: a closure has phases in between."""
+    following = [each for each, _ in marks[place + 1 :] if each in _BORDERS]
+    if code == OPTIMIZER_BEGIN:
+        return "forward" if following[:1] == [BACKWARD_BEGIN] else "optimizer"
+    opened = next(
+        (each for each, _ in reversed(marks[:place]) if each in (OPTIMIZER_BEGIN, OPTIMIZER_END)), -1
+    )
+    if opened != OPTIMIZER_BEGIN:
+        return "other"
+    return "forward" if following[:1] == [BACKWARD_BEGIN] else "optimizer"
 
 
 def _was_copy(marks: Marks, place: int) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import msgspec
 import torch
 
 from perftui.ipc.messages import LoaderFacts
@@ -45,7 +46,13 @@ def read_in_force(recorder: Recorder, applied: dict[str, SettingValue], *, at_en
     book = recorder.book
     device = _device(recorder)
     settings = _torch_flags() | _environment(applied)
-    training = book.facts(recorder.clock.fetches.training_loader)
+    key = recorder.clock.fetches.training_loader
+    training = book.facts(key)
+    if training is not None:
+        told = recorder.workers.read(key)
+        training = msgspec.structs.replace(
+            training, worker_pids=told.pids, worker_start_ticks=told.start_ticks
+        )
     for facts in (*(book.facts_at(index) for index in book.wanted), training):
         if facts is not None:
             settings |= settings_in(facts)

@@ -4,6 +4,10 @@ Apart from the step clock, which decides to which part of a step they belong: he
 begins and ends. A backward may run inside a backward (checkpointed parts) or inside an optimizer (closures),
 and an optimizer inside an optimizer (`GradScaler`) or inside a backward (fused into it by hooks): each moment
 is counted once.
+
+A closure's forward and backward are what they are everywhere, as all of Lightning's steps run in one. What
+lies between two runs of a closure (LBFGS) counts to the forward: how much of it is the optimizer's own work,
+nobody sees.
 """
 
 from perftui.trainer.probe.step_parts import Part
@@ -22,6 +26,7 @@ class PhaseClock:
         self.optimizer_key = 0
         self._begin_ns = 0
         """When the phase that goes on began, or went on."""
+        self._optimizer_began_ns = 0
         self._backward_depth = 0
         self._optimizer_depth = 0
         self._closure = False
@@ -44,9 +49,7 @@ class PhaseClock:
 
     def backward_begins(self, part: Part, now_ns: int) -> None:
         """The outermost backward begins, and with it the forward ends."""
-        if self._optimizer_depth:
-            self._closure = True
-            return
+        self._closure = self._closure or self._optimizer_depth > 0
         if self.mark_ns is not None:
             part.forward_ns += now_ns - self.mark_ns
         self._begin_ns = now_ns
@@ -59,12 +62,10 @@ class PhaseClock:
         return not self._backward_depth
 
     def backward_ends(self, part: Part, now_ns: int) -> None:
-        """The outermost backward has ended; in an optimizer's closure it is the optimizer's time."""
-        if self._optimizer_depth:
-            return
+        """The outermost backward has ended; an optimizer round it goes on."""
         part.backward_ns += now_ns - self._begin_ns
         part.phases_seen = True
-        self.mark_ns = now_ns
+        self._begin_ns = self.mark_ns = now_ns
 
     def enter_optimizer(self) -> None:
         """An optimizer begins inside another one."""
@@ -80,7 +81,7 @@ class PhaseClock:
         self._optimizer_depth = 1
         self.optimizer_key = key
         self._closure = False
-        self._begin_ns = now_ns
+        self._begin_ns = self._optimizer_began_ns = now_ns
 
     def leave_optimizer(self) -> bool:
         """An optimizer has stepped; False inside another one, or where none has begun."""
@@ -97,7 +98,7 @@ class PhaseClock:
     def last_step_raised(self, key: int) -> int | None:
         """Tell a step inside a step from one that never ended as it raised: return when that one began."""
         raised = self._optimizer_depth and key == self.optimizer_key and self._closure
-        return self._begin_ns if raised else None
+        return self._optimizer_began_ns if raised else None
 
     def give_up_optimizer(self) -> bool:
         """The next batch is fetched: if an optimizer still steps it has raised; return whether it does."""

@@ -21,6 +21,7 @@ from perftui.trainer.probe.border import Border, Foreign
 from perftui.trainer.probe.compiling import CompileWatch
 from perftui.trainer.probe.expected_window import wanted_window
 from perftui.trainer.probe.loader_settings import LOADERS_KEPT, LoaderBook
+from perftui.trainer.probe.loader_workers import LoaderWorkers
 from perftui.trainer.probe.loss import LossSampler
 from perftui.trainer.probe.own_cost import OwnCost
 from perftui.trainer.probe.phase_sampling import PhaseSampling
@@ -133,6 +134,7 @@ class Recorder:
         self._making = False
         """The training thread makes an iterator."""
         self.counts.clear()
+        self.workers = LoaderWorkers()
         self.batch_book = BatchBook(self.book.index_of)
         self.go_live()
 
@@ -191,7 +193,8 @@ class Recorder:
 
     def note_iterator(self, loader: Foreign, iterator: object) -> None:
         """A loader has made an iterator, or goes on with one."""
-        vars(iterator)[LOADER_KEY] = self.book.note(loader)
+        key = vars(iterator)[LOADER_KEY] = self.book.note(loader)
+        self.workers.note(key, iterator)
         if get_ident() == self.thread:
             self.iterator = weakref.ref(iterator)
 

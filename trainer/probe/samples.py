@@ -59,30 +59,29 @@ class SampleCounter:
         self._failures = 0
 
     def count(self, batch: Foreign) -> int:
-        """Return the size of a batch; -1 where it gives none."""
+        """Return the size of a batch; -1 where it gives none. In one piece: it runs at every batch."""
         if self._path is not None:
             value: Any = batch
             try:
                 for part in self._path:
                     value = part(value)
-                return self._sized(value, batch)
+                if not 0 <= value < SAMPLES_MAX:
+                    return -1
+                if self._tokens is None:
+                    return int(value)
+                tokens: Any = batch
+                for part in self._tokens:
+                    tokens = part(tokens)
+                return int(value) + TOKEN * int(tokens)
             except (LookupError, AttributeError, TypeError, ValueError):
-                self._path = self._tokens = None
+                self._path = None
         if self._failures >= _FAILURES_ALLOWED:
             return -1
-        self._path = find_path(batch, self._batch_size)
-        if self._path is None:
+        path = find_path(batch, self._batch_size)
+        if path is None:
             self._failures += 1
             return -1
-        self._tokens = find_tokens(batch)
-        return self._sized(walk(self._path, batch), batch)
-
-    def _sized(self, samples: Foreign, batch: Foreign) -> int:
-        if not 0 <= samples < SAMPLES_MAX:
-            return -1
-        if self._tokens is None:
-            return int(samples)
-        tokens = batch
-        for part in self._tokens:
-            tokens = part(tokens)
-        return int(samples) + TOKEN * int(tokens)
+        self._path, self._tokens = path, find_tokens(batch)
+        samples = walk(path, batch)
+        tokens = 0 if self._tokens is None else walk(self._tokens, batch)
+        return int(samples) + TOKEN * int(tokens) if 0 <= samples < SAMPLES_MAX else -1

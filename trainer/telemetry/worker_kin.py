@@ -1,10 +1,10 @@
 """Which of a run's processes are loader workers, and whose. Pure.
 
-Three ways, in order of trust. A rank may tell its workers' pids. From torch 2.5 on a worker names its process
-`pt_data_worker`. Older ones leave no mark: there a worker is a child that multiprocessing started, by fork
-(its command line is the rank's), by spawn (the command line says so) or by a fork server (parent and child
-have the server's command line); other children of multiprocessing look the same.
-Whose a worker is follows from ancestry, since with a fork server it is the rank's grandchild.
+Three ways, in order of trust. A rank tells its training loader's workers, by pid and start time. From torch
+2.5 on a worker names its process `pt_data_worker`. Older ones leave no mark: there a worker is a child that
+multiprocessing started, by fork (its command line is the rank's), by spawn (the command line says so) or by a
+fork server (parent and child have the server's command line); other children of multiprocessing look the
+same. Whose an untold worker is follows from ancestry, since with a fork server it is the rank's grandchild.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,8 +29,8 @@ class RankProcess:
     start_ticks: int
     names_workers: bool | None = None
     """Whether its torch names loader workers; None: not known."""
-    told: tuple[int, ...] = ()
-    """Pids of its workers in the order of their numbers, if it tells."""
+    told: tuple[ProcessKey, ...] = ()
+    """Pid and start ticks of its workers in the order of their numbers, if it tells."""
     has_workers: bool | None = None
     """Whether its training loader has workers; None: not known."""
 
@@ -66,9 +66,9 @@ def find_workers(
             have one of its own.
     """
     by_pid = {reading.pid: reading for reading in table.values()}
-    found: dict[ProcessKey, Kin] = {}
+    found = _told(table, ranks)
     for reading in table.values():
-        if reading.ended or reading.pid in ranks:
+        if reading.ended or reading.pid in ranks or reading.key in found:
             continue
         line = _line_to_rank(reading, by_pid, ranks)
         if line is not None:
@@ -76,6 +76,16 @@ def find_workers(
             if kin is not None:
                 found[reading.key] = kin
     return found
+
+
+def _told(table: ProcessTable, ranks: Mapping[int, RankProcess]) -> dict[ProcessKey, Kin]:
+    """Return the workers that ranks tell, as far as they live; a pid that was given away is none."""
+    return {
+        key: Kin(rank.rank, "told", number)
+        for rank in ranks.values()
+        for number, key in enumerate(rank.told)
+        if key in table and not table[key].ended
+    }
 
 
 def _line_to_rank(
@@ -99,8 +109,6 @@ def _kin(
     rank: RankProcess,
     command_of: Callable[[ProcessReading], bytes | None],
 ) -> Kin | None:
-    if reading.pid in rank.told:
-        return Kin(rank.rank, "told", rank.told.index(reading.pid))
     if reading.name == WORKER_NAME:
         # a process that a worker starts bears the worker's name until it has one of its own
         return None if any(each.name == WORKER_NAME for each in line) else Kin(rank.rank, "name")

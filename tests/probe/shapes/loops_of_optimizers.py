@@ -114,7 +114,7 @@ def lbfgs_with_closures(watch: Stopwatch) -> None:
         def closure() -> float:
             optimizer.zero_grad()
             loss = one.loss(batch)
-            loss.backward()  # type: ignore[no-untyped-call]
+            watch.backward(loss)
             return float(loss.detach())
 
         return closure

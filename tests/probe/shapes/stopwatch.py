@@ -103,11 +103,14 @@ class Stopwatch:
 
     @contextmanager
     def optimizer(self) -> Generator[None, None, None]:
-        """What is inside is the optimizer's."""
+        """What is inside is the optimizer's, but for a closure's forwards and backwards."""
         begin_ns = perf_counter_ns()
+        before = self._current.backwards
         try:
             yield
         finally:
+            if self._current.backwards > before:
+                begin_ns = self._mark_ns
             self._mark_ns = perf_counter_ns()
             took_ns = self._mark_ns - begin_ns
             self._inner_ns += took_ns
