@@ -18,6 +18,8 @@ _NEW_MAX = 500
 _OLD_LEAST = 50
 _OLD_MAX = 2000
 _OLD_PER_NEW = 5
+_LEAD_MARGINS = 3
+"""A margin is a second's worth of steps, and so is the time between two looks."""
 
 
 class Due(NamedTuple):
@@ -107,7 +109,7 @@ class ScheduleWatch:
             return None
         if self._next is None or self._next < furthest - every:
             self._next = (furthest // every + 1) * every
-        if furthest + margin < self._next:
+        if furthest + _LEAD_MARGINS * margin < self._next:
             return None
         start, self._next = self._next, (max(furthest, self._next) // every + 1) * every
         return Due(f"every{start}", start, f"every {every} steps")
