@@ -120,11 +120,8 @@ class ScheduleWatch:
             return None
         jumps = {rank.rank: jump for rank in ranks if (jump := jump_of(rank.walls_ms)) is not None}
         largest = max(jumps, key=lambda rank: jumps[rank], default=None)
-        if largest is None:
-            return None
-        jump = jumps[largest]
-        if jump < limit:
-            self._ready |= jump < limit / 2
+        if largest is None or jumps[largest] < limit:
+            self._ready |= largest is not None and jumps[largest] < limit / 2
             self._jumped_at = None
             return None
         if not self._ready:
@@ -134,4 +131,4 @@ class ScheduleWatch:
             return None
         self._ready, self._jumped_at = False, None
         who = f" on rank {largest}" if len(ranks) > 1 else ""
-        return Due(f"jump{furthest}", -1, f"the step time rose by {jump:.0%}{who}")
+        return Due(f"jump{furthest}", -1, f"the step time rose by {jumps[largest]:.0%}{who}")
