@@ -6,13 +6,14 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from perftui.ipc.dashboard_link import DashboardLink, new_command_id
-from perftui.ipc.dashboard_messages import CancelProfileCommand, Done, ProfileCommand, SummaryQuery
+from perftui.ipc.dashboard_messages import CancelProfileCommand, Done, ProfileCommand, SummaryQuery, Update
 from perftui.ipc.errors import Refused
 from perftui.ipc.messages import ArmWindow, CancelWindow
 from perftui.ipc.places import RunPlaces
@@ -210,10 +211,7 @@ def test_a_schedule_opens_windows_up_to_its_number_over_a_restart(
         assert (order.window_id, order.start_step, order.steps) == (f"every{at}", at, 2)
         rank.steps(90)
         finish(rank, order, trace(places, order.window_id))
-        until(
-            link,
-            lambda u, at=at: any(p.state == "done" and p.window_id == f"every{at}" for p in u.view.profiles),
-        )
+        until(link, partial(_is_done, f"every{at}"))
     view = until(link, lambda u: len(u.view.profiles) == 2).view
     assert [p.opened_by for p in view.profiles] == [
         f"every 100 steps (window {number} of at most 2)" for number in (1, 2)
@@ -228,6 +226,10 @@ def test_a_schedule_opens_windows_up_to_its_number_over_a_restart(
     assert not [order for order in rank.link.receive() if isinstance(order, ArmWindow)]
     assert len(link.snapshot(5.0).view.profiles) == 2
     rank.link.close()
+
+
+def _is_done(window_id: str, update: Update) -> bool:
+    return any(each.state == "done" and each.window_id == window_id for each in update.view.profiles)
 
 
 def test_a_jump_of_the_step_time_opens_a_window(
