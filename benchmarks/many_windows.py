@@ -119,6 +119,7 @@ def compared(found: list[dict[str, Any]]) -> dict[str, Any]:
             "window_ms": spread([each["window_ms"] for each in part]),
             "stall_ms": spread([each["cost_ms"]["stall"] for each in part]),
             "stop_ms": spread([each["cost_ms"]["stop"] for each in part]),
+            "window_over_three_steps": spread([each["over_steps"] for each in part if each["over_steps"]]),
             "events": sorted({each["events"] for each in part}),
             "training_mib": spread([each["training_mib"] for each in part]),
             "hub_mib": spread([each["hub_mib"] for each in part]),
@@ -129,9 +130,9 @@ def compared(found: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def calls_of(windows: list[dict[str, int]]) -> dict[str, Any]:
-    """Return how many operators have the same number of calls in all windows, and which have not."""
+    """Return how many operators have the same calls wherever they are listed, and which have not."""
     names = {name for calls in windows for name in calls}
-    counts = {name: sorted({calls.get(name, 0) for calls in windows}) for name in names}
+    counts = {name: sorted({calls[name] for calls in windows if name in calls}) for name in names}
     return {
         "same": sum(len(each) == 1 for each in counts.values()),
         "differ": {name: each for name, each in sorted(counts.items()) if len(each) > 1},
@@ -155,6 +156,8 @@ def main() -> None:
         record = wait_for_exit(places, 120.0)
     steps = [(rank.step_ms_before, rank.step_ms_after) for p in view.profiles for rank in p.ranks]
     pairs = [(before, after) for before, after in steps if before and after]
+    for each, (before, _) in zip(found, steps, strict=False):
+        each["over_steps"] = each["window_ms"] / (3 * before) if before else None
     memory = [each["training_mib"] for each in found]
     result = {
         "date": date.today().isoformat(),

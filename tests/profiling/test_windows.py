@@ -158,6 +158,25 @@ def test_time_limits(lasting: Outcome) -> None:
     assert "took longer than the limit of 0 s" in outcome.last("long_step")["reason"]
 
 
+def test_a_limit_is_held_where_the_training_comes_by_no_hook(lasting: Outcome) -> None:
+    assert lasting.states("unhooked") == ["armed", "warming", "recording", "aborted"]
+    assert "took longer than the limit" in lasting.last("unhooked")["reason"]
+    (found,) = [report for report in lasting.reports if report["state"] == "unhooked"]
+    assert (found["ended_inside"], found["profiling"]) == (True, False)
+    assert lasting.states("hooked")[-1] == "done"
+
+
+def test_many_windows_neither_grow_nor_differ(tmp_path: Path) -> None:
+    outcome = Outcome("many", tmp_path)
+    assert outcome.code == 0, outcome.errors
+    windows = [report for report in outcome.reports if report["state"] == "done"]
+    assert len(windows) == 20
+    events = {window["events"] for window in windows}
+    assert len(events) == 1
+    memory = [report["mib"] for report in outcome.reports if report["state"] == "memory"]
+    assert memory[-1] - memory[4] < 20
+
+
 def test_presets(lasting: Outcome) -> None:
     outcome = lasting
     traces = {
