@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 from perftui.ipc.facts import RankFacts
 from perftui.ipc.messages import (
@@ -15,6 +16,8 @@ from perftui.ipc.messages import (
     LoaderFacts,
     RankEvent,
     StepBatch,
+    WindowReport,
+    WindowState,
 )
 from perftui.ipc.places import RunPlaces
 from perftui.ipc.rank_link import RankLink, rank_identity
@@ -22,6 +25,8 @@ from perftui.ipc.rank_link import RankLink, rank_identity
 from .conftest import DEADLINE_S, own_start_ticks
 
 WALL_NS = 20_000_000
+EVENTS_PER_STEP = 60_000
+_Order = TypeVar("_Order")
 
 
 class FakeRank:
@@ -101,7 +106,9 @@ class FakeRank:
         )
         assert self.link.send(told)
 
-    def steps(self, count: int, wait_share: float = 0.7, ends_ns: list[int] | None = None) -> None:
+    def steps(
+        self, count: int, wait_share: float = 0.7, ends_ns: list[int] | None = None, wall_ns: int = WALL_NS
+    ) -> None:
         def column(value: int) -> list[int]:
             return [value] * count
 
@@ -113,8 +120,8 @@ class FakeRank:
                 seq=self._next_seq(),
                 first_step=self._steps,
                 end_ns=ends_ns or column(time.perf_counter_ns()),
-                wall_ns=column(WALL_NS),
-                wait_ns=column(int(WALL_NS * wait_share)),
+                wall_ns=column(wall_ns),
+                wait_ns=column(int(wall_ns * wait_share)),
                 forward_ns=column(WALL_NS // 20),
                 backward_ns=column(WALL_NS // 10),
                 optimizer_ns=column(WALL_NS // 100),
@@ -152,6 +159,38 @@ class FakeRank:
                 step=step,
             )
         )
+
+    def window(
+        self, window_id: str, state: WindowState, reason: str | None = None, path: str | None = None
+    ) -> None:
+        assert self.link.send(
+            WindowReport(
+                run_id=self._places.run_id,
+                host="h",
+                rank=self._rank,
+                seq=self._next_seq(),
+                window_id=window_id,
+                state=state,
+                reason=reason,
+                start_step=self._steps,
+                steps=3,
+                path=path,
+                cost_ms={"start": 0.1, "stall": 2.5},
+                events=3 * EVENTS_PER_STEP if path else 0,
+            )
+        )
+
+    def order(self, kind: type[_Order], speak: Callable[[], None] | None = None) -> _Order:
+        """Wait for what the hub orders, speaking meanwhile."""
+        deadline = time.monotonic() + DEADLINE_S
+        while True:
+            for message in self.link.receive():
+                if isinstance(message, kind):
+                    return message
+            assert time.monotonic() < deadline, f"no {kind.__name__}"
+            if speak is not None:
+                speak()
+            self.link.wait(200)
 
     def goodbye(self) -> None:
         assert self.link.send(

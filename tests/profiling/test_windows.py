@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from perftui.trainer.profiling.analysis import analyse_files
+from perftui.ipc.view import ProfileRank
+from perftui.trainer.profiling.analysis import analyse_ranks
+from perftui.trainer.profiling.profile_rows import profile_rank
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
@@ -86,9 +88,13 @@ def marks(path: Path) -> list[str]:
     )
 
 
+def analysed(path: Path) -> ProfileRank:
+    return profile_rank(analyse_ranks([(0, path)]).ranks[0])
+
+
 def check_table(path: Path, steps: int, *, on_gpu: bool) -> None:
-    analysis = analyse_files([(0, path)])
-    rows = {row.name: row for row in analysis.ranks[0].operators}
+    shown = analysed(path)
+    rows = {row.name: row for row in shown.operators}
     loader = rows["enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"]
     assert loader.count == steps, "each step holds exactly its own fetch"
     assert rows["Optimizer.step#SGD.step"].count == steps
@@ -97,12 +103,9 @@ def check_table(path: Path, steps: int, *, on_gpu: bool) -> None:
     assert rows["aten::sqrt"].count == steps * 4, "the dataset's operators run inside the fetch"
     device_us = rows["aten::conv2d"].device_us
     assert (device_us is not None and device_us > 0) if on_gpu else device_us is None
-    assert bool(analysis.ranks[0].kernels) == on_gpu
-    share = analysis.ranks[0].loader_share
-    assert share is not None
-    assert 0 < share < 1
-    assert f"these {steps} steps" in analysis.sentence
-    assert on_gpu or analysis.notes == []
+    assert bool(shown.kernels) == on_gpu
+    assert shown.loader_share is not None
+    assert 0 < shown.loader_share < 1
 
 
 def test_windows_that_end_early_leave_the_training_alone(lasting: Outcome) -> None:
@@ -158,6 +161,25 @@ def test_time_limits(lasting: Outcome) -> None:
     assert "took longer than the limit of 0 s" in outcome.last("long_step")["reason"]
 
 
+def test_a_limit_is_held_where_the_training_comes_by_no_hook(lasting: Outcome) -> None:
+    assert lasting.states("unhooked") == ["armed", "warming", "recording", "aborted"]
+    assert "took longer than the limit" in lasting.last("unhooked")["reason"]
+    (found,) = [report for report in lasting.reports if report["state"] == "unhooked"]
+    assert (found["ended_inside"], found["profiling"]) == (True, False)
+    assert lasting.states("hooked")[-1] == "done"
+
+
+def test_many_windows_neither_grow_nor_differ(tmp_path: Path) -> None:
+    outcome = Outcome("many", tmp_path)
+    assert outcome.code == 0, outcome.errors
+    windows = [report for report in outcome.reports if report["state"] == "done"]
+    assert len(windows) == 20
+    events = {window["events"] for window in windows}
+    assert len(events) == 1
+    memory = [report["mib"] for report in outcome.reports if report["state"] == "memory"]
+    assert memory[-1] - memory[4] < 20
+
+
 def test_presets(lasting: Outcome) -> None:
     outcome = lasting
     traces = {
@@ -172,12 +194,8 @@ def test_presets(lasting: Outcome) -> None:
     assert "cpu_instant_event" in categories["memory"]
     assert "python_function" not in categories["shapes"] | categories["memory"]
     for preset in traces:
-        assert {
-            row.name for row in analyse_files([(0, Path(outcome.last(preset)["path"]))]).ranks[0].operators
-        } > {
-            "aten::conv2d",
-            "Optimizer.step#SGD.step",
-        }
+        shown = {row.name for row in analysed(Path(outcome.last(preset)["path"])).operators}
+        assert shown > {"aten::conv2d", "Optimizer.step#SGD.step"}
 
 
 def test_the_script_s_own_profiler_has_the_right_of_way(tmp_path: Path) -> None:

@@ -11,8 +11,10 @@ Usage: python training_loop.py SCENARIO FOLDER
 
 import json
 import multiprocessing
+import resource
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from torch.utils.data import DataLoader, Dataset
 from perftui.ipc.messages import FINAL_STATES, ArmWindow, Preset, WindowReport
 from perftui.trainer.profiling import window
 from perftui.trainer.profiling.script_profilers import SCRIPT_PROFILERS
+from perftui.trainer.profiling.torch_session import profiler_enabled
 from perftui.trainer.profiling.window import WindowRunner
 
 FOLDER = Path(sys.argv[2])
@@ -170,6 +173,43 @@ def endings(training: Training) -> None:
     training.arm("after", training.step + 2)
     training.run(7)
     settle("after")
+
+
+def unhooked(training: Training) -> None:
+    """The training comes by no hook for long, inside a window, in a loop of its own."""
+    training.arm("unhooked", training.step + 2, 5)
+    training.run(4)
+    window.RECORDING_LIMIT_S = 0.2
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.05):
+            training.runner.keep_watch()
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    ended_inside = False
+    deadline = time.monotonic() + 60
+    while not ended_inside and time.monotonic() < deadline:
+        torch.ones(8).sum()
+        ended_inside = not training.runner.active
+    over.set()
+    watcher.join()
+    say({"state": "unhooked", "ended_inside": ended_inside, "profiling": profiler_enabled()})
+    window.RECORDING_LIMIT_S = 60.0
+    training.arm("hooked", training.step + 2, 2)
+    training.run(6)
+    settle("hooked")
+
+
+def many(training: Training) -> None:
+    """Windows one after the other, and how much memory the process then holds."""
+    for number in range(20):
+        training.arm(f"many{number}", training.step + 2)
+        training.run(6)
+        settle(f"many{number}")
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        say({"state": "memory", "mib": pages * resource.getpagesize() / 2**20})
 
 
 def limits(training: Training) -> None:
@@ -348,7 +388,7 @@ def told_from_beside(training: Training) -> None:
 
 def lasting(training: Training) -> None:
     """One after the other in one training, each with a folder of its own."""
-    for part in (windows, endings, validations, full_buffers, presets, told_from_beside, limits):
+    for part in (windows, endings, validations, full_buffers, presets, told_from_beside, unhooked, limits):
         training.folder = FOLDER / part.__name__
         part(training)
 
@@ -360,6 +400,7 @@ SCENARIOS = {
         script_profiler,
         older_profilers,
         prepared_before,
+        many,
         raising,
         ending,
         ending_warm,

@@ -255,10 +255,9 @@ class ProfileWindows:
         if not self._replay:
             trace_retention.clear_unfinished(self._folder, window.window_id)
             trace_retention.prune(self._folder)
-        present = {file.window_id for file in trace_retention.trace_files(self._folder)}
         for other in self._windows:
-            had = any(report.path for report in self._reports(other).values())
-            if other.ended is not None and had and other.window_id not in present and not other.files_deleted:
+            had = [self._folder / report.path for report in self._reports(other).values() if report.path]
+            if had and not other.files_deleted and not any(path.exists() for path in had):
                 other.files_deleted, other.view = True, None
                 other.notes.append("its trace files are no longer there; the newest windows' are kept")
 

@@ -12,8 +12,9 @@ from perftui.trainer.profiling.event_budget import STEPS_MAX
 
 _COMMAND_DELAY_S = 0.5
 """From the hub to a rank and back: batches leave a rank ten times a second."""
-_DEFAULT_STEP_MS = 100.0
+_DEFAULT_STEP_S = 0.1
 _JUDGED_STEPS = 50
+_KEPT_SHARE = 0.9
 
 
 def check(command: ProfileCommand, live: Sequence[RankTrack]) -> None:
@@ -32,9 +33,18 @@ def check(command: ProfileCommand, live: Sequence[RankTrack]) -> None:
 
 
 def step_s(live: Iterable[RankTrack]) -> float:
-    """Return the time of a step on the fastest rank; a guess where none has done enough."""
-    windows = [figures for track in live if (figures := track.log.window(_JUDGED_STEPS)) is not None]
-    return min((figures.step_ms.p50 for figures in windows), default=_DEFAULT_STEP_MS) / 1e3
+    """Return the time of a step on the fastest rank; a guess where none has done a step.
+
+    The mean without the longest tenth: a checkpoint says nothing about how fast the steps come, and neither
+    does the median where batches come in pairs.
+    """
+    found: list[float] = []
+    for track in live:
+        walls = sorted(row.wall_ns / 1e9 for row in track.log.since(len(track.log) - _JUDGED_STEPS))
+        kept = walls[: max(1, round(len(walls) * _KEPT_SHARE))]
+        if kept:
+            found.append(sum(kept) / len(kept))
+    return min(found, default=_DEFAULT_STEP_S)
 
 
 def margin_steps(live: Sequence[RankTrack]) -> int:

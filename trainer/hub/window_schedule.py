@@ -18,6 +18,8 @@ _NEW_MAX = 500
 _OLD_LEAST = 50
 _OLD_MAX = 2000
 _OLD_PER_NEW = 5
+_LEAD_MARGINS = 3
+"""A margin is a second's worth of steps, and so is the time between two looks."""
 
 
 class Due(NamedTuple):
@@ -107,7 +109,7 @@ class ScheduleWatch:
             return None
         if self._next is None or self._next < furthest - every:
             self._next = (furthest // every + 1) * every
-        if furthest + margin < self._next:
+        if furthest + _LEAD_MARGINS * margin < self._next:
             return None
         start, self._next = self._next, (max(furthest, self._next) // every + 1) * every
         return Due(f"every{start}", start, f"every {every} steps")
@@ -118,11 +120,8 @@ class ScheduleWatch:
             return None
         jumps = {rank.rank: jump for rank in ranks if (jump := jump_of(rank.walls_ms)) is not None}
         largest = max(jumps, key=lambda rank: jumps[rank], default=None)
-        if largest is None:
-            return None
-        jump = jumps[largest]
-        if jump < limit:
-            self._ready |= jump < limit / 2
+        if largest is None or jumps[largest] < limit:
+            self._ready |= largest is not None and jumps[largest] < limit / 2
             self._jumped_at = None
             return None
         if not self._ready:
@@ -132,4 +131,4 @@ class ScheduleWatch:
             return None
         self._ready, self._jumped_at = False, None
         who = f" on rank {largest}" if len(ranks) > 1 else ""
-        return Due(f"jump{furthest}", -1, f"the step time rose by {jump:.0%}{who}")
+        return Due(f"jump{furthest}", -1, f"the step time rose by {jumps[largest]:.0%}{who}")

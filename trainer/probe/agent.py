@@ -82,6 +82,9 @@ class WindowRunner(Window, Protocol):
     def cancel(self, window_id: str) -> None:
         """End a window without a result."""
 
+    def keep_watch(self) -> None:
+        """Hold the window's limits where the training thread comes by no hook."""
+
     def shutdown(self, reason: str) -> None:
         """The process ends."""
 
@@ -197,7 +200,10 @@ class Agent:
     def _follow_window(self) -> None:
         """Have the training thread know its steps in time for a window, and not earlier: it costs."""
         runner, recorder = self._runner, self._recorder
-        if runner is None or not runner.active or runner.recording:
+        if runner is None or not runner.active:
+            return
+        if runner.recording:
+            runner.keep_watch()
             return
         margin = _WINDOW_MARGIN + round(3 * self._step_rate)
         near = runner.begins_at - recorder.clock.steps <= margin

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from perftui.ipc.messages import BLANK, ArmWindow, WindowReport, WindowState
+from perftui.trainer.profiling.main_thread import MainThreadCall
 from perftui.trainer.profiling.open_window import OpenWindow
 from perftui.trainer.profiling.script_profilers import SCRIPT_PROFILERS
 from perftui.trainer.profiling.torch_session import PROFILER_ERRORS, ProfilerSession, profiler_enabled
@@ -48,6 +49,8 @@ class WindowRunner:
         self._window: OpenWindow | None = None
         self._saver = TraceSaver()
         self._pid = os.getpid()
+        self._acting = False
+        self._main_thread = MainThreadCall(self.hold)
         SCRIPT_PROFILERS.yield_by(self._give_way)
         _call_at_exit(self._at_exit)
 
@@ -88,6 +91,17 @@ class WindowRunner:
             if window is not None and window.command.window_id == window_id:
                 self._end_where_it_runs(window, "cancelled", "cancelled")
 
+    def keep_watch(self) -> None:
+        """Hold the limits where the training comes by no hook; any thread, some times a second.
+
+        A training outside the main thread cannot be reached: there they are held at its next hook.
+        """
+        window = self._window
+        if window is None or window.thread != threading.main_thread().ident:
+            return
+        if _overdue(window) or window.end_because is not None:
+            self._main_thread.ask()
+
     # In the training thread
 
     def at_boundary(self, step: int) -> None:
@@ -108,8 +122,9 @@ class WindowRunner:
     def _guarded(self, act: Callable[[OpenWindow], None]) -> None:
         with self._lock:
             window = self._window
-            if window is None:
+            if window is None or self._acting:  # acting: `hold` has broken into one of these calls
                 return
+            self._acting = True
             try:
                 if window.end_because is not None:
                     self._abort(window, window.end_because, window.end_state)
@@ -117,6 +132,8 @@ class WindowRunner:
                     act(window)
             except PROFILER_ERRORS as error:
                 self._abort(window, f"the profiler failed: {error}", "failed")
+            finally:
+                self._acting = False
 
     def _advance(self, window: OpenWindow, step: int) -> None:
         if not window.placed:
