@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from perftui.trainer.profiling.analysis import analyse_files
+from perftui.trainer.profiling.analysis import analyse_ranks
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
@@ -87,7 +87,7 @@ def marks(path: Path) -> list[str]:
 
 
 def check_table(path: Path, steps: int, *, on_gpu: bool) -> None:
-    analysis = analyse_files([(0, path)])
+    analysis = analyse_ranks([(0, path)])
     rows = {row.name: row for row in analysis.ranks[0].operators}
     loader = rows["enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"]
     assert loader.count == steps, "each step holds exactly its own fetch"
@@ -173,7 +173,7 @@ def test_presets(lasting: Outcome) -> None:
     assert "python_function" not in categories["shapes"] | categories["memory"]
     for preset in traces:
         assert {
-            row.name for row in analyse_files([(0, Path(outcome.last(preset)["path"]))]).ranks[0].operators
+            row.name for row in analyse_ranks([(0, Path(outcome.last(preset)["path"]))]).ranks[0].operators
         } > {
             "aten::conv2d",
             "Optimizer.step#SGD.step",
