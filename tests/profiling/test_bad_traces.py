@@ -12,9 +12,9 @@ import msgspec
 import pytest
 
 from perftui.ipc.errors import RecordingError
+from perftui.ipc.trace_report import TraceReport, TraceTimeline
 from perftui.trainer.profiling import trace_text
 from perftui.trainer.profiling.analyse import main
-from perftui.ipc.trace_report import TraceReport, TraceTimeline
 from perftui.trainer.profiling.answer import Analysis
 from perftui.trainer.profiling.trace_reader import read_trace
 

@@ -25,7 +25,7 @@ def tricky_events(count: int) -> list[dict[str, Any]]:
     draw = random.Random(count)
     events: list[dict[str, Any]] = []
     for number in range(count):
-        one = op(f"{TRICKY} {number % 7}", number * 10, 5, draw.choice([1, "two"]))
+        one = op(f"{TRICKY} {number % 7}", number * 10, 5, "two" if draw.random() < 0.5 else 1)
         one["args"] = {
             "Input Dims": [[number % 3, 2], []],
             "nested": [{"name": "x"}, {"ph": "X"}, {"cat": "kernel"}],
@@ -171,7 +171,9 @@ def test_memory_stays_below_the_file(tmp_path: Path) -> None:
     maker.step()
     for _ in range(1000):
         maker.compute(10_000, "void at::native::elementwise_kernel" + "<float>" * 20)
-        maker.add("cpu_op", "aten::mm", maker.now_ns, 5000, **{"Input Dims": [[128, 1024], [1024, 1024]]})
+        maker.add(
+            "cpu_op", "aten::mm", maker.now_ns, 5000, 100, **{"Input Dims": [[128, 1024], [1024, 1024]]}
+        )
     maker.end_step()
     block = msgspec.json.encode(maker.events)[1:-1] + b","
     path = tmp_path / "large.json"

@@ -61,7 +61,8 @@ def test_launch_bound(reported: Reporter) -> None:
             maker.kernel(2000, correlation=correlation)
             maker.now_ns += 2000
     assert reported(maker).sentence == (
-        "Launch-bound: the GPU was idle for 90 % of these 5 steps because the host did not launch fast enough; "
+        "Launch-bound: the GPU was idle for 90 % of these 5 steps because the host did not launch fast "
+        "enough; "
         "100 % of the launches did less work than their call took; the GPU computed for 10 %."
     )
 
@@ -74,7 +75,8 @@ def test_host_bound(reported: Reporter) -> None:
         maker.idle(host_other=500_000)
         maker.compute(498_000)
     assert reported(maker).sentence == (
-        "Host-bound: the GPU was idle for 50 % of these 4 steps while the host had not yet launched its next work; "
+        "Host-bound: the GPU was idle for 50 % of these 4 steps while the host had not yet launched its next "
+        "work; "
         "the GPU computed for 50 %."
     )
 
@@ -142,7 +144,8 @@ def test_waiting_for_another_stream(reported: Reporter) -> None:
         maker.compute(40_000)
         maker.idle(behind=58_000)
     assert reported(maker).sentence == (
-        "The GPU was idle for 58 % of these 2 steps with work launched long before: it waited for another stream, "
+        "The GPU was idle for 58 % of these 2 steps with work launched long before: it waited for another "
+        "stream, "
         "an event or a collective; the GPU computed for 42 %."
     )
 

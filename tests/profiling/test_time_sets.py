@@ -1,5 +1,7 @@
 """Sets of time, and who contains whom, against what a reader would write with loops."""
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,7 +25,7 @@ def of(pairs: Spans) -> Intervals:
 def points(when: Intervals) -> set[int]:
     pairs = list(zip(when.start.tolist(), when.end.tolist(), strict=True))
     assert all(start < end for start, end in pairs)
-    assert all(before[1] < after[0] for before, after in zip(pairs, pairs[1:], strict=False)), "disjoint"
+    assert all(before[1] < after[0] for before, after in pairwise(pairs)), "disjoint"
     return {point for start, end in pairs for point in range(start, end)}
 
 

@@ -37,7 +37,8 @@ def test_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[2].startswith("rank 0: 2 steps, 2.0 ms, ")
     assert lines[3] == "█" * 30 + "▒" + "·" * 29
     assert lines[4] == (
-        "█ compute 50.2%  ▓ compute with communication 0.0%  ▒ communication 1.0%  ░ copies 0.5%  · idle 48.3%"
+        "█ compute 50.2%  ▓ compute with communication 0.0%  ▒ communication 1.0%  "
+        "░ copies 0.5%  · idle 48.3%"
     )
     assert lines[5].startswith("idle for  loader 48.0%, waiting call 0.3%, other host work 0.0%")
     for word in (

@@ -60,4 +60,5 @@ def self_times(parent: Integers, start: Integers, end: Integers) -> Integers:
     around = parent[inner]
     within = np.maximum(np.minimum(end[inner], end[around]) - start[inner], 0)
     taken = np.bincount(around, weights=within, minlength=len(start)).astype(np.int64)
-    return np.maximum(end - start - taken, 0)
+    own: Integers = end - start - taken
+    return np.maximum(own, 0)

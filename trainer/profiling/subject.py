@@ -32,7 +32,8 @@ class Subject:
         passed = np.zeros(len(names), np.bool_)
         for index in np.flatnonzero(used).tolist():
             passed[index] = bool(test(names[index]))
-        return passed[name]
+        result: Flags = passed[name]
+        return result
 
     @cached_property
     def steps(self) -> int | None:
@@ -42,13 +43,14 @@ class Subject:
     @cached_property
     def devices(self) -> list[int]:
         """Devices with work in the window."""
-        return np.unique(self.trace.device.device[self.in_window]).tolist()
+        return [int(number) for number in np.unique(self.trace.device.device[self.in_window])]
 
     @cached_property
     def in_window(self) -> Flags:
         """Device spans that began in the window."""
         start = self.trace.device.start
-        return (start >= self.window.start) & (start < self.window.end)
+        inside: Flags = (start >= self.window.start) & (start < self.window.end)
+        return inside
 
     @cached_property
     def communicates(self) -> Flags:

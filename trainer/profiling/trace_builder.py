@@ -174,7 +174,7 @@ class TraceBuilder:
         except (ValueError, TypeError, OverflowError):
             return np.array([self._identifier(value) for value in values], np.int64)
 
-    def _identifier(self, value: Any) -> int:
+    def _identifier(self, value: object) -> int:
         found = _BITS.search(str(value))
         return int(found[1]) if found is not None else -2 - self._streams.number(str(value))
 
