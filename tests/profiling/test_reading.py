@@ -148,7 +148,7 @@ def test_odd_types(tmp_path: Path) -> None:
 
 def test_old_categories(tmp_path: Path) -> None:
     events = [
-        event("Operator", "aten::mm", 0, 9, **{"external id": 4}),
+        event("Operator", "aten::mm", 0, 9, **{"External id": 4}),
         event("Runtime", "cudaLaunchKernel", 1, 2, correlation=4),
         event("Kernel", "gemm", 5, 3, 7, correlation=4),
         event("Memcpy", "Memcpy HtoD (Pinned -> Device)", 9, 1, 7, correlation=5),

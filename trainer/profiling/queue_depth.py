@@ -17,9 +17,7 @@ def queue_depths(subject: Subject) -> list[QueueFigures]:
     device, call = subject.trace.device, subject.links.call
     linked = np.flatnonzero(call >= 0)
     result: list[QueueFigures] = []
-    streams = np.unique(np.stack((device.device[linked], device.stream[linked])), axis=1)
-    for number, stream in streams.T.tolist():
-        mine = linked[(device.device[linked] == number) & (device.stream[linked] == stream)]
+    for number, stream, mine in subject.by_stream(linked):
         calls, inverse = np.unique(call[mine], return_inverse=True)
         first = np.full(len(calls), np.iinfo(np.int64).max)
         np.minimum.at(first, inverse, device.start[mine])

@@ -69,7 +69,8 @@ class Subject:
         return self._in_host_range(self.trace.calls.start)
 
     def _in_host_range(self, start: Integers) -> Flags:
-        return (start >= self.window.host_start) & (start < self.window.host_end)
+        inside: Flags = (start >= self.window.host_start) & (start < self.window.host_end)
+        return inside
 
     @cached_property
     def training_threads(self) -> Integers:
@@ -134,6 +135,18 @@ class Subject:
         """Return `file:line function` to show for a frame (index; -1: none)."""
         shown = int(self.frame_shown[frame])
         return None if shown < 0 else frame_place(self.trace.names[shown])
+
+    def by_stream(self, spans: Integers) -> list[tuple[int, int, Integers]]:
+        """Return device, stream and which of the device spans (indices) ran there, in order of both."""
+        device = self.trace.device
+        order = np.lexsort((device.stream[spans], device.device[spans]))
+        ordered = spans[order]
+        changes = (np.diff(device.device[ordered]) != 0) | (np.diff(device.stream[ordered]) != 0)
+        return [
+            (int(device.device[mine[0]]), int(device.stream[mine[0]]), mine)
+            for mine in np.split(ordered, np.flatnonzero(changes) + 1)
+            if len(mine)
+        ]
 
     def on(self, device: int, chosen: Flags | None = None) -> Intervals:
         """Return when the device ran (chosen) spans, within the window."""

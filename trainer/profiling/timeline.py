@@ -61,10 +61,7 @@ class _Drawer:
         device = self._subject.trace.device
         kept = np.flatnonzero(self._device_kept)
         lanes: list[TimelineLane] = []
-        for number, stream in np.unique(
-            np.stack((device.device[kept], device.stream[kept])), axis=1
-        ).T.tolist():
-            mine = kept[(device.device[kept] == number) & (device.stream[kept] == stream)]
+        for number, stream, mine in self._subject.by_stream(kept):
             mine = mine[np.argsort(device.start[mine], kind="stable")]
             lanes.append(
                 self._lane(

@@ -17,7 +17,6 @@ class EventArguments(msgspec.Struct, gc=False):
     """The `args` of an event."""
 
     external: Any = msgspec.field(name="External id", default=None)
-    external_old: Any = msgspec.field(name="external id", default=None)
     correlation: Any = None
     stream: Any = None
     device: Any = None
@@ -26,10 +25,8 @@ class EventArguments(msgspec.Struct, gc=False):
     occupancy_pct: Any = msgspec.field(name="est. achieved occupancy %", default=None)
     graph_node: Any = msgspec.field(name="graph node id", default=None)
     shapes: msgspec.Raw = msgspec.field(name="Input Dims", default=_NOTHING)
-    call_stack: msgspec.Raw = msgspec.field(name="Call stack", default=_NOTHING)
     collective: Any = msgspec.field(name="Collective name", default=None)
     group: Any = msgspec.field(name="Process Group Name", default=None)
-    group_title: Any = msgspec.field(name="Process Group Description", default=None)
     members: Any = msgspec.field(name="Process Group Ranks", default=None)
     sequence: Any = msgspec.field(name="Seq", default=None)
     element_type: Any = msgspec.field(name="dtype", default=None)
@@ -38,7 +35,6 @@ class EventArguments(msgspec.Struct, gc=False):
     allocation_bytes: Any = msgspec.field(name="Bytes", default=None)
     allocated_bytes: Any = msgspec.field(name="Total Allocated", default=None)
     device_type: Any = msgspec.field(name="Device Type", default=None)
-    device_id: Any = msgspec.field(name="Device Id", default=None)
 
 
 class Event(msgspec.Struct, gc=False):

@@ -23,7 +23,7 @@ _BORDERS = (
 )
 _BYTE = re.compile(r" \(byte (\d+)\)$")
 _EVENT = re.compile(r"at `\$(?:\.traceEvents)?\[(\d+)\](.*)`")
-_NEAR_END = 1 << 14
+_NEAR_END = 1 << 11
 _GUESSES = 4
 _HEAD_BYTES = 64 << 20
 
@@ -53,15 +53,15 @@ class TracePieces:
             RecordingError: missing, cut off, not JSON, or not a trace; it names the byte or the event.
         """
         opening = self._open()
+        block = b""
         while not self._ended:
-            piece = self._whole_events()
+            piece = self._whole_events(block)
             if piece:
                 yield piece
                 self.events += len(piece)
             block = next(self._blocks, b"")
-            self._text += block
             self._ended |= not block
-        self._text += b"".join(self._blocks)
+        self._text += b"".join((block, *self._blocks))
         last = self._rest(opening)
         yield last
         self.events += len(last)
@@ -101,19 +101,34 @@ class TracePieces:
         self._text = self._text[count:]
         self._offset += count
 
-    def _whole_events(self) -> list[Event] | None:
-        """Take the events up to the last border in the text; None where none can be told yet."""
-        for start in (max(0, len(self._text) - _NEAR_END), 0):
-            for border in _BORDERS:
-                found = [match.span() for match in border.finditer(self._text, start)][-_GUESSES:]
-                for brace, after in reversed(found):
-                    events = self._decoded(b"[" + self._text[: brace + 1] + b"]")
-                    if events is not None:
-                        self._drop(after)
-                        return events
-                    if self._ended:
-                        return None
+    def _whole_events(self, block: bytes) -> list[Event] | None:
+        """Take the events up to the last border in the text and the block behind it, and keep the rest.
+
+        None where no border can be told yet. The block is looked at first, and alone: the text behind the
+        border before is short.
+        """
+        before, text = self._text, block
+        for _ in range(2):
+            for brace, after in self._borders(text):
+                events = self._decoded(b"".join((b"[", before, memoryview(text)[: brace + 1], b"]")))
+                if events is not None:
+                    self._offset += len(before) + after
+                    self._text = text[after:]
+                    return events
+                if self._ended:
+                    break
+            before, text = b"", self._text + block
+            if self._ended:
+                break
+        self._text = text
         return None
+
+    def _borders(self, text: bytes) -> Iterator[tuple[int, int]]:
+        """Yield places of likely borders, the last first: of the brace before and of the brace behind."""
+        for start in (max(0, len(text) - _NEAR_END), 0):
+            for border in _BORDERS:
+                found = [match.span() for match in border.finditer(text, start)][-_GUESSES:]
+                yield from reversed(found)
 
     def _decoded(self, piece: bytes, *, mend: bool = True) -> list[Event] | None:
         """Decode what should be whole events; None where it breaks off within one, or the list ends in it."""

@@ -54,6 +54,5 @@ def _trace(pieces: TracePieces, builder: TraceBuilder) -> Trace:
         names=[str(name) for name in builder.names.values()],
         threads=builder.threads.values(),
         shapes=[bytes(text).decode("utf-8", "replace") for text in builder.shapes.values()],
-        stacks=[bytes(text).decode("utf-8", "replace") for text in builder.stacks.values()],
         collectives=builder.collectives,
     )
