@@ -41,6 +41,8 @@ _DEVICE = {
     "Memset": FILL,
 }
 _PYTHON = ("python_function", "Python function")
+_BATCH = 512
+"""Events that are turned into columns at once: numpy's calls cost the same for one as for a thousand."""
 _NO_ARGUMENTS = EventArguments()
 _MIB = 1 << 20
 _BITS = re.compile(r"(\d+)$")
@@ -100,15 +102,13 @@ class TraceBuilder:
             if append is not None:
                 append(event)
         for table, group in self._sinks.items():
-            if group:
+            if len(group) >= _BATCH:
                 self._parts[table].append(self._columns_of(table, group))
                 group.clear()
 
     def columns(self, table: str) -> Columns:
         """Return a table's columns and forget them."""
-        parts = self._parts.pop(table)
-        if not parts:
-            return self._columns_of(table, [])
+        parts = [*self._parts.pop(table), self._columns_of(table, self._sinks.pop(table))]
         return {column: np.concatenate([part[column] for part in parts]) for column in parts[0]}
 
     def _columns_of(self, table: str, group: list[Event]) -> Columns:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from perftui.ipc.errors import RecordingError
 
-BLOCK_BYTES = 1 << 19
-"""Half a MiB: its decoded events stay in the processor's caches. Larger blocks are slower."""
+BLOCK_BYTES = 1 << 18
+"""A quarter of a MiB: its decoded events stay in the processor's caches. Larger blocks are slower."""
 
-_PACKED_BYTES = 24 << 10
+_PACKED_BYTES = 12 << 10
 """Traces shrink some 20 times; what any gzip data can grow to, a thousandfold, still fits into memory."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
