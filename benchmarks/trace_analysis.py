@@ -1,12 +1,13 @@
 """How long the analysis of a trace takes and what memory, beside Holistic Trace Analysis, in one run.
 
     python -m venv hta && hta/bin/pip install HolisticTraceAnalysis==0.5.0 'pandas<3'
-    python benchmarks/trace_analysis.py TRACE.json RESULT.json --hta hta/bin/python --rounds 7 --large-mib 1024
+    python benchmarks/trace_analysis.py TRACE.json RESULT.json --hta hta/bin/python --large-mib 1024
 
-Both read the same file in processes of their own, in turns. Times are wall and CPU times of the work, imports
-left out and given apart; memory is the peak of the resident set (VmHWM). HTA does what is nearest to a report:
-load (all steps kept), temporal and kernel breakdown, overlap, idle classes, launch statistics, queue length,
-copy bandwidth. The large trace is made of steps of 1.2 ms with 100 kernels each, until it has the size.
+Both read the same file in processes of their own, in turns. Times are wall and CPU times of the work,
+imports left out and given apart; memory is the peak of what the process and its children hold (PSS, looked at
+every 5 ms). HTA does what is nearest to a report: load (all steps kept), temporal and kernel breakdown,
+overlap, idle classes, launch statistics, queue length, copy bandwidth. The large trace is made of steps of
+1.2 ms with 100 kernels each, until it has the size.
 """
 
 import argparse
@@ -146,9 +147,8 @@ def main() -> None:
         }
         result["ratios"] = ratios
         for name, values in ratios.items():
-            print(
-                f"{name}: median of the rounds' ratios {statistics.median(values):.1f} ({min(values):.1f} to {max(values):.1f})"
-            )
+            spread = f"{min(values):.1f} to {max(values):.1f}"
+            print(f"{name}: median of the rounds' ratios {statistics.median(values):.1f} ({spread})")
     if parsed.large_mib:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "large.json"

@@ -1,4 +1,4 @@
-"""What changed between two trace reports: parts, operators and kernels per step, biggest movers first. Pure."""
+"""What changed between two trace reports: parts, operators, kernels per step, biggest movers first. Pure."""
 
 from collections.abc import Iterable
 from typing import Literal

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from perftui.ipc.trace_report import CallerFigures, OperatorFigures, ShapeFigures
+from perftui.trainer.profiling.grouping import numbered
 from perftui.trainer.profiling.host_names import frame_place, step_number
 from perftui.trainer.profiling.nesting import depths
 from perftui.trainer.profiling.subject import Subject
@@ -33,14 +34,13 @@ class _Rows:
 def operator_table(subject: Subject, limit: int = OPERATOR_LIMIT) -> list[OperatorFigures]:
     """Return operators and marks that began in the host range, step marks left out, the costliest first."""
     rows = _rows(subject)
-    names, inverse = np.unique(rows.name, return_inverse=True)
+    names, inverse, counts = numbered(rows.name)
     if not len(names):
         return []
     total, own, device, own_device = (
         np.bincount(inverse, weights=column, minlength=len(names))
         for column in (rows.total, rows.own, rows.device, rows.own_device)
     )
-    counts = np.bincount(inverse, minlength=len(names))
     with_device = len(subject.trace.device) > 0
     leading = own_device if with_device else own
     whole = max(float(leading.sum()), 1.0)
@@ -176,8 +176,8 @@ class _Group(NamedTuple):
 def _grouped(rows: _Rows, keys: Integers) -> dict[int, list[_Group]]:
     """Return the rows by name and key."""
     width = int(keys.max(initial=0)) + 2
-    both, inverse = np.unique(rows.name * width + keys + 1, return_inverse=True)
-    columns = [np.bincount(inverse, minlength=len(both)).tolist()]
+    both, inverse, counts = numbered(rows.name * width + keys + 1)
+    columns = [counts.tolist()]
     columns += [
         np.bincount(inverse, weights=column, minlength=len(both)).tolist()
         for column in (rows.total, rows.own, rows.device)

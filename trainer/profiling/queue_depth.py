@@ -3,6 +3,7 @@
 import numpy as np
 
 from perftui.ipc.trace_report import QueueFigures
+from perftui.trainer.profiling.grouping import numbered
 from perftui.trainer.profiling.subject import Subject
 from perftui.trainer.profiling.thresholds import QUEUE_FULL
 from perftui.trainer.profiling.trace_columns import Integers
@@ -18,7 +19,7 @@ def queue_depths(subject: Subject) -> list[QueueFigures]:
     linked = np.flatnonzero(call >= 0)
     result: list[QueueFigures] = []
     for number, stream, mine in subject.by_stream(linked):
-        calls, inverse = np.unique(call[mine], return_inverse=True)
+        calls, inverse, _ = numbered(call[mine])
         first = np.full(len(calls), np.iinfo(np.int64).max)
         np.minimum.at(first, inverse, device.start[mine])
         result.append(_depth(subject, number, stream, subject.trace.calls.start[calls], first))

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from perftui.trainer.profiling.call_names import is_blocking_copy, waits
+from perftui.trainer.profiling.grouping import among, distinct
 from perftui.trainer.profiling.host_names import frame_place, is_loader, is_users_frame
 from perftui.trainer.profiling.intervals import Intervals, selected
 from perftui.trainer.profiling.kernel_names import is_communication
@@ -43,7 +44,7 @@ class Subject:
     @cached_property
     def devices(self) -> list[int]:
         """Devices with work in the window."""
-        return [int(number) for number in np.unique(self.trace.device.device[self.in_window])]
+        return [int(number) for number in distinct(self.trace.device.device[self.in_window])]
 
     @cached_property
     def in_window(self) -> Flags:
@@ -77,14 +78,14 @@ class Subject:
         """The thread with the step marks; without marks those that launch device work, else all."""
         if self.window.thread is not None:
             return np.array([self.window.thread], np.int64)
-        launching = np.unique(self.trace.calls.thread[self.links.call[self.links.call >= 0]])
-        return launching if len(launching) else np.unique(self.trace.host.thread)
+        launching = distinct(self.trace.calls.thread[self.links.call[self.links.call >= 0]])
+        return launching if len(launching) else distinct(self.trace.host.thread)
 
     @cached_property
     def loader(self) -> Intervals:
         """When a training thread was in a loader's fetch."""
         host = self.trace.host
-        mine = self.named(host.name, is_loader) & np.isin(host.thread, self.training_threads)
+        mine = self.named(host.name, is_loader) & among(host.thread, self.training_threads)
         return Intervals.union(host.start[mine], host.end[mine])
 
     @cached_property
@@ -98,8 +99,8 @@ class Subject:
         blocking = self.named(calls.name, lambda name: waits(name) or is_blocking_copy(name))
         pageable = self.named(device.name, lambda name: "pageable" in name.lower()) & (self.links.call >= 0)
         blocking[self.links.call[pageable]] = True
-        launching = np.unique(calls.thread[self.links.call[self.links.call >= 0]])
-        return blocking & np.isin(calls.thread, np.union1d(launching, self.training_threads))
+        launching = distinct(calls.thread[self.links.call[self.links.call >= 0]])
+        return blocking & among(calls.thread, np.concatenate((launching, self.training_threads)))
 
     @cached_property
     def staging_calls(self) -> Flags:

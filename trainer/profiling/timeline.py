@@ -5,6 +5,7 @@ from typing import Literal
 import numpy as np
 
 from perftui.ipc.trace_report import StepSpan, TimelineLane, TraceTimeline
+from perftui.trainer.profiling.grouping import numbered
 from perftui.trainer.profiling.host_names import is_loader, step_number
 from perftui.trainer.profiling.kernel_names import kernel_class
 from perftui.trainer.profiling.nesting import depths
@@ -83,7 +84,7 @@ class _Drawer:
     def threads(self) -> list[TimelineLane]:
         kept = np.flatnonzero(self._host_kept)
         training = set(self._subject.training_threads.tolist())
-        present, counts = np.unique(self._thread[kept], return_counts=True)
+        present, _, counts = numbered(self._thread[kept])
         order = sorted(
             zip(present.tolist(), counts.tolist(), strict=True),
             key=lambda one: (one[0] not in training, -one[1]),

@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import count
 from operator import attrgetter
 from typing import Any, TypeAlias
@@ -77,6 +78,18 @@ class Interned:
         return list(self._numbers)
 
 
+@dataclass(frozen=True)
+class Gathered:
+    """What a builder gathered, in a form that can be sent to another process."""
+
+    tables: dict[str, Columns]
+    names: list[Any]
+    threads: list[Any]
+    shapes: list[Any]
+    streams: list[Any]
+    collectives: list[Collective]
+
+
 class TraceBuilder:
     """Takes events in any order; `columns` gives what was gathered."""
 
@@ -111,6 +124,37 @@ class TraceBuilder:
         parts = [*self._parts.pop(table), self._columns_of(table, self._sinks.pop(table))]
         return {column: np.concatenate([part[column] for part in parts]) for column in parts[0]}
 
+    def gathered(self) -> Gathered:
+        """Return everything and forget it."""
+        return Gathered(
+            tables={table: self.columns(table) for table in _TABLES},
+            names=self.names.values(),
+            threads=self.threads.values(),
+            shapes=self.shapes.values(),
+            streams=self._streams.values(),
+            collectives=self.collectives,
+        )
+
+    def append(self, other: Gathered) -> None:
+        """Put what another builder gathered behind what is here."""
+        numbers = {
+            "name": self.names.numbers(other.names),
+            "thread": self.threads.numbers(other.threads),
+            "shapes": self.shapes.numbers(other.shapes),
+        }
+        streams = -2 - self._streams.numbers(other.streams)
+        for table, columns in other.tables.items():
+            for column, known in numbers.items():
+                if column in columns:
+                    columns[column] = known[columns[column]]
+            for column in {"device", "stream"} & columns.keys():
+                odd = columns[column] < -1
+                columns[column][odd] = streams[-2 - columns[column][odd]]
+            if "collective" in columns:
+                columns["collective"][columns["collective"] >= 0] += len(self.collectives)
+            self._parts[table].append(columns)
+        self.collectives += other.collectives
+
     def _columns_of(self, table: str, group: list[Event]) -> Columns:
         if table == "memory":
             return _memory(group)
@@ -126,7 +170,7 @@ class TraceBuilder:
             "end": start + nanoseconds(np.where(usable, duration_us, 0.0)),
         }
         if table in ("host", "calls", "python"):
-            columns["thread"] = self.threads.numbers(zip(pids, tids, strict=True))
+            columns["thread"] = self._threads_of(pids, tids)
         if table in ("host", "device"):
             columns["external"] = _column(details, _external)
         if table in ("calls", "device", "syncs"):
@@ -138,6 +182,13 @@ class TraceBuilder:
         elif table == "syncs":
             columns["stream"] = self._identifiers([one.stream for one in details])
         return columns if usable.all() else {name: column[usable] for name, column in columns.items()}
+
+    def _threads_of(self, pids: list[Any], tids: list[Any]) -> Integers:
+        """Return threads by number; a trace has few, so that pairs are made only of those."""
+        if pids.count(pids[0]) < len(pids) if pids else True:
+            return self.threads.numbers(zip(pids, tids, strict=True))
+        known = {tid: self.threads.number((pids[0], tid)) for tid in dict.fromkeys(tids)}
+        return np.array(list(map(known.__getitem__, tids)), np.int64)
 
     def _device(
         self, group: list[Event], details: list[EventArguments], pids: Sequence[Any], tids: Sequence[Any]
@@ -202,7 +253,7 @@ def _memory(points: list[Event]) -> Columns:
 
 
 def _column(details: list[EventArguments], field: Callable[[EventArguments], Any]) -> Integers:
-    return integers([-1 if value is None else value for value in map(field, details)])
+    return integers(list(map(field, details)))
 
 
 _external = attrgetter("external")
