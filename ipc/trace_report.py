@@ -273,8 +273,8 @@ class RankReport(msgspec.Struct, frozen=True, kw_only=True):
     """None without device events."""
     idle: IdleShares | None = None
     sync_drained_share: float | None = None
-    """The host's part (sync_call, host_other) of gaps that began while the host stood in a call that waits for
-    the device: it had nothing queued. Of the window."""
+    """The host's part (sync_call, host_other) of gaps that began while the host stood in a call that waits
+    for the device, with nothing queued. Of the window."""
     copy_drained_share: float | None = None
     """The same, where that call copied from pageable memory."""
     loader_share: float | None = None

@@ -12,6 +12,8 @@ import msgspec
 import pytest
 
 from perftui.ipc.errors import RecordingError
+from perftui.ipc.trace_report import TraceReport, TraceTimeline
+from perftui.trainer.profiling import trace_text
 from perftui.trainer.profiling.analyse import main
 from perftui.trainer.profiling.answer import Analysis
 from perftui.trainer.profiling.trace_reader import read_trace
@@ -32,8 +34,12 @@ GOOD = json.dumps({"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "ts
         (b'{"loss": 3}', "not a torch.profiler trace .*traceEvents"),
         (
             b'{"traceEvents": [{"ts": 1}, {"ts": [2]}]}',
-            r"not a torch.profiler trace .*traceEvents\[1\]\.ts",
+            r"not a torch.profiler trace \(.*at traceEvents\[1\]\.ts\)",
         ),
+        (GOOD.replace(b"]}", b",]}"), r"not JSON \(.*at byte"),
+        (b'{"traceEvents": [{"ph": "X"}], "a": }', r"not JSON \(.*at byte 36"),
+        (b"{" * 100, "not JSON"),
+        (b'{"schemaVersion": 1}' + b" " * 99, "not a torch.profiler trace"),
         (b'{"traceEvents": []}', "no operators and no kernels among its 0 events"),
         (b'{"traceEvents": [{"ph": "M", "name": "x"}]}', "no operators and no kernels among its 1 events"),
     ],
@@ -45,13 +51,38 @@ def test_the_error_names_file_and_place(tmp_path: Path, content: bytes, said: st
         read_trace(path)
 
 
+@pytest.mark.parametrize("where", [3000, 40_000, 89_000])
+def test_the_byte_is_that_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: int) -> None:
+    """However many pieces were read before it."""
+    event = GOOD[len(b'{"traceEvents": [') : -2]
+    text = b'{"traceEvents": [' + b", ".join([event] * 1500) + b"]}"
+    place = text.index(b'"dur"', where)
+    path = tmp_path / "bad.json"
+    path.write_bytes(text[:place] + b"'" + text[place + 1 :])
+    monkeypatch.setattr(trace_text, "BLOCK_BYTES", 1000)
+    with pytest.raises(RecordingError, match=rf"not JSON \(.*at byte {place}\)"):
+        read_trace(path)
+    path.write_bytes(text[:place])
+    with pytest.raises(RecordingError, match=f"cut off at byte {place}"):
+        read_trace(path)
+    number = text[:place].count(b'"ts"') - 1
+    path.write_bytes(text[: place - 3] + b"[]" + text[place - 2 :])
+    with pytest.raises(RecordingError, match=rf"at traceEvents\[{number}\]\.ts"):
+        read_trace(path)
+
+
+def test_a_folder_and_a_file_without_permission(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match="Is a directory"):
+        read_trace(tmp_path)
+
+
 def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match=r"gone\.json: No such file"):
         read_trace(tmp_path / "gone.json")
 
 
 def test_the_worker_keeps_good_ranks(tmp_path: Path) -> None:
-    good, bad, answer = tmp_path / "good.json", tmp_path / "bad.json", tmp_path / "out.json"
+    good, bad, answer = tmp_path / "good.json", tmp_path / "bad.json", tmp_path / "w1.analysis.json"
     good.write_bytes(GOOD)
     bad.write_bytes(GOOD[:-9])
     worker = [sys.executable, "-m", "perftui.trainer.profiling.analyse"]
@@ -60,7 +91,14 @@ def test_the_worker_keeps_good_ranks(tmp_path: Path) -> None:
     analysis = msgspec.json.decode(answer.read_bytes(), type=Analysis)
     assert [(rank.rank, rank.state) for rank in analysis.ranks] == [(0, "failed"), (1, "done")]
     assert "cut off" in (analysis.ranks[0].reason or "")
-    assert sorted(tmp_path.iterdir()) == sorted([good, bad, answer])
+    beside, drawn = tmp_path / "w1.report.json", tmp_path / "w1.rank1.timeline"
+    assert analysis.report_path == str(beside)
+    report = msgspec.json.decode(beside.read_bytes(), type=TraceReport)
+    assert report.sentence == analysis.sentence
+    assert [rank.timeline_path for rank in report.ranks] == [None, str(drawn)]
+    timeline = msgspec.msgpack.decode(drawn.read_bytes(), type=TraceTimeline)
+    assert (timeline.names, timeline.lanes[0].duration_ns) == (["a"], [2000])
+    assert sorted(tmp_path.iterdir()) == sorted([good, bad, answer, beside, drawn])
 
 
 def test_the_worker_without_a_good_trace_says_so(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def random_trace(seed: int, api: str = "cuda", steps: int = 4) -> tuple[TraceMak
                 case 2:
                     maker.overlap(ns)
                 case 3:
-                    maker.copy(ns, size=draw.choice([1 << 20, str(1 << 20)]))
+                    maker.copy(ns, size=1 << 20 if draw.random() < 0.5 else str(1 << 20))
                 case 4:
                     maker.idle(behind=draw.choice([500, 29_999, 30_000, 400_000]))
                 case _:

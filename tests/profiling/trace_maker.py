@@ -1,7 +1,7 @@
 """Makes traces whose figures are known because every stretch of time is put there on purpose.
 
-Time runs in whole nanoseconds along one cursor; each method appends one stretch to the device's time line, with
-the host events that make it what it is, and adds its length to `truth`.
+Time runs in whole nanoseconds along one cursor; each method appends one stretch to the device's time line,
+with the host events that make it what it is, and adds its length to `truth`.
 """
 
 import gzip
@@ -67,7 +67,7 @@ class TraceMaker:
         """Append a launching call; return its correlation."""
         self._correlation += 1
         call = name or f"{self.api}LaunchKernel"
-        self.add("cuda_runtime", call, at_ns, call_ns, correlation=self._correlation, **args)
+        self.add("cuda_runtime", call, at_ns, call_ns, MAIN, correlation=self._correlation, **args)
         return self._correlation
 
     def kernel(
@@ -108,6 +108,7 @@ class TraceMaker:
             ns,
             f"{'n' if self.api == 'cuda' else 'r'}cclDevKernel_AllReduce_Sum_f32",
             SIDE,
+            None,
             correlation=correlation,
             **args,
         )

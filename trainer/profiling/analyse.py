@@ -1,8 +1,9 @@
 """The worker process that analyses a window's traces, so that neither hub nor training waits for it.
 
-`python -m perftui.trainer.profiling.analyse OUT.analysis.json RANK=FILE…` writes an `Analysis` to OUT, the whole
-report beside it (OUT.report.json), and what timelines are drawn from (OUT.rankN.timeline); each whole or not
-at all, the answer last. Exit code 0 when it was written, even if a trace was bad: that stands in the answer.
+`python -m perftui.trainer.profiling.analyse OUT.analysis.json RANK=FILE…` writes an `Analysis` to OUT, the
+whole report beside it (OUT.report.json), and what timelines are drawn from (OUT.rankN.timeline); each whole
+or not at all, the answer last. Exit code 0 when it was written, even if a trace was bad: that stands in the
+answer.
 """
 
 import sys

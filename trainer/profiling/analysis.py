@@ -31,10 +31,12 @@ class RankResult:
     calls: list[CollectiveCall] = field(default_factory=list)
 
 
-def analyse_trace(path: Path, rank: int, keep_timeline: KeepTimeline | None = None) -> RankResult:
+def analyse_trace(
+    path: Path, rank: int, keep_timeline: KeepTimeline | None = None, processes: int = 1
+) -> RankResult:
     """Read and analyse one trace; one that cannot be read gives a report with the reason."""
     try:
-        trace = read_trace(path)
+        trace = read_trace(path, processes)
     except RecordingError as error:
         return RankResult(RankReport(rank=rank, path=str(path), error=str(error)))
     subject = prepare(trace)
@@ -54,12 +56,14 @@ def analyse_ranks(
     return compared([analyse_trace(path, rank, keep_timeline) for rank, path in traces])
 
 
-def analyse_files(paths: Sequence[Path], ranks: Sequence[int] | None = None) -> TraceReport:
+def analyse_files(
+    paths: Sequence[Path], ranks: Sequence[int] | None = None, processes: int = 1
+) -> TraceReport:
     """Analyse files from anywhere, each a rank; of several only the ranks asked for are kept.
 
     The rank is what the trace tells, else what the file's name tells, else its place.
     """
-    results = [analyse_trace(path, place) for place, path in enumerate(paths)]
+    results = [analyse_trace(path, place, processes=processes) for place, path in enumerate(paths)]
     numbers, note = ranks_of([result.told_rank for result in results], [named_rank(path) for path in paths])
     results = [
         replace(result, report=msgspec.structs.replace(result.report, rank=number))

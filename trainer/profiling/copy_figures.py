@@ -3,6 +3,7 @@
 import numpy as np
 
 from perftui.ipc.trace_report import CopyFigures
+from perftui.trainer.profiling.grouping import distinct
 from perftui.trainer.profiling.subject import Subject
 from perftui.trainer.profiling.trace_columns import KERNEL, Flags
 
@@ -14,7 +15,7 @@ def copy_figures(subject: Subject) -> list[CopyFigures]:
     """Return the copies and fills that began in the window, by kind, the longest first."""
     device = subject.trace.device
     copies = subject.in_window & (device.kind != KERNEL)
-    found = [_figures(subject, int(name)) for name in np.unique(device.name[copies]).tolist()]
+    found = [_figures(subject, int(name)) for name in distinct(device.name[copies]).tolist()]
     return sorted(found, key=lambda figures: (-figures.total_us, figures.kind))
 
 
@@ -25,7 +26,7 @@ def _figures(subject: Subject, name: int) -> CopyFigures:
     total_ns = int((device.end - device.start)[mine].sum())
     sized = mine[device.bytes[mine] >= 0]
     size, sized_ns = int(device.bytes[sized].sum()), int((device.end - device.start)[sized].sum())
-    calls = np.unique(subject.links.call[mine])
+    calls = distinct(subject.links.call[mine])
     calls = calls[calls >= 0]
     return CopyFigures(
         kind=text.removeprefix("Memcpy "),

@@ -6,6 +6,7 @@ import numpy as np
 
 from perftui.trainer.profiling.host_names import step_number
 from perftui.trainer.profiling.subject import Subject
+from perftui.trainer.profiling.trace_columns import Integers
 
 
 class HostAt:
@@ -14,7 +15,6 @@ class HostAt:
     def __init__(self, subject: Subject) -> None:
         trace = subject.trace
         self._subject = subject
-        self._hosts = len(trace.host)
         self._start = np.concatenate((trace.host.start, trace.calls.start))
         self._end = np.concatenate((trace.host.end, trace.calls.end))
         self._name = np.concatenate((trace.host.name, trace.calls.name))
@@ -22,10 +22,15 @@ class HostAt:
         thread = np.concatenate((trace.host.thread, trace.calls.thread))
         order = np.lexsort((-self._end, self._start, thread))
         borders = np.searchsorted(thread[order], np.arange(len(trace.threads) + 1))
-        self._by_thread = [order[low:high] for low, high in itertools.pairwise(borders)]
+        self._by_thread = [
+            (order[low:high], self._start[order[low:high]]) for low, high in itertools.pairwise(borders)
+        ]
         frames = np.lexsort((-trace.python.end, trace.python.start, trace.python.thread))
         borders = np.searchsorted(trace.python.thread[frames], np.arange(len(trace.threads) + 1))
-        self._frames = [frames[low:high] for low, high in itertools.pairwise(borders)]
+        self._frames = [
+            (frames[low:high], trace.python.start[frames[low:high]])
+            for low, high in itertools.pairwise(borders)
+        ]
 
     def most_of(self, thread: int, start: int, end: int) -> str | None:
         """Return the innermost span that fills more than half of [start, end), else the user's frame.
@@ -34,22 +39,27 @@ class HostAt:
         hold everything and tell nothing.
         """
         middle = (start + end) // 2
-        mine = self._by_thread[thread]
-        place = int(np.searchsorted(self._start[mine], middle, side="right")) - 1
-        index = int(mine[place]) if place >= 0 else -1
+        index = _last_begun(self._by_thread[thread], middle)
         while index >= 0:
-            covered = min(int(self._end[index]), end) - max(int(self._start[index]), start)
-            name = self._subject.trace.names[int(self._name[index])]
-            if covered * 2 > end - start and step_number(name) is None:
-                return name
-            index = int(self._parent[index])
+            covered = min(self._end.item(index), end) - max(self._start.item(index), start)
+            if covered * 2 > end - start:
+                name = self._subject.trace.names[self._name.item(index)]
+                if step_number(name) is None:
+                    return name
+            index = self._parent.item(index)
         return self.frame(thread, middle)
 
     def frame(self, thread: int, time: int) -> str | None:
         """Return the innermost frame of the user's code at a time, as `file:line function`."""
-        mine, python = self._frames[thread], self._subject.trace.python
-        place = int(np.searchsorted(python.start[mine], time, side="right")) - 1
-        index = int(mine[place]) if place >= 0 else -1
+        python = self._subject.trace.python
+        index = _last_begun(self._frames[thread], time)
         while index >= 0 and python.end[index] <= time:
             index = int(self._subject.links.frame_parent[index])
         return self._subject.frame_text(index)
+
+
+def _last_begun(spans: tuple[Integers, Integers], time: int) -> int:
+    """Return the last of the spans (indices, starts; sorted) to begin until a time; -1: none has."""
+    indices, starts = spans
+    place = int(np.searchsorted(starts, time, side="right")) - 1
+    return indices.item(place) if place >= 0 else -1

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from perftui.ipc.trace_report import CompileFigures, StepSpan
+from perftui.trainer.profiling.grouping import among
 from perftui.trainer.profiling.host_names import is_compiled, is_compiling, is_optimizer
 from perftui.trainer.profiling.intervals import Intervals
 from perftui.trainer.profiling.subject import Subject
@@ -68,5 +69,5 @@ def _marked(subject: Subject, test: Callable[[str], bool], *, training_only: boo
     host = subject.trace.host
     mine = subject.named(host.name, test)
     if training_only:
-        mine &= np.isin(host.thread, subject.training_threads)
+        mine &= among(host.thread, subject.training_threads)
     return Intervals.union(host.start[mine], host.end[mine])

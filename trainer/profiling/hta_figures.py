@@ -9,6 +9,7 @@ import re
 import numpy as np
 
 from perftui.ipc.trace_report import HtaFigures
+from perftui.trainer.profiling.grouping import among, quantile
 from perftui.trainer.profiling.host_names import step_number
 from perftui.trainer.profiling.intervals import Intervals
 from perftui.trainer.profiling.subject import Subject
@@ -64,7 +65,7 @@ def _kept(subject: Subject, correlation: Integers) -> Flags:
         return np.ones(len(correlation), np.bool_)
     last = max(step.end for step in subject.window.steps)
     launched = trace.calls.correlation[trace.calls.start <= last]
-    return np.isin(correlation, launched[launched > 0])
+    return among(correlation, launched[launched > 0])
 
 
 def _with_syncs(subject: Subject, kept: Flags) -> tuple[Integers, Integers, Integers]:
@@ -119,7 +120,7 @@ def _launch_stats(subject: Subject, kept: Flags) -> dict[str, float]:
         figures[f"{title}_sum"] = float(values.sum()) / 1000
         if count:
             figures[f"{title}_mean"] = float(values.mean()) / 1000
-            figures[f"{title}_p50"] = float(np.quantile(values, 0.5)) / 1000
-            figures[f"{title}_p90"] = float(np.quantile(values, 0.9)) / 1000
+            figures[f"{title}_p50"] = quantile(values, 0.5) / 1000
+            figures[f"{title}_p90"] = quantile(values, 0.9) / 1000
             figures[f"{title}_max"] = float(values.max()) / 1000
     return figures

@@ -1,8 +1,9 @@
 """Stretches in which a device did nothing, and what it waited for.
 
-A gap ends with a device span k that a call launched at time l. Until l the host had not asked for k: that part
-was the loader's, a waiting call's, or anything else's on the host. What remains after l is the launch latency,
-or, where it is long, a dependency: k was there and waited for another stream, an event, a collective.
+A gap ends with a device span k that a call launched at time l. Until l the host had not asked for k: that
+part was the loader's, a waiting call's, or anything else's on the host. What remains after l is the launch
+latency, or, where it is long, a dependency: k was there and waited for another stream, an event or a
+collective.
 """
 
 from dataclasses import dataclass

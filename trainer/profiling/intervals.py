@@ -1,4 +1,4 @@
-"""Sets of time as disjoint, sorted, half-open intervals, and how much of a stretch they cover. Nanoseconds."""
+"""Sets of time as disjoint, sorted, half-open intervals, in nanoseconds."""
 
 from dataclasses import dataclass
 from functools import cached_property

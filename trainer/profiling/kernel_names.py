@@ -1,54 +1,79 @@
 """What a kernel's name tells: its class, whether it communicates, whether it runs on tensor cores.
 
-Names go stale with every release of the libraries behind them: what no pattern knows is `other`, and None.
+Names go stale with every release of the libraries behind them: what no word knows is `other`, and None. Words
+are looked for in names in lower case and without underscores; plain words, because names have hundreds of
+characters and patterns take a hundred times as long.
 """
 
-import re
 from functools import lru_cache
 
-_COMMUNICATION = re.compile(
-    r"nccl|rccl|oneccl|hccl|nvshmem|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|multimem"
-    r"|cross_device_reduce",
-    re.IGNORECASE,
-)
-_CLASSES = tuple(
-    (kind, re.compile(pattern, re.IGNORECASE))
-    for kind, pattern in (
-        ("triton", r"^triton_"),
-        ("attention", r"flash_?(fwd|bwd|attn|attention|splitkv)|pytorch_flash|fmha|attention|_attn_|sdpa"),
-        ("optimizer", r"multi_tensor_apply|fused_?(adam|sgd|lamb|adagrad)"),
-        ("norm", r"(batch|layer|group|rms|instance)_?norm|\bbn_(fw|bw)_|RowwiseMoments"),
+_COMMUNICATION = (
+    "nccl", "rccl", "oneccl", "hccl", "nvshmem", "multimem", "crossdevicereduce",
+    "allreduce", "allgather", "reducescatter", "alltoall",
+)  # fmt: skip
+_CLASSES = (
+    (
+        "attention",
+        ("flashfwd", "flashbwd", "flashattn", "flashsplitkv", "pytorchflash", "fmha", "attention", "sdpa"),
+    ),
+    ("optimizer", ("multitensorapply", "fusedadam", "fusedsgd", "fusedlamb", "fusedadagrad")),
+    (
+        "norm",
         (
-            "conv",
-            r"conv(?!ert|ersion)|implicit_?gemm|fprop|dgrad|wgrad|winograd|igemm_(fwd|bwd|wrw)",
+            "batchnorm",
+            "layernorm",
+            "groupnorm",
+            "rmsnorm",
+            "instancenorm",
+            "rowwisemoments",
+            "bnfwtr",
+            "bnbw1c",
         ),
-        ("gemm", r"gem[mv]|cutlass|cublas|nvjet|xmma|Cijk_|matmul|split_?k_?reduce"),
-        ("elementwise", r"elementwise|CatArrayBatchedCopy|FillFunctor"),
-        ("reduce", r"reduce|softmax|DeviceScan|DeviceSegmented"),
-    )
+    ),
+    (
+        "conv",
+        ("conv", "implicitgemm", "fprop", "dgrad", "wgrad", "winograd", "igemmfwd", "igemmbwd", "igemmwrw"),
+    ),
+    ("gemm", ("gemm", "gemv", "cutlass", "cublas", "nvjet", "xmma", "cijk", "matmul", "splitkreduce")),
+    ("elementwise", ("elementwise", "catarraybatchedcopy", "fillfunctor")),
+    ("reduce", ("reduce", "softmax", "devicescan", "devicesegmented")),
 )
+_NO_CONVOLUTION = ("convert", "conversion")
 _NO_TENSOR_CORES = frozenset({"elementwise", "reduce", "norm", "optimizer", "communication", "copy"})
-_TENSOR_CORES = re.compile(
-    r"tensor_?op|[hsidb]_?(884|1688|16816|16832|161616)|[hid]mma|wgmma|gmma|wmma|nvjet|warpgroup"
-    r"|tensor16x8|xmma.*(tf32|f16|bf16|e4m3|e5m2|i8)|flash_?(fwd|bwd|attn)|pytorch_flash|fmha"
-    r"|xdl|mfma|Cijk_.*_MI\d+x|igemm_.*_gtcx",
-    re.IGNORECASE,
-)
-_PLAIN_CORES = re.compile(r"[sdcz]gemm_|simt|ffma|gemv|split_?k_?reduce", re.IGNORECASE)
+_TENSOR_CORES = (
+    "tensorop", "nvjet", "warpgroup", "tensor16x8", "flashfwd", "flashbwd", "flashattn", "pytorchflash",
+    "fmha", "wgmma", "gmma", "wmma", "hmma", "imma", "dmma", "h884", "s884", "i8816", "h1688", "s1688",
+    "h16816", "s16816", "i16832", "s161616", "xdl", "mfma",
+)  # fmt: skip
+_XMMA_TYPES = ("tf32", "f16", "bf16", "e4m3", "e5m2", "i8i8")
+_PLAIN_CORES = ("sgemm", "dgemm", "cgemm", "zgemm", "simt", "ffma", "gemv", "splitkreduce")
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "")
+
+
+def _has(text: str, words: tuple[str, ...]) -> bool:
+    return any(word in text for word in words)
 
 
 @lru_cache(maxsize=16384)
 def is_communication(name: str) -> bool:
     """Return whether a kernel of this name exchanges data with other ranks."""
-    return _COMMUNICATION.search(name) is not None
+    return _has(_plain(name), _COMMUNICATION)
 
 
 @lru_cache(maxsize=16384)
 def kernel_class(name: str) -> str:
     """Return the class of a kernel; copies and fills are none and are `copy` elsewhere."""
-    if is_communication(name):
+    if name.startswith("triton_"):
+        return "triton"
+    text = _plain(name)
+    if _has(text, _COMMUNICATION):
         return "communication"
-    return next((kind for kind, pattern in _CLASSES if pattern.search(name)), "other")
+    for word in _NO_CONVOLUTION:
+        text = text.replace(word, "")
+    return next((kind for kind, words in _CLASSES if _has(text, words)), "other")
 
 
 @lru_cache(maxsize=16384)
@@ -56,6 +81,9 @@ def on_tensor_cores(name: str) -> bool | None:
     """Return whether a kernel of this name uses matrix units; None: the name does not tell."""
     if kernel_class(name) in _NO_TENSOR_CORES:
         return False
-    if _TENSOR_CORES.search(name):
+    text = _plain(name)
+    if _has(text, _TENSOR_CORES) or ("xmma" in text and _has(text, _XMMA_TYPES)):
         return True
-    return False if _PLAIN_CORES.search(name) else None
+    if ("cijk" in text and "mi16x" in text) or ("cijk" in text and "mi32x" in text) or "gtcx" in text:
+        return True
+    return False if _has(text, _PLAIN_CORES) else None

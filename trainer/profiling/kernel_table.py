@@ -3,6 +3,7 @@
 import numpy as np
 
 from perftui.ipc.trace_report import KernelClassFigures, KernelFigures
+from perftui.trainer.profiling.grouping import distinct, numbered
 from perftui.trainer.profiling.kernel_names import kernel_class, on_tensor_cores
 from perftui.trainer.profiling.subject import Subject
 from perftui.trainer.profiling.trace_columns import KERNEL, Integers
@@ -17,7 +18,7 @@ def kernel_table(subject: Subject) -> list[KernelFigures]:
     if not len(mine):
         return []
     lasting, alone = device.end[mine] - device.start[mine], _alone(subject)[mine]
-    names, inverse, counts = np.unique(device.name[mine], return_inverse=True, return_counts=True)
+    names, inverse, counts = numbered(device.name[mine])
     total, own = _sums(inverse, lasting, len(names)), _sums(inverse, alone, len(names))
     longest = np.zeros(len(names), np.int64)
     np.maximum.at(longest, inverse, lasting)
@@ -50,7 +51,7 @@ def _alone(subject: Subject) -> Integers:
     """Return how long each device span was the only one on its device."""
     device = subject.trace.device
     result = np.zeros(len(device), np.int64)
-    for number in np.unique(device.device).tolist():
+    for number in distinct(device.device).tolist():
         mine = np.flatnonzero(device.device == number)
         times = np.concatenate((device.start[mine], device.end[mine]))
         change = np.repeat(np.array([1, -1]), len(mine))

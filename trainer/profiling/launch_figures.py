@@ -6,6 +6,7 @@ import numpy as np
 
 from perftui.ipc.trace_report import LaunchFigures
 from perftui.trainer.profiling.call_names import is_driver_launch, launches_graph
+from perftui.trainer.profiling.grouping import numbered, quantile
 from perftui.trainer.profiling.subject import Subject
 from perftui.trainer.profiling.thresholds import LONG_DELAY_NS, SLOW_CALL_NS
 from perftui.trainer.profiling.trace_columns import Integers
@@ -29,7 +30,7 @@ def find_launches(subject: Subject) -> Launches:
     device, calls = subject.trace.device, subject.trace.calls
     linked = np.flatnonzero(subject.links.call >= 0)
     linked = linked[subject.calls_in_window[subject.links.call[linked]]]
-    call, inverse = np.unique(subject.links.call[linked], return_inverse=True)
+    call, inverse, _ = numbered(subject.links.call[linked])
     lasting = (device.end - device.start)[linked]
     first = np.full(len(call), np.iinfo(np.int64).max)
     np.minimum.at(first, inverse, device.start[linked])
@@ -48,19 +49,18 @@ def launch_figures(subject: Subject, launches: Launches) -> LaunchFigures | None
     if count == 0:
         return None
     names = subject.trace.calls.name[launches.call]
-    call_us, delay_us = launches.call_ns / 1000, launches.delay_ns / 1000
     return LaunchFigures(
         count=count,
         graph_launches=int(subject.named(names, launches_graph).sum()),
         driver_launches=int(subject.named(names, is_driver_launch).sum()),
         per_step=subject.per_step(count),
-        call_us_total=float(call_us.sum()),
-        call_us_p50=float(np.median(call_us)),
-        call_us_max=float(call_us.max()),
-        device_us_p50=float(np.median(launches.device_ns)) / 1000,
-        delay_us_p50=float(np.median(delay_us)),
-        delay_us_p90=float(np.quantile(delay_us, 0.9)),
-        delay_us_max=float(delay_us.max()),
+        call_us_total=float(launches.call_ns.sum()) / 1000,
+        call_us_p50=quantile(launches.call_ns, 0.5) / 1000,
+        call_us_max=float(launches.call_ns.max()) / 1000,
+        device_us_p50=quantile(launches.device_ns, 0.5) / 1000,
+        delay_us_p50=quantile(launches.delay_ns, 0.5) / 1000,
+        delay_us_p90=quantile(launches.delay_ns, 0.9) / 1000,
+        delay_us_max=float(launches.delay_ns.max()) / 1000,
         short_share=float((launches.device_ns < launches.call_ns).sum()) / count,
         slow_calls=int((launches.call_ns > SLOW_CALL_NS).sum()),
         long_delays=int((launches.delay_ns > LONG_DELAY_NS).sum()),

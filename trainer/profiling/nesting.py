@@ -1,5 +1,7 @@
 """Who contains whom among spans of a thread: by time, as operators, calls and frames nest."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from perftui.trainer.profiling.trace_columns import Flags, Integers
@@ -12,24 +14,49 @@ def containers(thread: Integers, start: Integers, end: Integers) -> Integers:
     not lie within the container: times are rounded, and some marks overlap without nesting.
     """
     order = np.lexsort((-end, start, thread))
-    starts, threads = start[order].tolist(), thread[order].tolist()
-    ends = np.maximum(end, start + 1)[order].tolist()
-    found = [-1] * len(starts)
-    open_spans: list[int] = []
-    current = -1
-    for index, begin in enumerate(starts):
-        if threads[index] != current:
-            current = threads[index]
-            open_spans.clear()
-        while open_spans and ends[open_spans[-1]] <= begin:
-            open_spans.pop()
-        if open_spans:
-            found[index] = open_spans[-1]
-        open_spans.append(index)
-    inside = np.array(found, np.int64)
+    starts, ends = start[order], np.maximum(end[order], start[order] + 1)
+    threads = thread[order]
+    inside = np.full(len(order), -1, np.int64)
+    borders = np.flatnonzero(np.diff(threads, prepend=-1, append=-1)).tolist()
+    for low, high in pairwise(borders):
+        inside[low:high] = _containers(starts[low:high], ends[low:high])
+        inside[low:high][inside[low:high] >= 0] += low
     parent = np.empty_like(inside)
     parent[order] = np.where(inside >= 0, order[np.maximum(inside, 0)], -1)
     return parent
+
+
+def _containers(starts: Integers, ends: Integers) -> Integers:
+    """Return the containers of one thread's sorted spans.
+
+    Where spans nest, all at once: a span's depth is the number of earlier spans that have not ended when it
+    starts, and its container is the last one before it that is one level less deep.
+    """
+    place = np.arange(len(starts))
+    depth = place - np.searchsorted(np.sort(ends), starts, side="right")
+    found = np.full(len(starts), -1, np.int64)
+    by_depth = np.argsort(depth, kind="stable")
+    borders = np.searchsorted(depth[by_depth], np.arange(int(depth.max()) + 2)).tolist()
+    levels = [by_depth[low:high] for low, high in pairwise(borders)]
+    for above, own in pairwise(levels):
+        if len(above):
+            index = np.searchsorted(above, own) - 1
+            found[own] = np.where(index >= 0, above[np.maximum(index, 0)], -1)
+    nested = (found < 0) | (ends <= ends[np.maximum(found, 0)])
+    alone = (depth > 0) & (found < 0)
+    return found if nested.all() and not alone.any() else _containers_one_by_one(starts, ends)
+
+
+def _containers_one_by_one(starts: Integers, ends: Integers) -> Integers:
+    found: list[int] = []
+    open_spans: list[int] = []
+    finish = ends.tolist()
+    for index, begin in enumerate(starts.tolist()):
+        while open_spans and finish[open_spans[-1]] <= begin:
+            open_spans.pop()
+        found.append(open_spans[-1] if open_spans else -1)
+        open_spans.append(index)
+    return np.array(found, np.int64)
 
 
 def nearest(parent: Integers, wanted: Flags) -> Integers:
@@ -60,4 +87,5 @@ def self_times(parent: Integers, start: Integers, end: Integers) -> Integers:
     around = parent[inner]
     within = np.maximum(np.minimum(end[inner], end[around]) - start[inner], 0)
     taken = np.bincount(around, weights=within, minlength=len(start)).astype(np.int64)
-    return np.maximum(end - start - taken, 0)
+    own: Integers = end - start - taken
+    return np.maximum(own, 0)

@@ -1,10 +1,12 @@
 """Operators: what each took on the host, and on the device by what it launched."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from perftui.ipc.trace_report import CallerFigures, OperatorFigures, ShapeFigures
+from perftui.trainer.profiling.grouping import numbered
 from perftui.trainer.profiling.host_names import frame_place, step_number
 from perftui.trainer.profiling.nesting import depths
 from perftui.trainer.profiling.subject import Subject
@@ -32,20 +34,18 @@ class _Rows:
 def operator_table(subject: Subject, limit: int = OPERATOR_LIMIT) -> list[OperatorFigures]:
     """Return operators and marks that began in the host range, step marks left out, the costliest first."""
     rows = _rows(subject)
-    names, inverse = np.unique(rows.name, return_inverse=True)
+    names, inverse, counts = numbered(rows.name)
     if not len(names):
         return []
     total, own, device, own_device = (
         np.bincount(inverse, weights=column, minlength=len(names))
         for column in (rows.total, rows.own, rows.device, rows.own_device)
     )
-    counts = np.bincount(inverse, minlength=len(names))
     with_device = len(subject.trace.device) > 0
     leading = own_device if with_device else own
     whole = max(float(leading.sum()), 1.0)
     order = np.lexsort((-own, -leading))[:limit]
     details = _Details(subject, rows)
-    mine = np.split(np.argsort(inverse, kind="stable"), np.cumsum(counts)[:-1])
     return [
         OperatorFigures(
             name=subject.trace.names[int(names[index])],
@@ -56,8 +56,8 @@ def operator_table(subject: Subject, limit: int = OPERATOR_LIMIT) -> list[Operat
             self_device_us=float(own_device[index]) / 1000 if with_device else None,
             share=float(leading[index]) / whole,
             host_per_device=_ratio(own[index], own_device[index]),
-            shapes=details.shapes(mine[index]),
-            callers=details.callers(mine[index]),
+            shapes=details.shapes(int(names[index])),
+            callers=details.callers(int(names[index])),
         )
         for index in order.tolist()
     ]
@@ -112,40 +112,39 @@ def _outermost(name: Integers, parent: Integers) -> Flags:
 
 
 class _Details:
-    """One operator's rows by shapes and by callers."""
+    """Every operator's rows by shapes and by callers."""
 
     def __init__(self, subject: Subject, rows: _Rows) -> None:
         self._names = subject.trace.names
         self._shape_texts = subject.trace.shapes
-        self._rows = rows
         self._with_device = len(subject.trace.device) > 0
-        self._shapes = subject.trace.host.shapes[rows.span]
-        self._frame_text = subject.frame_text
         self._by_frame = len(subject.trace.python) > 0
         if self._by_frame:
-            self._callers = subject.frame_shown[subject.links.host_frame[rows.span]]
+            callers = subject.frame_shown[subject.links.host_frame[rows.span]]
         else:
-            self._callers = np.append(subject.trace.host.name, -1)[subject.links.parent[rows.span]]
+            callers = np.append(subject.trace.host.name, -1)[subject.links.parent[rows.span]]
+        self._shapes = _grouped(rows, subject.trace.host.shapes[rows.span])
+        self._callers = _grouped(rows, callers)
 
-    def shapes(self, mine: Integers) -> list[ShapeFigures]:
+    def shapes(self, name: int) -> list[ShapeFigures]:
         found = [
             ShapeFigures(
-                shapes=self._shape_texts[key],
-                count=count,
-                self_us=own / 1000,
-                device_us=device / 1000 if self._with_device else None,
+                shapes=self._shape_texts[group.key],
+                count=group.count,
+                self_us=group.own / 1000,
+                device_us=group.device / 1000 if self._with_device else None,
             )
-            for key, count, _, own, device in self._grouped(mine, self._shapes)
-            if key > 0
+            for group in self._shapes.get(name, [])
+            if group.key > 0
         ]
         return sorted(found, key=lambda one: (-(one.device_us or 0.0), -one.self_us))[:_SHAPE_LIMIT]
 
-    def callers(self, mine: Integers) -> list[CallerFigures]:
+    def callers(self, name: int) -> list[CallerFigures]:
         sums: dict[str, tuple[int, float, float]] = {}
-        for key, count, total, _, device in self._grouped(mine, self._callers):
-            title = self._title(key)
-            known = sums.get(title, (0, 0.0, 0.0))
-            sums[title] = (known[0] + count, known[1] + total, known[2] + device)
+        for group in self._callers.get(name, []):
+            title = self._title(group.key)
+            count, total, device = sums.get(title, (0, 0.0, 0.0))
+            sums[title] = count + group.count, total + group.total, device + group.device
         found = [
             CallerFigures(
                 caller=title,
@@ -157,18 +156,33 @@ class _Details:
         ]
         return sorted(found, key=lambda one: (-one.total_us, one.caller))[:_CALLER_LIMIT]
 
-    def _grouped(self, mine: Integers, keys: Integers) -> list[tuple[int, int, float, float, float]]:
-        """Return (key, count, total, own, device) of the rows by key."""
-        unique, inverse = np.unique(keys[mine], return_inverse=True)
-        sums = [
-            np.bincount(inverse, weights=column[mine], minlength=len(unique)).tolist()
-            for column in (self._rows.total, self._rows.own, self._rows.device)
-        ]
-        counts = np.bincount(inverse, minlength=len(unique)).tolist()
-        return list(zip(unique.tolist(), counts, *sums, strict=True))
-
     def _title(self, name: int) -> str:
         text = self._names[name] if name >= 0 else ""
         if self._by_frame:
             return frame_place(text) or _TOP_LEVEL
         return _TOP_LEVEL if not text or step_number(text) is not None else text
+
+
+class _Group(NamedTuple):
+    """Rows with one name and one key, summed."""
+
+    key: int
+    count: int
+    total: float
+    own: float
+    device: float
+
+
+def _grouped(rows: _Rows, keys: Integers) -> dict[int, list[_Group]]:
+    """Return the rows by name and key."""
+    width = int(keys.max(initial=0)) + 2
+    both, inverse, counts = numbered(rows.name * width + keys + 1)
+    columns = [counts.tolist()]
+    columns += [
+        np.bincount(inverse, weights=column, minlength=len(both)).tolist()
+        for column in (rows.total, rows.own, rows.device)
+    ]
+    result: dict[int, list[_Group]] = {}
+    for combined, *sums in zip(both.tolist(), *columns, strict=True):
+        result.setdefault(combined // width, []).append(_Group(combined % width - 1, *sums))
+    return result

@@ -3,6 +3,7 @@
 import numpy as np
 
 from perftui.ipc.trace_report import QueueFigures
+from perftui.trainer.profiling.grouping import numbered
 from perftui.trainer.profiling.subject import Subject
 from perftui.trainer.profiling.thresholds import QUEUE_FULL
 from perftui.trainer.profiling.trace_columns import Integers
@@ -17,10 +18,8 @@ def queue_depths(subject: Subject) -> list[QueueFigures]:
     device, call = subject.trace.device, subject.links.call
     linked = np.flatnonzero(call >= 0)
     result: list[QueueFigures] = []
-    streams = np.unique(np.stack((device.device[linked], device.stream[linked])), axis=1)
-    for number, stream in streams.T.tolist():
-        mine = linked[(device.device[linked] == number) & (device.stream[linked] == stream)]
-        calls, inverse = np.unique(call[mine], return_inverse=True)
+    for number, stream, mine in subject.by_stream(linked):
+        calls, inverse, _ = numbered(call[mine])
         first = np.full(len(calls), np.iinfo(np.int64).max)
         np.minimum.at(first, inverse, device.start[mine])
         result.append(_depth(subject, number, stream, subject.trace.calls.start[calls], first))

@@ -85,7 +85,7 @@ def _keyed(calls: Sequence[CollectiveCall]) -> dict[_Key, CollectiveCall]:
 
 
 def straggler(waits: Sequence[RankWait], window_us: float) -> tuple[int, float] | None:
-    """Return the rank that the others wait for and how much longer than it they wait, as a share of the window.
+    """Return the rank that the others wait for, and how much longer than it they wait, of the window.
 
     None where no rank stands out: it must wait clearly less than the mean of the others, and come last often.
     """

@@ -1,4 +1,4 @@
-"""A trace report for a reader without a dashboard: the sentence, where the time went, the first rows. Pure."""
+"""A trace report for a reader without a dashboard: the sentence, where the time went, first rows. Pure."""
 
 from collections.abc import Sequence
 

@@ -38,7 +38,10 @@ def rank_sentence(report: RankReport) -> str:
     largest = max(losses, key=lambda loss: loss.share)
     computed = report.gpu.compute_only + report.gpu.overlap
     if "gpu" in doubts:
-        return f"What the GPU did cannot be told: {doubts['gpu']}; as recorded, it computed for {_percent(computed)} of {span}."
+        return (
+            f"What the GPU did cannot be told: {doubts['gpu']}; "
+            f"as recorded, it computed for {_percent(computed)} of {span}."
+        )
     if largest.share >= LOSS_LEADS:
         if largest.needs in doubts:
             return (
@@ -65,8 +68,8 @@ def report_sentence(ranks: Sequence[RankReport], straggler: int | None, waited_s
     about = next((rank for rank in readable if rank.rank == straggler), None)
     if about is not None and waited_share is not None:
         return (
-            f"The other ranks waited for rank {straggler} in collectives, {_percent(waited_share)} of the window more "
-            f"than it waited itself; on rank {straggler}: {_lowered(about.sentence)}"
+            f"The other ranks waited for rank {straggler} in collectives, {_percent(waited_share)} of the "
+            f"window more than it waited itself; on rank {straggler}: {_lowered(about.sentence)}"
         )
     about = min(readable, key=_worth)
     return f"Rank {about.rank} of {len(readable)} recorded: {_lowered(about.sentence)}"
@@ -130,10 +133,14 @@ def _issuing(report: RankReport, share: float, span: str) -> str:
         and launches.short_share >= LAUNCH_BOUND_SHORT_SHARE
     ):
         return (
-            f"Launch-bound: the GPU was idle for {_percent(share)} of {span} because the host did not launch fast "
-            f"enough; {_percent(launches.short_share)} of the launches did less work than their call took"
+            f"Launch-bound: the GPU was idle for {_percent(share)} of {span} because the host did not launch "
+            f"fast enough; {_percent(launches.short_share)} of the launches did less work than their call "
+            "took"
         )
-    return f"Host-bound: the GPU was idle for {_percent(share)} of {span} while the host had not yet launched its next work"
+    return (
+        f"Host-bound: the GPU was idle for {_percent(share)} of {span} while the host had not yet launched "
+        "its next work"
+    )
 
 
 def _pageable(report: RankReport, share: float, span: str) -> str:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perftui.trainer.profiling.grouping import among, numbered
 from perftui.trainer.profiling.host_names import step_number
 from perftui.trainer.profiling.trace_columns import Integers, Trace
 from perftui.trainer.profiling.trace_links import Links
@@ -63,10 +64,10 @@ def _marks(trace: Trace) -> tuple[tuple[StepMark, ...], int | None]:
         index: number for index, name in enumerate(trace.names) if (number := step_number(name)) is not None
     }
     host = trace.host
-    places = np.flatnonzero(np.isin(host.name, list(numbers)))
+    places = np.flatnonzero(among(host.name, np.array(list(numbers), np.int64)))
     if not len(places):
         return (), None
-    threads, counts = np.unique(host.thread[places], return_counts=True)
+    threads, _, counts = numbered(host.thread[places])
     thread = int(threads[np.argmax(counts)])
     mine = places[host.thread[places] == thread]
     marks = sorted(

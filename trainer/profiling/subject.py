@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from perftui.trainer.profiling.call_names import is_blocking_copy, waits
+from perftui.trainer.profiling.grouping import among, distinct
 from perftui.trainer.profiling.host_names import frame_place, is_loader, is_users_frame
 from perftui.trainer.profiling.intervals import Intervals, selected
 from perftui.trainer.profiling.kernel_names import is_communication
@@ -32,7 +33,8 @@ class Subject:
         passed = np.zeros(len(names), np.bool_)
         for index in np.flatnonzero(used).tolist():
             passed[index] = bool(test(names[index]))
-        return passed[name]
+        result: Flags = passed[name]
+        return result
 
     @cached_property
     def steps(self) -> int | None:
@@ -42,13 +44,14 @@ class Subject:
     @cached_property
     def devices(self) -> list[int]:
         """Devices with work in the window."""
-        return np.unique(self.trace.device.device[self.in_window]).tolist()
+        return [int(number) for number in distinct(self.trace.device.device[self.in_window])]
 
     @cached_property
     def in_window(self) -> Flags:
         """Device spans that began in the window."""
         start = self.trace.device.start
-        return (start >= self.window.start) & (start < self.window.end)
+        inside: Flags = (start >= self.window.start) & (start < self.window.end)
+        return inside
 
     @cached_property
     def communicates(self) -> Flags:
@@ -67,21 +70,22 @@ class Subject:
         return self._in_host_range(self.trace.calls.start)
 
     def _in_host_range(self, start: Integers) -> Flags:
-        return (start >= self.window.host_start) & (start < self.window.host_end)
+        inside: Flags = (start >= self.window.host_start) & (start < self.window.host_end)
+        return inside
 
     @cached_property
     def training_threads(self) -> Integers:
         """The thread with the step marks; without marks those that launch device work, else all."""
         if self.window.thread is not None:
             return np.array([self.window.thread], np.int64)
-        launching = np.unique(self.trace.calls.thread[self.links.call[self.links.call >= 0]])
-        return launching if len(launching) else np.unique(self.trace.host.thread)
+        launching = distinct(self.trace.calls.thread[self.links.call[self.links.call >= 0]])
+        return launching if len(launching) else distinct(self.trace.host.thread)
 
     @cached_property
     def loader(self) -> Intervals:
         """When a training thread was in a loader's fetch."""
         host = self.trace.host
-        mine = self.named(host.name, is_loader) & np.isin(host.thread, self.training_threads)
+        mine = self.named(host.name, is_loader) & among(host.thread, self.training_threads)
         return Intervals.union(host.start[mine], host.end[mine])
 
     @cached_property
@@ -95,8 +99,8 @@ class Subject:
         blocking = self.named(calls.name, lambda name: waits(name) or is_blocking_copy(name))
         pageable = self.named(device.name, lambda name: "pageable" in name.lower()) & (self.links.call >= 0)
         blocking[self.links.call[pageable]] = True
-        launching = np.unique(calls.thread[self.links.call[self.links.call >= 0]])
-        return blocking & np.isin(calls.thread, np.union1d(launching, self.training_threads))
+        launching = distinct(calls.thread[self.links.call[self.links.call >= 0]])
+        return blocking & among(calls.thread, np.concatenate((launching, self.training_threads)))
 
     @cached_property
     def staging_calls(self) -> Flags:
@@ -132,6 +136,18 @@ class Subject:
         """Return `file:line function` to show for a frame (index; -1: none)."""
         shown = int(self.frame_shown[frame])
         return None if shown < 0 else frame_place(self.trace.names[shown])
+
+    def by_stream(self, spans: Integers) -> list[tuple[int, int, Integers]]:
+        """Return device, stream and which of the device spans (indices) ran there, in order of both."""
+        device = self.trace.device
+        order = np.lexsort((device.stream[spans], device.device[spans]))
+        ordered = spans[order]
+        changes = (np.diff(device.device[ordered]) != 0) | (np.diff(device.stream[ordered]) != 0)
+        return [
+            (int(device.device[mine[0]]), int(device.stream[mine[0]]), mine)
+            for mine in np.split(ordered, np.flatnonzero(changes) + 1)
+            if len(mine)
+        ]
 
     def on(self, device: int, chosen: Flags | None = None) -> Intervals:
         """Return when the device ran (chosen) spans, within the window."""

@@ -5,6 +5,7 @@ from typing import Literal
 import numpy as np
 
 from perftui.ipc.trace_report import StepSpan, TimelineLane, TraceTimeline
+from perftui.trainer.profiling.grouping import numbered
 from perftui.trainer.profiling.host_names import is_loader, step_number
 from perftui.trainer.profiling.kernel_names import kernel_class
 from perftui.trainer.profiling.nesting import depths
@@ -61,10 +62,7 @@ class _Drawer:
         device = self._subject.trace.device
         kept = np.flatnonzero(self._device_kept)
         lanes: list[TimelineLane] = []
-        for number, stream in np.unique(
-            np.stack((device.device[kept], device.stream[kept])), axis=1
-        ).T.tolist():
-            mine = kept[(device.device[kept] == number) & (device.stream[kept] == stream)]
+        for number, stream, mine in self._subject.by_stream(kept):
             mine = mine[np.argsort(device.start[mine], kind="stable")]
             lanes.append(
                 self._lane(
@@ -86,7 +84,7 @@ class _Drawer:
     def threads(self) -> list[TimelineLane]:
         kept = np.flatnonzero(self._host_kept)
         training = set(self._subject.training_threads.tolist())
-        present, counts = np.unique(self._thread[kept], return_counts=True)
+        present, _, counts = numbered(self._thread[kept])
         order = sorted(
             zip(present.tolist(), counts.tolist(), strict=True),
             key=lambda one: (one[0] not in training, -one[1]),

@@ -1,7 +1,10 @@
 """Sorts decoded events into the columns of a trace."""
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import count
 from operator import attrgetter
 from typing import Any, TypeAlias
 
@@ -12,15 +15,13 @@ from perftui.trainer.profiling.trace_columns import (
     COPY,
     FILL,
     KERNEL,
-    MARK,
-    OPERATOR,
     Collective,
     Integers,
 )
 from perftui.trainer.profiling.trace_events import Event, EventArguments
 from perftui.trainer.profiling.trace_numbers import integers, nanoseconds, reals
 
-_HOST = {"cpu_op": OPERATOR, "Operator": OPERATOR, "user_annotation": MARK}
+_HOST = ("cpu_op", "Operator", "user_annotation")
 _CALLS = (
     "cuda_runtime",
     "cuda_driver",
@@ -41,6 +42,8 @@ _DEVICE = {
     "Memset": FILL,
 }
 _PYTHON = ("python_function", "Python function")
+_BATCH = 512
+"""Events that are turned into columns at once: numpy's calls cost the same for one as for a thousand."""
 _NO_ARGUMENTS = EventArguments()
 _MIB = 1 << 20
 _BITS = re.compile(r"(\d+)$")
@@ -53,28 +56,38 @@ _BYTES_OF_TYPE = {
 
 Columns: TypeAlias = dict[str, npt.NDArray[Any]]
 
-_fields = attrgetter("name", "pid", "tid", "ts", "dur", "args")
-
 
 class Interned:
     """Values numbered in the order in which they came."""
 
     def __init__(self, *values: Hashable) -> None:
-        self._numbers = {value: number for number, value in enumerate(values)}
+        self._numbers: defaultdict[Hashable, int] = defaultdict(count().__next__)
+        for value in values:
+            self.number(value)
 
     def number(self, value: Hashable) -> int:
         """Return the value's number."""
-        return self._numbers.setdefault(value, len(self._numbers))
+        return self._numbers[value]
 
     def numbers(self, values: Iterable[Hashable]) -> Integers:
         """Return the values' numbers."""
-        known = self._numbers
-        setdefault = known.setdefault
-        return np.array([setdefault(value, len(known)) for value in values], np.int64)
+        return np.array(list(map(self._numbers.__getitem__, values)), np.int64)
 
     def values(self) -> list[Any]:
         """Return the values by number."""
         return list(self._numbers)
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What a builder gathered, in a form that can be sent to another process."""
+
+    tables: dict[str, Columns]
+    names: list[Any]
+    threads: list[Any]
+    shapes: list[Any]
+    streams: list[Any]
+    collectives: list[Collective]
 
 
 class TraceBuilder:
@@ -84,7 +97,6 @@ class TraceBuilder:
         self.names = Interned()
         self.threads = Interned()
         self.shapes = Interned(b"")
-        self.stacks = Interned(b"")
         self.collectives: list[Collective] = []
         self._streams = Interned()
         self._parts: dict[str, list[Columns]] = {table: [] for table in _TABLES}
@@ -98,58 +110,85 @@ class TraceBuilder:
     def add(self, events: Sequence[Event]) -> None:
         """File the events; those of other categories, or without times, are left out."""
         append_by_category = self._append_by_category
-        points = self._sinks["memory"]
         for event in events:
-            if event.ph == "X":
-                append = append_by_category.get(event.cat)
-                if append is not None:
-                    append(event)
-            elif event.name == "[memory]":
-                points.append(event)
+            append = append_by_category.get(event.cat)
+            if append is not None:
+                append(event)
         for table, group in self._sinks.items():
-            if group:
+            if len(group) >= _BATCH:
                 self._parts[table].append(self._columns_of(table, group))
                 group.clear()
 
     def columns(self, table: str) -> Columns:
         """Return a table's columns and forget them."""
-        parts = self._parts.pop(table)
-        if not parts:
-            return self._columns_of(table, [])
+        parts = [*self._parts.pop(table), self._columns_of(table, self._sinks.pop(table))]
         return {column: np.concatenate([part[column] for part in parts]) for column in parts[0]}
+
+    def gathered(self) -> Gathered:
+        """Return everything and forget it."""
+        return Gathered(
+            tables={table: self.columns(table) for table in _TABLES},
+            names=self.names.values(),
+            threads=self.threads.values(),
+            shapes=self.shapes.values(),
+            streams=self._streams.values(),
+            collectives=self.collectives,
+        )
+
+    def append(self, other: Gathered) -> None:
+        """Put what another builder gathered behind what is here."""
+        numbers = {
+            "name": self.names.numbers(other.names),
+            "thread": self.threads.numbers(other.threads),
+            "shapes": self.shapes.numbers(other.shapes),
+        }
+        streams = -2 - self._streams.numbers(other.streams)
+        for table, columns in other.tables.items():
+            for column, known in numbers.items():
+                if column in columns:
+                    columns[column] = known[columns[column]]
+            for column in {"device", "stream"} & columns.keys():
+                odd = columns[column] < -1
+                columns[column][odd] = streams[-2 - columns[column][odd]]
+            if "collective" in columns:
+                columns["collective"][columns["collective"] >= 0] += len(self.collectives)
+            self._parts[table].append(columns)
+        self.collectives += other.collectives
 
     def _columns_of(self, table: str, group: list[Event]) -> Columns:
         if table == "memory":
             return _memory(group)
-        names, pids, tids, starts_us, durations_us, args = (
-            zip(*map(_fields, group), strict=True) if group else ((),) * 6
-        )
-        start_us, duration_us = reals(starts_us), reals(durations_us)
-        start = nanoseconds(np.nan_to_num(start_us, posinf=0.0, neginf=0.0))
-        lasting = nanoseconds(np.nan_to_num(np.maximum(duration_us, 0.0), posinf=0.0))
-        columns: Columns = {"name": self.names.numbers(names), "start": start, "end": start + lasting}
-        details = [_NO_ARGUMENTS if one is None else one for one in args]
+        pids, tids = [event.pid for event in group], [event.tid for event in group]
+        details = [event.args or _NO_ARGUMENTS for event in group]
+        start_us = reals([event.ts for event in group])
+        duration_us = np.maximum(reals([event.dur for event in group]), 0.0)
+        usable = np.isfinite(start_us) & np.isfinite(duration_us)
+        start = nanoseconds(np.where(usable, start_us, 0.0))
+        columns: Columns = {
+            "name": self.names.numbers([event.name for event in group]),
+            "start": start,
+            "end": start + nanoseconds(np.where(usable, duration_us, 0.0)),
+        }
         if table in ("host", "calls", "python"):
-            columns["thread"] = self.threads.numbers(zip(pids, tids, strict=True))
-        if table in ("host", "calls", "device"):
-            columns["external"] = _external(details)
+            columns["thread"] = self._threads_of(pids, tids)
+        if table in ("host", "device"):
+            columns["external"] = _column(details, _external)
         if table in ("calls", "device", "syncs"):
             columns["correlation"] = _column(details, _correlation)
         if table == "host":
-            columns |= self._host(group, details)
+            columns["shapes"] = self.shapes.numbers(map(bytes, map(_shapes, details)))
         elif table == "device":
             columns |= self._device(group, details, pids, tids)
         elif table == "syncs":
             columns["stream"] = self._identifiers([one.stream for one in details])
-        usable = np.isfinite(start_us) & np.isfinite(duration_us)
         return columns if usable.all() else {name: column[usable] for name, column in columns.items()}
 
-    def _host(self, group: list[Event], details: list[EventArguments]) -> Columns:
-        return {
-            "kind": np.array([_HOST[event.cat] for event in group], np.int8),
-            "shapes": self.shapes.numbers([bytes(one.shapes) for one in details]),
-            "call_stack": self.stacks.numbers([bytes(one.call_stack) for one in details]),
-        }
+    def _threads_of(self, pids: list[Any], tids: list[Any]) -> Integers:
+        """Return threads by number; a trace has few, so that pairs are made only of those."""
+        if pids.count(pids[0]) < len(pids) if pids else True:
+            return self.threads.numbers(zip(pids, tids, strict=True))
+        known = {tid: self.threads.number((pids[0], tid)) for tid in dict.fromkeys(tids)}
+        return np.array(list(map(known.__getitem__, tids)), np.int64)
 
     def _device(
         self, group: list[Event], details: list[EventArguments], pids: Sequence[Any], tids: Sequence[Any]
@@ -174,7 +213,7 @@ class TraceBuilder:
         except (ValueError, TypeError, OverflowError):
             return np.array([self._identifier(value) for value in values], np.int64)
 
-    def _identifier(self, value: Any) -> int:
+    def _identifier(self, value: object) -> int:
         found = _BITS.search(str(value))
         return int(found[1]) if found is not None else -2 - self._streams.number(str(value))
 
@@ -186,7 +225,6 @@ class TraceBuilder:
 
 
 def _collective_of(details: EventArguments) -> Collective:
-    group = details.group if details.group not in (None, "") else details.group_title
     sequence = int(integers([details.sequence])[0])
     elements = max(int(integers([count])[0]) for count in (details.elements_in, details.elements_out))
     kind = str(details.element_type).lower()
@@ -194,14 +232,15 @@ def _collective_of(details: EventArguments) -> Collective:
     size = _BYTES_OF_TYPE.get(kind) or (int(bits[1]) / 8 if bits else None)
     return Collective(
         name=str(details.collective),
-        group=None if group is None else str(group),
+        group=None if details.group is None else str(details.group),
         members=None if details.members is None else str(details.members),
         sequence=sequence if sequence >= 0 else None,
         mib=None if elements < 0 or size is None else elements * size / _MIB,
     )
 
 
-def _memory(group: list[Event]) -> Columns:
+def _memory(points: list[Event]) -> Columns:
+    group = [event for event in points if event.name == "[memory]"]
     details = [_NO_ARGUMENTS if event.args is None else event.args for event in group]
     time_us = reals([event.ts for event in group])
     return {
@@ -213,26 +252,19 @@ def _memory(group: list[Event]) -> Columns:
     }
 
 
-def _external(details: list[EventArguments]) -> Integers:
-    return integers(
-        [
-            one.external if one.external is not None else -1 if one.external_old is None else one.external_old
-            for one in details
-        ]
-    )
-
-
 def _column(details: list[EventArguments], field: Callable[[EventArguments], Any]) -> Integers:
-    return integers([-1 if value is None else value for value in map(field, details)])
+    return integers(list(map(field, details)))
 
 
+_external = attrgetter("external")
 _correlation = attrgetter("correlation")
 _bytes = attrgetter("bytes")
+_shapes = attrgetter("shapes")
 _TABLES: dict[str, tuple[str, ...]] = {
-    "host": tuple(_HOST),
+    "host": _HOST,
     "calls": _CALLS,
     "device": tuple(_DEVICE),
     "python": _PYTHON,
     "syncs": ("cuda_sync",),
-    "memory": (),
+    "memory": ("cpu_instant_event",),
 }

@@ -18,8 +18,6 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 
 KERNEL, COPY, FILL = 0, 1, 2
 """Values of `DeviceSpans.kind`."""
-OPERATOR, MARK = 0, 1
-"""Values of `HostSpans.kind`: what torch dispatches, and what `record_function` marks."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +30,9 @@ class HostSpans:
     """Index into `Trace.threads`."""
     start: Integers
     end: Integers
-    kind: Integers
     external: Integers
     shapes: Integers
     """Index into `Trace.shapes`; 0: not recorded."""
-    call_stack: Integers
-    """Index into `Trace.stacks`; 0: not recorded. Only old traces have it here."""
 
     def __len__(self) -> int:
         return len(self.name)
@@ -52,7 +47,6 @@ class DeviceCalls:
     start: Integers
     end: Integers
     correlation: Integers
-    external: Integers
 
     def __len__(self) -> int:
         return len(self.name)
@@ -148,7 +142,6 @@ class Trace:
     threads: list[tuple[object, object]]
     """Process and thread, as the trace calls them."""
     shapes: list[str]
-    stacks: list[str]
     collectives: list[Collective]
     host: HostSpans
     calls: DeviceCalls

@@ -16,29 +16,25 @@ _NOTHING = msgspec.Raw(b"")
 class EventArguments(msgspec.Struct, gc=False):
     """The `args` of an event."""
 
-    external: Any = msgspec.field(name="External id", default=None)
-    external_old: Any = msgspec.field(name="external id", default=None)
-    correlation: Any = None
+    external: Any = msgspec.field(name="External id", default=-1)
+    correlation: Any = -1
     stream: Any = None
     device: Any = None
-    bytes: Any = None
+    bytes: Any = -1
     blocks_per_sm: Any = msgspec.field(name="blocks per SM", default=None)
     occupancy_pct: Any = msgspec.field(name="est. achieved occupancy %", default=None)
     graph_node: Any = msgspec.field(name="graph node id", default=None)
     shapes: msgspec.Raw = msgspec.field(name="Input Dims", default=_NOTHING)
-    call_stack: msgspec.Raw = msgspec.field(name="Call stack", default=_NOTHING)
     collective: Any = msgspec.field(name="Collective name", default=None)
     group: Any = msgspec.field(name="Process Group Name", default=None)
-    group_title: Any = msgspec.field(name="Process Group Description", default=None)
     members: Any = msgspec.field(name="Process Group Ranks", default=None)
     sequence: Any = msgspec.field(name="Seq", default=None)
     element_type: Any = msgspec.field(name="dtype", default=None)
     elements_in: Any = msgspec.field(name="In msg nelems", default=None)
     elements_out: Any = msgspec.field(name="Out msg nelems", default=None)
-    allocation_bytes: Any = msgspec.field(name="Bytes", default=None)
-    allocated_bytes: Any = msgspec.field(name="Total Allocated", default=None)
-    device_type: Any = msgspec.field(name="Device Type", default=None)
-    device_id: Any = msgspec.field(name="Device Id", default=None)
+    allocation_bytes: Any = msgspec.field(name="Bytes", default=-1)
+    allocated_bytes: Any = msgspec.field(name="Total Allocated", default=-1)
+    device_type: Any = msgspec.field(name="Device Type", default=-1)
 
 
 class Event(msgspec.Struct, gc=False):
@@ -64,6 +60,12 @@ class TraceHead(msgspec.Struct, kw_only=True):
     record_shapes: Any = None
     with_stack: Any = None
     profile_memory: Any = None
+
+    def completed(self, other: "TraceHead") -> "TraceHead":
+        """Return this head, with what the other knows and this does not."""
+        fields = TraceHead.__struct_fields__
+        missing = {name: getattr(other, name) for name in fields if getattr(self, name) is None}
+        return msgspec.structs.replace(self, **missing)
 
 
 class TraceFile(TraceHead, kw_only=True):

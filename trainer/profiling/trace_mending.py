@@ -11,7 +11,7 @@ _CONTROL = re.compile(rb"[\x00-\x1f]")
 
 
 def mended(text: bytes) -> bytes:
-    """Return the text with words for missing numbers as null, and strings without what JSON forbids in them."""
+    """Return the text with words for missing numbers as null, and strings without what JSON forbids."""
     if not text.isascii():
         text = text.decode("utf-8", "replace").encode()
     return _STRING_OR_WORD.sub(_replacement, text)

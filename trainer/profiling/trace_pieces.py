@@ -6,6 +6,7 @@ leaves a piece that is not JSON; one that decodes proves its border, by inductio
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -15,7 +16,7 @@ from perftui.trainer.profiling.trace_events import Event, TraceFile, TraceHead
 from perftui.trainer.profiling.trace_mending import mended
 from perftui.trainer.profiling.trace_text import text_blocks
 
-_OBJECT, _ARRAY = b'{"traceEvents":[', b"["
+_OBJECT, LIST = b'{"traceEvents":[', b"["
 _BEGINNING = re.compile(rb'"traceEvents"\s*:\s*\[')
 _BORDERS = (
     re.compile(rb'\}\s*,\s*(?=\{\s*"(?:ph|cat|name|args|ts|pid|tid|id|dur|bp|s)")'),
@@ -23,26 +24,44 @@ _BORDERS = (
 )
 _BYTE = re.compile(r" \(byte (\d+)\)$")
 _EVENT = re.compile(r"at `\$(?:\.traceEvents)?\[(\d+)\](.*)`")
-_NEAR_END = 1 << 14
+_NEAR_END = 1 << 11
 _GUESSES = 4
 _HEAD_BYTES = 64 << 20
+_WINDOW_BYTES = 1 << 17
 
 _events_decoder = msgspec.json.Decoder(list[Event])
 _head_decoder = msgspec.json.Decoder(TraceHead)
 _file_decoder = msgspec.json.Decoder(TraceFile)
 
 
-class TracePieces:
-    """The events of a file in lists, in the order of the file; `head` is complete once all were taken."""
+@dataclass(frozen=True)
+class Share:
+    """A part of a plain file that holds whole events."""
 
-    def __init__(self, path: Path) -> None:
+    start: int
+    end: int | None
+    """None: to the end of the file, with what stands behind the list of events."""
+    opening: bytes
+    """What makes the text from here on a document."""
+
+
+class TracePieces:
+    """The events of a file in lists, in the order of the file; `head` is complete once all were taken.
+
+    Args:
+        path: of the file.
+        share: of the file, to be read alone.
+    """
+
+    def __init__(self, path: Path, share: Share | None = None) -> None:
         self.head = TraceHead()
         self.events = 0
         """Taken so far, of every kind."""
         self._path = path
-        self._blocks = text_blocks(path)
+        self._share = share
+        self._offset = 0 if share is None else share.start
+        self._blocks = text_blocks(path, self._offset, None if share is None else share.end)
         self._text = b""
-        self._offset = 0
         """Of `_text` within the file's text."""
         self._ended = False
 
@@ -52,22 +71,33 @@ class TracePieces:
         Raises:
             RecordingError: missing, cut off, not JSON, or not a trace; it names the byte or the event.
         """
-        opening = self._open()
+        opening = self.open() if self._share is None else self._share.opening
+        block = b""
         while not self._ended:
-            piece = self._whole_events()
+            piece = self._whole_events(block)
             if piece:
                 yield piece
                 self.events += len(piece)
             block = next(self._blocks, b"")
-            self._text += block
             self._ended |= not block
-        self._text += b"".join(self._blocks)
+        self._text += b"".join((block, *self._blocks))
+        if self._share is not None and self._share.end is not None:
+            self._text += b"]"
         last = self._rest(opening)
         yield last
         self.events += len(last)
 
-    def _open(self) -> bytes:
-        """Read up to the first event; return what an excerpt of the list has to begin with."""
+    @property
+    def offset(self) -> int:
+        """Of what was not yet taken, in the file's text."""
+        return self._offset
+
+    def open(self) -> bytes:
+        """Read up to the first event; return what an excerpt of the list has to begin with.
+
+        Raises:
+            RecordingError: there is no list of events.
+        """
         tried = 0
         for block in self._blocks:
             self._text += block
@@ -75,7 +105,7 @@ class TracePieces:
                 continue
             if self._text.lstrip().startswith(b"["):
                 self._drop(self._text.index(b"[") + 1)
-                return _ARRAY
+                return LIST
             for found in _BEGINNING.finditer(self._text, max(0, tried - 64)):
                 if self._is_head(self._text[: found.end()]):
                     self._drop(found.end())
@@ -101,19 +131,34 @@ class TracePieces:
         self._text = self._text[count:]
         self._offset += count
 
-    def _whole_events(self) -> list[Event] | None:
-        """Take the events up to the last border in the text; None where none can be told yet."""
-        for start in (max(0, len(self._text) - _NEAR_END), 0):
-            for border in _BORDERS:
-                found = [match.span() for match in border.finditer(self._text, start)][-_GUESSES:]
-                for brace, after in reversed(found):
-                    events = self._decoded(b"[" + self._text[: brace + 1] + b"]")
-                    if events is not None:
-                        self._drop(after)
-                        return events
-                    if self._ended:
-                        return None
+    def _whole_events(self, block: bytes) -> list[Event] | None:
+        """Take the events up to the last border in the text and the block behind it, and keep the rest.
+
+        None where no border can be told yet. The block is looked at first, and alone: the text behind the
+        border before is short.
+        """
+        before, text = self._text, block
+        for _ in range(2):
+            for brace, after in self._borders(text):
+                events = self._decoded(b"".join((b"[", before, memoryview(text)[: brace + 1], b"]")))
+                if events is not None:
+                    self._offset += len(before) + after
+                    self._text = text[after:]
+                    return events
+                if self._ended:
+                    break
+            before, text = b"", self._text + block
+            if self._ended:
+                break
+        self._text = text
         return None
+
+    def _borders(self, text: bytes) -> Iterator[tuple[int, int]]:
+        """Yield places of likely borders, the last first: of the brace before and of the brace behind."""
+        for start in (max(0, len(text) - _NEAR_END), 0):
+            for border in _BORDERS:
+                found = [match.span() for match in border.finditer(text, start)][-_GUESSES:]
+                yield from reversed(found)
 
     def _decoded(self, piece: bytes, *, mend: bool = True) -> list[Event] | None:
         """Decode what should be whole events; None where it breaks off within one, or the list ends in it."""
@@ -151,13 +196,10 @@ class TracePieces:
             raise self._not_json(first, len(opening)) from error
 
     def _file(self, text: bytes, opening: bytes) -> list[Event]:
-        if opening == _ARRAY:
+        if opening == LIST:
             return _events_decoder.decode(text)
         file = _file_decoder.decode(text)
-        for field in TraceHead.__struct_fields__:
-            value = getattr(file, field)
-            if value is not None:
-                setattr(self.head, field, value)
+        self.head = self.head.completed(file)
         return file.events
 
     def _not_a_trace(self, error: msgspec.ValidationError) -> RecordingError:
@@ -179,6 +221,32 @@ class TracePieces:
         return RecordingError(
             f"{self._path}: not JSON ({told} at byte {max(0, self._offset + place - opening_bytes)})"
         )
+
+
+def split(path: Path, count: int) -> list[Share]:
+    """Return a plain file's events in so many shares of about equal size; none where no border is seen.
+
+    A wrong guess makes a share undecodable, as with pieces.
+
+    Raises:
+        RecordingError: there is no list of events.
+        OSError: the file cannot be read.
+    """
+    pieces = TracePieces(path)
+    opening = pieces.open()
+    begin, size = pieces.offset, path.stat().st_size
+    starts, ends = [begin], list[int]()
+    with path.open("rb") as file:
+        for number in range(1, count):
+            place = begin + (size - begin) * number // count
+            file.seek(place)
+            found = _BORDERS[0].search(file.read(_WINDOW_BYTES))
+            if found is None or place <= starts[-1]:
+                return []
+            ends.append(place + found.start() + 1)
+            starts.append(place + found.end())
+    shares = [Share(start, end, LIST) for start, end in zip(starts, ends, strict=False)]
+    return [*shares, Share(starts[-1], None, opening)]
 
 
 def _byte(error: msgspec.DecodeError) -> int | None:

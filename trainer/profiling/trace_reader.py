@@ -1,6 +1,8 @@
 """Reads Kineto's Chrome JSON, plain or gzip, from any torch since 1.13, CUDA, ROCm or CPU only."""
 
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from perftui.ipc.errors import RecordingError
@@ -14,25 +16,26 @@ from perftui.trainer.profiling.trace_columns import (
     SyncSpans,
     Trace,
 )
+from perftui.trainer.profiling.trace_events import TraceHead
 from perftui.trainer.profiling.trace_pieces import TracePieces
+from perftui.trainer.profiling.trace_shares import read_shares
 
 
-def read_trace(path: Path) -> Trace:
-    """Read a trace file.
+def read_trace(path: Path, processes: int = 1) -> Trace:
+    """Read a trace file, a large plain one in so many processes.
 
     Raises:
         RecordingError: the file is missing, cut off, not JSON, not a trace, or has no events in it.
     """
-    pieces, builder = TracePieces(path), TraceBuilder()
-    collecting = gc.isenabled()
-    gc.disable()  # decoded events hold no cycles, and the collector would go through them again and again
-    try:
-        for events in pieces:
-            builder.add(events)
-    finally:
-        if collecting:
-            gc.enable()
-    trace = _trace(pieces, builder)
+    with _uncollected():
+        shared = read_shares(path, processes) if processes > 1 else None
+        if shared is not None:
+            trace = _trace(*shared)
+        else:
+            pieces, builder = TracePieces(path), TraceBuilder()
+            for events in pieces:
+                builder.add(events)
+            trace = _trace(pieces.head, pieces.events, builder)
     if not (len(trace.host) or len(trace.calls) or len(trace.device)):
         raise RecordingError(
             f"{path}: no operators and no kernels among its {trace.events} events; "
@@ -41,10 +44,22 @@ def read_trace(path: Path) -> Trace:
     return trace
 
 
-def _trace(pieces: TracePieces, builder: TraceBuilder) -> Trace:
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep the garbage collector off: events hold no cycles, and it would go through them again and again."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _trace(head: TraceHead, events: int, builder: TraceBuilder) -> Trace:
     return Trace(
-        head=pieces.head,
-        events=pieces.events,
+        head=head,
+        events=events,
         host=HostSpans(**builder.columns("host")),
         calls=DeviceCalls(**builder.columns("calls")),
         device=DeviceSpans(**builder.columns("device")),
@@ -54,6 +69,5 @@ def _trace(pieces: TracePieces, builder: TraceBuilder) -> Trace:
         names=[str(name) for name in builder.names.values()],
         threads=builder.threads.values(),
         shapes=[bytes(text).decode("utf-8", "replace") for text in builder.shapes.values()],
-        stacks=[bytes(text).decode("utf-8", "replace") for text in builder.stacks.values()],
         collectives=builder.collectives,
     )

@@ -1,5 +1,6 @@
 """The text of a trace file in blocks, plain or gzip, so that it never lies in memory as a whole."""
 
+import sys
 import zlib
 from collections.abc import Iterator
 from io import FileIO
@@ -7,31 +8,39 @@ from pathlib import Path
 
 from perftui.ipc.errors import RecordingError
 
-BLOCK_BYTES = 1 << 19
-"""Half a MiB: its decoded events stay in the processor's caches. Larger blocks are slower."""
+BLOCK_BYTES = 1 << 18
+"""A quarter of a MiB: its decoded events stay in the processor's caches. Larger blocks are slower."""
 
-_PACKED_BYTES = 24 << 10
+_PACKED_BYTES = 12 << 10
 """Traces shrink some 20 times; what any gzip data can grow to, a thousandfold, still fits into memory."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP_FORMAT = 31
 
 
-def text_blocks(path: Path) -> Iterator[bytes]:
-    """Yield the text in blocks of about `BLOCK_BYTES`.
+def is_packed(path: Path) -> bool:
+    """Return whether a file is gzip data. Raises OSError."""
+    with FileIO(path) as file:
+        return file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
+
+
+def text_blocks(path: Path, start: int = 0, end: int | None = None) -> Iterator[bytes]:
+    """Yield the text in blocks of about `BLOCK_BYTES`; of a plain file also a range of bytes alone.
 
     Raises:
         RecordingError: the file is missing or unreadable, or its gzip data are damaged or cut off.
     """
     try:
         with FileIO(path) as file:
-            packed = file.read(2) == _GZIP_MAGIC
-            file.seek(0)
+            packed = file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
+            file.seek(start)
             if packed:
                 yield from _unpacked(path, file)
                 return
-            while block := file.read(BLOCK_BYTES):
+            left = sys.maxsize if end is None else end - start
+            while block := file.read(min(BLOCK_BYTES, left)):
                 yield block
+                left -= len(block)
     except OSError as error:
         raise RecordingError(f"{path}: {error.strerror or error}") from error
 

@@ -1,5 +1,6 @@
 """`perftui trace`: the report over files from anywhere."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,7 +17,7 @@ def trace_report(paths: Sequence[Path], ranks: Sequence[int] | None = None) -> T
         UsageError: a path does not exist, or none of the ranks asked for is among the files.
         Refused: no file could be read as a trace; the message says why, of each.
     """
-    report = analyse_files(trace_files(paths), ranks)
+    report = analyse_files(trace_files(paths), ranks, processes=len(os.sched_getaffinity(0)))
     if not report.ranks:
         raise UsageError(f"--ranks {','.join(map(str, ranks or []))}: none of the files is of these ranks")
     errors = [rank.error for rank in report.ranks if rank.error is not None]

@@ -4,6 +4,7 @@ import numpy as np
 
 from perftui.ipc.trace_report import CompileFigures, TrustCheck
 from perftui.trainer.profiling.call_names import launches_graph, launches_kernel
+from perftui.trainer.profiling.grouping import among
 from perftui.trainer.profiling.subject import Subject
 from perftui.trainer.profiling.thresholds import (
     COMPILING_SHARE,
@@ -86,7 +87,7 @@ def _lost_launches(subject: Subject) -> TrustCheck:
     launches = np.flatnonzero(_kernel_launches(subject))
     if not len(launches):
         return _unasked("lost_launches", "no kernel launches in the window")
-    lost = int((~np.isin(launches, subject.links.call)).sum())
+    lost = int((~among(launches, subject.links.call)).sum())
     return TrustCheck(
         name="lost_launches",
         passed=lost / len(launches) <= LOST_SHARE,
@@ -127,7 +128,7 @@ def _truncated(subject: Subject) -> TrustCheck:
     if not len(launches) or not len(subject.trace.device):
         return _unasked("truncated", "no kernel launches in the window")
     calls = subject.trace.calls
-    answered = launches[np.isin(launches, subject.links.call)]
+    answered = launches[among(launches, subject.links.call)]
     last = int(calls.start[answered].max()) if len(answered) else subject.window.host_start
     after = int((calls.start[launches] > last).sum())
     return TrustCheck(

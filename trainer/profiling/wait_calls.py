@@ -38,17 +38,6 @@ def _calls(subject: Subject) -> Iterator[tuple[tuple[str, str | None, str | None
     for call in np.flatnonzero(subject.waiting_calls & subject.calls_in_window).tolist():
         around = int(links.caller[call])
         operator = None if around < 0 else trace.names[int(trace.host.name[around])]
-        where = subject.frame_text(int(links.call_frame[call])) or _written_stack(subject, around)
+        where = subject.frame_text(int(links.call_frame[call]))
         lasting_ns = int(trace.calls.end[call] - trace.calls.start[call])
         yield (trace.names[int(trace.calls.name[call])], operator, where), lasting_ns
-
-
-def _written_stack(subject: Subject, span: int) -> str | None:
-    """Return the innermost place of the stack that old traces wrote on operators."""
-    host, stacks = subject.trace.host, subject.trace.stacks
-    while span >= 0:
-        stack = stacks[int(host.call_stack[span])].strip('"')
-        if stack:
-            return stack.split(";")[0].strip()
-        span = int(subject.links.parent[span])
-    return None

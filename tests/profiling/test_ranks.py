@@ -1,0 +1,174 @@
+"""Several ranks: whose trace is whose, who waited, and for whom."""
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from perftui.ipc.errors import UsageError
+from perftui.trainer.profiling.analysis import analyse_files
+from perftui.trainer.profiling.collective_calls import CollectiveCall
+from perftui.trainer.profiling.rank_waits import rank_waits, straggler
+from perftui.trainer.profiling.trace_files import named_rank, ranks_of, trace_files
+from tests.profiling.trace_maker import TraceMaker
+
+
+def made_ranks(late_us: Sequence[int], folder: Path, *, sequence: bool, lost_head: int = 0) -> list[Path]:
+    """Write a trace a rank: 20 collectives of 5 µs, to which each rank comes late by so many µs."""
+    paths: list[Path] = []
+    latest = max(late_us)
+    for rank, late in enumerate(late_us):
+        maker = TraceMaker(head={"distributedInfo": {"rank": rank, "world_size": len(late_us)}})
+        maker.now_ns += rank * 777_000  # no clock in common
+        maker.step()
+        for number in range(20):
+            maker.compute(100_000 + late * 1000)
+            args: dict[str, object] = {"Collective name": "allreduce", "Process Group Name": "dp"}
+            args |= {"In msg nelems": 1 << 18, "dtype": "Float", "Process Group Ranks": "[0, 1, 2]"}
+            if sequence:
+                args["Seq"] = number
+            if number >= lost_head * (rank == 1):
+                maker.communicate(5000 + (latest - late) * 1000, **args)
+        paths.append(maker.write(folder / f"trace_{rank}.json"))
+    return paths
+
+
+@pytest.mark.parametrize("sequence", [True, False])
+def test_the_straggler(tmp_path: Path, sequence: bool) -> None:
+    report = analyse_files(made_ranks([0, 10, 60], tmp_path, sequence=sequence))
+    assert [rank.rank for rank in report.ranks] == [0, 1, 2]
+    assert [(wait.rank, wait.matched, wait.last_share) for wait in report.waits] == [
+        (0, 20, 0),
+        (1, 20, 0),
+        (2, 20, 1),
+    ]
+    assert [wait.wait_us for wait in report.waits] == pytest.approx([20 * 60, 20 * 50, 0])
+    assert [wait.late_us for wait in report.waits] == pytest.approx([0, 10, 60])
+    assert report.straggler == 2
+    assert report.sentence.startswith(
+        "The other ranks waited for rank 2 in collectives, 33 % of the window more"
+    )
+    (collective,) = report.ranks[0].collectives
+    assert (collective.name, collective.group, collective.count, collective.mib) == (
+        "allreduce",
+        "dp",
+        20,
+        20.0,
+    )
+    assert collective.wait_us == pytest.approx(1200)
+    assert collective.total_us == pytest.approx(20 * 65)
+    assert collective.exposed_us == pytest.approx(collective.total_us)
+
+
+@pytest.mark.parametrize("sequence", [True, False])
+def test_a_lost_head_does_not_shift_the_match(tmp_path: Path, sequence: bool) -> None:
+    """Rank 1 misses the first three: the others are matched without it there, and with it from then on."""
+    report = analyse_files(made_ranks([0, 0, 60], tmp_path, sequence=sequence, lost_head=3))
+    assert [(wait.rank, wait.matched) for wait in report.waits] == [(0, 20), (1, 17), (2, 20)]
+    assert [wait.wait_us for wait in report.waits] == pytest.approx([1200, 17 * 60, 0])
+    assert report.straggler == 2
+
+
+def test_equal_ranks_have_no_straggler(tmp_path: Path) -> None:
+    report = analyse_files(made_ranks([3, 3], tmp_path, sequence=True))
+    assert report.straggler is None
+    assert [wait.wait_us for wait in report.waits] == [0, 0]
+    assert [wait.last_share for wait in report.waits] == [0, 0]
+
+
+def test_who_comes_late_changes(tmp_path: Path) -> None:
+    """Each waits for the other half of the time: nobody stands out."""
+    draw = random.Random(1)
+    calls: dict[int, list[CollectiveCall]] = {0: [], 1: []}
+    for number in range(100):
+        late = draw.randrange(2)
+        for rank in (0, 1):
+            calls[rank].append(
+                CollectiveCall("a", "g", None, number, number, 100 if rank == late else 60_000)
+            )
+    waits = rank_waits(calls)
+    assert straggler(waits.ranks, 1e7) is None
+    assert sum(wait.last_share for wait in waits.ranks) == 1
+
+
+def test_groups_are_matched_apart() -> None:
+    """Two groups of the same name over other ranks, as tensor parallelism makes them."""
+
+    def call(members: str, ns: int) -> CollectiveCall:
+        return CollectiveCall("allreduce", "tp", members, 5, 0, ns)
+
+    waits = rank_waits(
+        {
+            0: [call("[0, 1]", 10_000)],
+            1: [call("[0, 1]", 4000)],
+            2: [call("[2, 3]", 900)],
+            3: [call("[2, 3]", 1000)],
+        }
+    )
+    assert [(wait.rank, wait.wait_us) for wait in waits.ranks] == [(0, 6.0), (1, 0.0), (2, 0.0), (3, 0.1)]
+    assert waits.by_kind[0, "allreduce", "tp"] == 6.0
+
+
+def test_other_jobs_are_not_compared(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    first = made_ranks([0, 60], tmp_path / "a", sequence=True)[0]
+    second = made_ranks([0, 60, 0], tmp_path / "b", sequence=True)[1]
+    report = analyse_files([first, second])
+    assert report.waits == []
+    assert "traces of different jobs (world sizes [2, 3]): ranks are not compared" in report.notes
+
+
+@pytest.mark.parametrize(
+    ("told", "named", "ranks", "guessed"),
+    [
+        ([3, 1], [0, 1], [3, 1], False),
+        ([None, None], [5, 2], [5, 2], False),
+        ([4, None], [9, 2], [4, 2], False),
+        ([0, 0], [1, 2], [1, 2], False),
+        ([0, 0], [None, 2], [0, 1], True),
+        ([None, None], [None, None], [0, 1], True),
+        ([None], [None], [0], False),
+        ([7], [1], [7], False),
+    ],
+)
+def test_whose_trace_it_is(
+    told: list[int | None], named: list[int | None], ranks: list[int], guessed: bool
+) -> None:
+    found, note = ranks_of(told, named)
+    assert found == ranks
+    assert (note is not None) is guessed
+
+
+@pytest.mark.parametrize(
+    ("name", "rank"),
+    [
+        ("rank3_step4_n3_ab12.json.gz", 3),
+        ("trace_rank-12.pt.trace.json", 12),
+        ("job.Rank.0.json", 0),
+        ("frank7.json", None),
+        ("host_123.456.pt.trace.json", None),
+    ],
+)
+def test_ranks_in_names(name: str, rank: int | None) -> None:
+    assert named_rank(Path(name)) == rank
+
+
+def test_folders(tmp_path: Path) -> None:
+    for name in (
+        "rank10.json",
+        "rank2.json.gz",
+        "a.report.json",
+        "b.analysis.json",
+        "notes.txt",
+        "rank2.timeline",
+    ):
+        (tmp_path / name).touch()
+    assert [path.name for path in trace_files([tmp_path])] == ["rank2.json.gz", "rank10.json"]
+    assert trace_files([tmp_path / "rank10.json", tmp_path])[0].name == "rank10.json"
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match="empty: no trace in this folder"):
+        trace_files([tmp_path / "empty"])
+    with pytest.raises(UsageError, match="gone: no such file or folder"):
+        trace_files([tmp_path / "gone"])
