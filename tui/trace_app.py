@@ -1,0 +1,106 @@
+"""A trace report from files, on the screen that the dashboard has for its windows: no run, no hub."""
+
+from pathlib import Path
+
+from textual import events
+from textual.app import ComposeResult
+from textual.screen import Screen
+from textual.widgets import Footer
+
+from perftui.tui import format as fmt
+from perftui.tui.glyphs import Glyphs
+from perftui.tui.keys import TRACE_APP
+from perftui.tui.renderables.lines import Line, Run, line, spread
+from perftui.tui.renderables.trace_names import middle_cut
+from perftui.tui.report_shelf import ReportShelf, WindowRef
+from perftui.tui.screens.help import HelpScreen
+from perftui.tui.terminal import require_terminal
+from perftui.tui.terminal_app import TerminalApp
+from perftui.tui.widgets.picture import Picture
+from perftui.tui.widgets.trace_pane import TracePane
+
+
+class _Title(Picture):
+    """Which report this is."""
+
+    def __init__(self, glyphs: Glyphs, path: Path) -> None:
+        super().__init__(glyphs, id="header")
+        self._path = path
+
+    def draw(self) -> list[Line]:
+        """Draw it."""
+        room = max(8, self.size.width - 20)
+        name = middle_cut(fmt.visible(str(self._path)), room)
+        return [spread(line(Run(" perftui trace", "title")), line(Run(f"{name} ", "dim")), self.size.width)]
+
+
+class TraceScreen(Screen[None]):
+    """One report."""
+
+    AUTO_FOCUS = "#rows"
+
+    def __init__(self, glyphs: Glyphs, path: Path, before: Path | None) -> None:
+        super().__init__()
+        shelf = ReportShelf()
+        for each in (before, path):
+            if each is not None:
+                shelf.add(WindowRef(_name(each), each))
+        self._path = path
+        self._title = _Title(glyphs, path)
+        self._pane = TracePane(glyphs, shelf)
+
+    def compose(self) -> ComposeResult:
+        """Place the widgets."""
+        yield self._title
+        yield self._pane
+        yield Footer(compact=True, show_command_palette=False)
+
+    def on_mount(self, _event: events.Mount) -> None:
+        """Have the report read."""
+        self._pane.show(None, self._path)
+
+
+def _name(path: Path) -> str:
+    return path.parent.name or path.name
+
+
+class TraceApp(TerminalApp[None]):
+    """Shows a report until the person leaves."""
+
+    BINDINGS = TRACE_APP
+
+    def __init__(self, report: Path, before: Path | None = None, glyphs: Glyphs | None = None) -> None:
+        super().__init__(glyphs)
+        self._report, self._before = report, before
+
+    def on_mount(self) -> None:
+        """Show the report; watch the terminal."""
+        self.push_screen(TraceScreen(self.glyphs, self._report, self._before))
+        self.watch_terminal()
+
+    def action_help(self) -> None:
+        """Show all keys."""
+        self.push_screen(HelpScreen(self.glyphs, of="trace"))
+
+    def action_leave(self) -> None:
+        """Leave."""
+        self.exit(return_code=0)
+
+    def action_repaint(self) -> None:
+        """Paint everything anew."""
+        self.refresh(layout=True)
+        self.screen.refresh(layout=True)
+
+
+def run_trace_app(report_path: Path, before_path: Path | None = None) -> int:
+    """Show a report until the person leaves; return 0, or 128 plus the signal that ended it.
+
+    Args:
+        report_path: a `TraceReport`; its timelines lie beside it.
+        before_path: the report of another window, which the tab `difference` compares it with.
+
+    Raises:
+        UsageError: there is no terminal, or one that cannot show it.
+    """
+    require_terminal("`perftui trace --json FILE` prints the report instead")
+    return TraceApp(report_path, before_path).run_here()
