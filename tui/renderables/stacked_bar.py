@@ -76,17 +76,20 @@ def _mixed_cell(parts: Sequence[Part], edges: list[int], cell: int) -> Run:
     return Run(_PARTIAL[max(1, min(7, left[0]))], parts[left[1]].role, parts[right[1]].role)
 
 
-def bar_legend(parts: Sequence[Part], width: int, lead: str = "", *, textured: bool = False) -> Line:
+def bar_legend(
+    parts: Sequence[Part], width: int, lead: str = "", *, textured: bool = False, whole: bool = False
+) -> Line:
     """Name the parts with their shares; short names, then fewer parts, where room is scarce.
 
-    The part of the role `lead` is the last to go, then the largest.
+    The part of the role `lead` is the last to go, then the largest. With `whole`, short names go with
+    whole percents.
     """
 
     def entry(part: Part, *, short: bool) -> Line:
         key = Run(f"{part.letter}=" if textured else "■ ", part.role)
         name = part.short if short else part.name
-        whole = short and part.share >= 0.01
-        share = f"{part.share * 100:.0f} %" if whole else percent(part.share)
+        terse = whole and short and part.share >= 0.01
+        share = f"{part.share * 100:.0f} %" if terse else percent(part.share)
         return line(key, Run(f"{name} ", "dim"), Run(share, "text"))
 
     gap = line("  ")

@@ -179,13 +179,15 @@ def _legend(parts: Sequence[Part], width: int, *, textured: bool) -> list[Line]:
         part._replace(name=part.name.removeprefix(_IDLE)) for part in parts if part.name.startswith(_IDLE)
     ]
     if not idle:
-        return [bar_legend(parts, width, "loader_wait", textured=textured)]
+        return [bar_legend(parts, width, "loader_wait", textured=textured, whole=True)]
     words = f"idle {fmt.percent(sum(part.share for part in idle))}: "
     lead = line(Run(words, "dim"))
-    of_busy = bar_legend(busy, width, textured=textured)
-    of_idle = bar_legend(idle, max(1, width - len(words)), "loader_wait", textured=textured)
+    of_busy = bar_legend(busy, width, textured=textured, whole=True)
+    of_idle = bar_legend(idle, max(1, width - len(words)), "loader_wait", textured=textured, whole=True)
     if width_of(of_busy) + 2 + len(words) + width_of(of_idle) > width:
-        shorter = bar_legend([part._replace(name=part.short) for part in busy], width, textured=textured)
+        shorter = bar_legend(
+            [part._replace(name=part.short) for part in busy], width, textured=textured, whole=True
+        )
         if width_of(shorter) + 2 + len(words) + width_of(of_idle) > width:
             return [of_busy, (*lead, *of_idle)]
         of_busy = shorter
