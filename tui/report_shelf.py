@@ -87,5 +87,4 @@ class ReportShelf:
 
 def report_path_of(view: ProfileView | None) -> Path | None:
     """Return where the report of a window is; None while there is none."""
-    path: object = getattr(view, "report_path", None)
-    return Path(path) if isinstance(path, str) and path else None
+    return Path(view.report_path) if view is not None and view.report_path else None

@@ -65,8 +65,8 @@ def test_the_first_screen_answers_what_it_means_and_where_the_time_went(
 def test_every_tab_is_reached_and_says_something(tmp_path: Path) -> None:
     words = [
         "aten::addmm", "sm90_xmma_gemm", "the loader", "cudaStreamSynchronize", "allreduce", "Pageable",
-        "device allocations", "launches a step", "class of kernels", "step 422", "rank 0", "lost launches",
-        "GPU 0 stream 7", "thread 4000 python", "there is no window before this one",
+        "device allocations", "launches a step", "class of kernels", "step 422", "no loader worker", "rank 0",
+        "lost launches",         "GPU 0 stream 7", "thread 4000 python", "there is no window before this one",
     ]  # fmt: skip
 
     async def play(app: TraceApp, pilot: Pilot[None]) -> None:
@@ -303,7 +303,7 @@ def test_a_window_without_a_device_or_without_anything_breaks_no_tab(
 ) -> None:
     async def play(app: TraceApp, pilot: Pilot[None]) -> None:
         await pilot.pause(0.2)
-        for _ in range(15):
+        for _ in range(16):
             await pilot.press("tab", "enter", "down", "escape", "i", "1", "h")
         await shown(pilot, "[operators]")
 
@@ -313,7 +313,7 @@ def test_a_window_without_a_device_or_without_anything_breaks_no_tab(
 def test_ascii_reaches_every_cell(tmp_path: Path) -> None:
     async def play(app: TraceApp, pilot: Pilot[None]) -> None:
         await shown(pilot, "aten::addmm")
-        for key in (*["tab"] * 15, "t", "enter", "escape", "o", "escape", "question_mark", "escape", "slash"):
+        for key in (*["tab"] * 16, "t", "enter", "escape", "o", "escape", "question_mark", "escape", "slash"):
             await pilot.press(key)
             await pilot.pause()
             assert text(app).isascii(), text(app)
@@ -326,7 +326,7 @@ def test_ascii_reaches_every_cell(tmp_path: Path) -> None:
 def test_a_tiny_terminal_shows_what_fits(tmp_path: Path, size: tuple[int, int]) -> None:
     async def play(app: TraceApp, pilot: Pilot[None]) -> None:
         await shown(pilot, "perftui")
-        for _ in range(15):
+        for _ in range(16):
             await pilot.press("tab", "enter", "escape")
         await pilot.resize_terminal(*LARGE)
         await shown(pilot, "aten::addmm")

@@ -76,6 +76,8 @@ class TimelineIndex:
     """Spans nested deeper than `DEPTHS_MAX`, or with a name that is not in the file."""
     events: Sequence[Span] = ()
     """All spans that are drawn, by start."""
+    left_out: int = 0
+    """Spans that the file does not have, the shortest ones."""
 
     def covering(self, line: int, time_ns: int) -> int | None:
         """Return the span of a line at a time."""
@@ -131,6 +133,7 @@ def timeline_index(timeline: TraceTimeline) -> TimelineIndex:
         steps=sorted(timeline.steps, key=lambda step: step.start_us),
         undrawn=undrawn,
         events=EventRows(lines),
+        left_out=timeline.left_out,
     )
 
 

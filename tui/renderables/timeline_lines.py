@@ -131,7 +131,8 @@ def _legend(present: set[str], index: TimelineIndex, shown: int, width: int, *, 
     hidden = len(index.lines) - shown
     more = [line(Run(f"↑↓ {hidden} more lines", "dim"))] if hidden > 0 else []
     deeper = [line(Run(f"{index.undrawn:,} deeper spans not drawn", "dim"))] if index.undrawn else []
-    return join_fitting([line("  "), *more, *entries, *deeper], line("  "), width)
+    short = [line(Run(f"{index.left_out:,} shortest spans left out", "dim"))] if index.left_out else []
+    return join_fitting([line("  "), *more, *entries, *deeper, *short], line("  "), width)
 
 
 def span_at_cursor(index: TimelineIndex, view: TimeView, cells: int) -> tuple[Span, int] | None:
@@ -193,6 +194,8 @@ def span_details(index: TimelineIndex, span: Span, width: int) -> list[Line]:
 
 
 def _step_of(steps: Sequence[StepSpan], start_ns: int) -> str:
+    if not steps:
+        return "no steps were recorded"
     inside = [each for each in steps if each.start_us * 1000 <= start_ns]
     found = inside[-1] if inside else None
     if found is None or start_ns >= (found.start_us + found.duration_us) * 1000:

@@ -170,6 +170,7 @@ COPIES: tuple[Column[CopyFigures], ...] = (
     Column("size", lambda row: fmt.mebibytes(row.mib), lambda row: row.mib, 10, spare=2),
     number_column("GiB/s", lambda row: row.gib_s, 5, width=8),
     time_column("total", lambda row: row.total_us),
+    time_column("host", lambda row: row.call_us, 6),
     time_column("exposed", lambda row: row.exposed_us),
 )
 STEPS: tuple[Column[StepSpan], ...] = (

@@ -60,6 +60,11 @@ def launch_figures(rank: RankReport | None) -> list[Figure]:
             _time("compiling", rank.compile.compiling_us, "above 0: not the steady state"),
             _share("compiled", rank.compile.compiled_share, "of the host's time, inside compiled regions"),
         ]
+    drained = (
+        ("idle after a sync call", rank.sync_drained_share, "the host had waited, and nothing was queued"),
+        ("idle after a copy", rank.copy_drained_share, "the same, where that call copied pageable memory"),
+    )
+    figures += [_share(name, value, meaning) for name, value, meaning in drained if value is not None]
     return figures + (list(_hta(rank.hta)) if rank.hta else [])
 
 

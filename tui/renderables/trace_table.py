@@ -15,6 +15,8 @@ from perftui.tui.renderables.trace_names import short_name
 _Row = TypeVar("_Row")
 Order: TypeAlias = float | str | None
 _FLEX_MIN = 24
+_FLEX_SHARE = 0.4
+"""Of the width, for names: what they are is told before further figures."""
 _BAR, _BAR_FROM = 9, 96
 _GAP = 2
 
@@ -122,7 +124,7 @@ def layout(table: AnyTable, width: int, sort: int) -> Layout:
         fixed = sum(table.columns[at].width for at in shown)
         room = width - bar - fixed
         spare = [at for at in shown if table.columns[at].spare and at != sort]
-        if room >= _FLEX_MIN * len(flexible) or not spare:
+        if room >= max(_FLEX_MIN * len(flexible), _FLEX_SHARE * width) or not spare:
             break
         gone = max(spare, key=lambda at: table.columns[at].spare)
         shown.remove(gone)

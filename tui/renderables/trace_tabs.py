@@ -14,6 +14,7 @@ from perftui.tui.renderables.trace_context import TraceContext
 from perftui.tui.renderables.trace_events import events_table
 from perftui.tui.renderables.trace_figures import FIGURES, Figure, launch_figures, memory_figures
 from perftui.tui.renderables.trace_table import AnyTable, Table
+from perftui.tui.renderables.trace_workers import workers_table
 
 
 @dataclass(frozen=True)
@@ -204,6 +205,7 @@ TABS: tuple[Tab, ...] = (
     Tab("launches", "launches", _launches),
     Tab("classes", "classes", _classes),
     Tab("steps", "steps", _steps),
+    Tab("workers", "workers", workers_table),
     Tab("ranks", "ranks", _ranks),
     Tab("trust", "trust", _trust),
     Tab("timeline", "timeline", None),

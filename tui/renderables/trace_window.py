@@ -112,6 +112,15 @@ def rank_details(row: RankRow, width: int) -> Sequence[Line]:
             lines += said("note", note, width)
     if row.wait is not None:
         lines += said("matched", f"{row.wait.matched:,} collectives that all ranks ran", width)
+    if row.profile is not None:
+        costs = ", ".join(f"{name} {fmt.milliseconds(ms)}" for name, ms in row.profile.cost_ms.items())
+        lines += said("it cost", costs, width) if costs else []
+        snapshot = row.profile.snapshot
+        lines += (
+            [*said("allocations", "for torch's memory viewer:", width), *whole_name(snapshot, width)]
+            if snapshot
+            else []
+        )
     path = report.path if report is not None else row.profile.path if row.profile else None
     return [*lines, *(whole_name(path, width) if path else [])]
 
@@ -132,6 +141,7 @@ def trust_rows(context: TraceContext) -> list[TrustRow]:
     mine = context.rank_report
     checks = sorted(mine.trust if mine else [], key=_trust_order)
     notes = [*(context.report.notes if context.report else []), *(mine.notes if mine else [])]
+    notes += context.view.window_notes if context.view else []
     return [
         *(TrustRow(each.name, each.passed, each.value, each.text, each.suppresses) for each in checks),
         *(TrustRow("note", None, None, text, (), note=True) for text in notes),

@@ -39,6 +39,8 @@ class TraceTable(Picture, can_focus=True):
         self._table: AnyTable | None = None
         self._about: Line = BLANK
         self._texts: list[str] | None = None
+        self._sorted: list[int] = []
+        """All rows: a filter leaves out some of them, and need not sort again."""
         self._order: list[int] = []
         self._expanded: list[tuple[int, Sequence[Line]]] = []
         """Place in the order, and the lines below it; by place."""
@@ -57,7 +59,7 @@ class TraceTable(Picture, can_focus=True):
             self.sort, self.descending = table.sort, largest_first(table, table.sort)
         item, top = (0, 0) if other else (self.item, self._top)
         self._tab, self._table, self._about, self._texts = tab, table, about, None
-        self._arrange()
+        self._sort()
         self.item, self._top = item, top
         self.redraw()
 
@@ -74,20 +76,24 @@ class TraceTable(Picture, can_focus=True):
     def filter(self, needle: str) -> None:
         """Leave only rows that have every word of `needle`."""
         self.needle = needle
-        self._arrange()
+        self._choose()
         self.redraw()
 
-    def _arrange(self) -> None:
+    def _sort(self) -> None:
         table = self._table
+        if table is not None:
+            among = range(len(table.rows))
+            self._sorted = arranged(table, self.sort, descending=self.descending, among=among)
+        self._choose()
+
+    def _choose(self) -> None:
+        """Leave the rows that the filter wants."""
         self._expanded, self.item, self._top = [], 0, 0
-        if table is None:
-            self._order = []
-            return
-        among: Sequence[int] = range(len(table.rows))
-        if self.needle.strip():
-            self._texts = self._texts if self._texts is not None else searched(table)
-            among = matching(self._texts, self.needle)
-        self._order = arranged(table, self.sort, descending=self.descending, among=among)
+        self._order = self._sorted
+        if self.needle.strip() and self._table is not None:
+            self._texts = self._texts if self._texts is not None else searched(self._table)
+            wanted = set(matching(self._texts, self.needle))
+            self._order = [at for at in self._sorted if at in wanted]
 
     def _items(self) -> int:
         return len(self._order) + sum(len(lines) for _, lines in self._expanded)
@@ -197,13 +203,13 @@ class TraceTable(Picture, can_focus=True):
             return
         self.descending = not self.descending if column == self.sort else largest_first(table, column)
         self.sort, self._chosen = column, True
-        self._arrange()
+        self._sort()
         self.redraw()
 
     def action_invert(self) -> None:
         """Turn the order round."""
         self.descending, self._chosen = not self.descending, True
-        self._arrange()
+        self._sort()
         self.redraw()
 
     def action_expand(self) -> None:
