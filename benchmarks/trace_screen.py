@@ -7,8 +7,16 @@ column is the ratio to the smallest size, for a frame must not cost more because
 import random
 import time
 from collections.abc import Callable
+from functools import partial
 
-from perftui.ipc.trace_report import OperatorFigures, StepSpan, TimelineLane, TraceTimeline
+from perftui.ipc.trace_report import (
+    OperatorFigures,
+    RankReport,
+    StepSpan,
+    TimelineLane,
+    TraceReport,
+    TraceTimeline,
+)
 from perftui.tui.renderables import timeline_view as views
 from perftui.tui.renderables.timeline_index import TimelineIndex, timeline_index
 from perftui.tui.renderables.timeline_lines import timeline_lines
@@ -79,10 +87,12 @@ def frames(index: TimelineIndex) -> list[tuple[str, float]]:
     near = step
     for _ in range(6):
         near = views.zoomed(index, near, 1, cells)
-    return [
-        (name, least_ms(lambda view=view: timeline_lines(index, view, 0, WIDTH, HEIGHT, textured=False)))
-        for name, view in (("whole window", everything), ("one step", step), ("zoomed in", near))
-    ]
+    shown_views = (("whole window", everything), ("one step", step), ("zoomed in", near))
+    return [(name, least_ms(partial(one_frame, index, view))) for name, view in shown_views]
+
+
+def one_frame(index: TimelineIndex, view: views.TimeView) -> None:
+    timeline_lines(index, view, 0, WIDTH, HEIGHT, textured=False)
 
 
 def screenful(table: AnyTable, order: list[int], top: int) -> None:
@@ -92,8 +102,6 @@ def screenful(table: AnyTable, order: list[int], top: int) -> None:
 
 
 def operators(rows: int) -> AnyTable:
-    from perftui.ipc.trace_report import RankReport, TraceReport
-
     figures = [
         OperatorFigures(
             name=f"aten::operator_{n % 977}", count=n, total_us=float(n), self_us=float(n * 7919 % rows),
@@ -132,7 +140,7 @@ def main() -> None:
     timelines = [(size, made(size)) for size in sizes]
     indexes = [(size, timeline_index(timeline)) for size, timeline in timelines]
     shown("a frame of the timeline, spans", [(size, frames(index)) for size, index in indexes])
-    making = [(size, [("making it ready (thread)", least_ms(lambda each=each: timeline_index(each)))])
+    making = [(size, [("making it ready (thread)", least_ms(partial(timeline_index, each)))])
               for size, each in timelines]  # fmt: skip
     shown("reading", making)
     shown("operators, rows", [(size, table_costs(operators(size))) for size in (600, 6_000, 60_000)])

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from perftui.ipc.errors import PerftuiError
-from perftui.ipc.trace_difference import trace_difference
+from perftui.ipc.trace_difference import rank_difference
 from perftui.tui.messages import ReportRead, TimelineRead, WindowsCompared
 from perftui.tui.report_shelf import ReportShelf
 from perftui.tui.trace_files import read_timeline
@@ -35,4 +35,7 @@ def windows_compared(shelf: ReportShelf, before: Path, after: Path, rank: int) -
     sides = [next((row for row in report.ranks if row.rank == rank), None) for report in reports]
     if sides[0] is None or sides[1] is None:
         return WindowsCompared(pair, None, f"rank {rank} is not in both windows")
-    return WindowsCompared(pair, trace_difference(sides[0], sides[1]))
+    unread = sides[0].error or sides[1].error
+    if unread:
+        return WindowsCompared(pair, None, unread)
+    return WindowsCompared(pair, rank_difference(sides[0], sides[1]))

@@ -110,7 +110,10 @@ def test_a_report_is_read_once(tmp_path: Path) -> None:
 
 
 def test_csv_quotes_what_a_spreadsheet_would_run_and_leaves_out_what_is_nested() -> None:
-    rows = [{"name": "=1+1", "count": 3, "shapes": [1]}, {"name": 'a,"b"\n', "count": None, "more": -1.5}]
+    rows: list[dict[str, object]] = [
+        {"name": "=1+1", "count": 3, "shapes": [1]},
+        {"name": 'a,"b"\n', "count": None, "more": -1.5},
+    ]
     read = list(csv.reader(io.StringIO(as_csv(rows))))
     assert read == [["name", "count", "more"], ["'=1+1", "3", ""], ['a,"b"\n', "", "-1.5"]]
     assert json.loads(as_json(rows)) == rows

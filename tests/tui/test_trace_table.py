@@ -5,7 +5,8 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from perftui.ipc.trace_difference import trace_difference
+from perftui.ipc.trace_difference import rank_difference
+from perftui.ipc.worker_stacks import WorkerFrame, WorkerStacks
 from perftui.tui.renderables.lines import plain
 from perftui.tui.renderables.timeline_index import timeline_index
 from perftui.tui.renderables.trace_context import TraceContext
@@ -107,7 +108,10 @@ def test_rows_are_as_wide_as_their_heading_at_every_width(tab: str, width: int) 
 
 def with_difference(context: TraceContext) -> TraceContext:
     before, after = trace_scenes.rank_report(), trace_scenes.rank_report(kernels=[])
-    return replace(context, difference=trace_difference(before, after))
+    frame = WorkerFrame(function="decode", file="data.py", line=31, self_share=0.8, total_share=0.9)
+    stacks = [WorkerStacks(rank=0, pid=7, number=None, samples=40, frames=[frame])]
+    view = msgspec.structs.replace(scenes.PROFILE, worker_stacks=stacks)
+    return replace(context, view=view, difference=rank_difference(before, after))
 
 
 def test_a_heading_tells_its_column_to_the_mouse() -> None:
@@ -190,3 +194,19 @@ def test_records_have_numbers_and_nested_lists() -> None:
     record = table.record(table.rows[0])
     assert record["self_us"] == 4_100.0
     assert record["shapes"] == msgspec.to_builtins(trace_scenes.LINEAR.shapes)
+
+
+def test_a_difference_has_the_biggest_mover_first_whatever_its_kind() -> None:
+    rows = drawn(table_of("difference", with_difference(FULL)), 116)
+    assert rows[0].split()[-3:] == ["before/step", "after/step", "change↓"]
+    assert rows[1].startswith("sm90_xmma_gemm")
+    assert rows[1].split()[-4:] == ["0.00", "µs", "−8.00", "ms"]
+    assert table_of("difference", with_difference(FULL)).notes[0].startswith("before: 4 % of the launches")
+
+
+def test_workers_stacks_have_function_place_and_shares() -> None:
+    table = table_of("workers", with_difference(FULL))
+    assert drawn(table, 116)[1].split()[:4] == ["decode", "data.py:31", "pid", "7"]
+    assert "40 looks, on a core in — of them" in " ".join(
+        plain(part) for part in table.details(table.rows[0], 100)
+    )

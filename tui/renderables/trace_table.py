@@ -15,7 +15,7 @@ from perftui.tui.renderables.trace_names import short_name
 _Row = TypeVar("_Row")
 Order: TypeAlias = float | str | None
 _FLEX_MIN = 24
-_FLEX_SHARE = 0.4
+_FLEX_SHARE = 0.3
 """Of the width, for names: what they are is told before further figures."""
 _BAR, _BAR_FROM = 9, 96
 _GAP = 2
@@ -61,6 +61,8 @@ class Table(Generic[_Row]):
     share: Callable[[_Row], float | None] | None = None
     details: Callable[[_Row, int], Sequence[Line]] = _no_details
     """The lines of an expanded row, for a width."""
+    notes: Sequence[str] = ()
+    """What to beware of before reading any row."""
     at_us: Callable[[_Row], float | None] | None = None
     """Where a row lies on the timeline."""
     descending: bool | None = None

@@ -13,6 +13,7 @@ from perftui.tui.renderables.trace_classes import gap_words
 from perftui.tui.renderables.trace_context import TraceContext
 from perftui.tui.renderables.trace_events import events_table
 from perftui.tui.renderables.trace_figures import FIGURES, Figure, launch_figures, memory_figures
+from perftui.tui.renderables.trace_movers import movers_table
 from perftui.tui.renderables.trace_table import AnyTable, Table
 from perftui.tui.renderables.trace_workers import workers_table
 
@@ -183,17 +184,6 @@ def _trust(context: TraceContext) -> AnyTable:
     )  # fmt: skip
 
 
-def _difference(context: TraceContext) -> AnyTable:
-    found = context.difference
-    notes = "; ".join(found.notes) if found else ""
-    return Table(
-        window.MOVERS, found.movers if found else [], 4,
-        notes or context.why_no_difference or context.why_empty or "nothing moved",
-        search=lambda row: f"{row.name} {window.KIND_WORDS.get(row.kind, row.kind)}", record=columns.record,
-        details=window.mover_details,
-    )  # fmt: skip
-
-
 TABS: tuple[Tab, ...] = (
     Tab("operators", "operators", _operators),
     Tab("kernels", "kernels", _kernels),
@@ -210,7 +200,7 @@ TABS: tuple[Tab, ...] = (
     Tab("trust", "trust", _trust),
     Tab("timeline", "timeline", None),
     Tab("events", "events", events_table),
-    Tab("difference", "difference", _difference),
+    Tab("difference", "difference", movers_table),
 )
 
 

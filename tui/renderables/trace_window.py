@@ -1,9 +1,8 @@
-"""The rows on a window itself: its ranks, whether it can be believed, what changed since another."""
+"""The rows on a window itself: its ranks, and whether it can be believed."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from perftui.ipc.trace_difference import Mover
 from perftui.ipc.trace_report import RankReport, RankWait, TrustCheck
 from perftui.ipc.view import ProfileRank
 from perftui.tui import format as fmt
@@ -12,21 +11,10 @@ from perftui.tui.renderables.trace_columns import (
     name_column,
     share_column,
     time_column,
-    word_column,
 )
 from perftui.tui.renderables.trace_context import TraceContext
 from perftui.tui.renderables.trace_details import said, whole_name
 from perftui.tui.renderables.trace_table import Column
-
-KIND_WORDS = {
-    "step": "step",
-    "idle": "GPU idle",
-    "kernel": "kernel",
-    "operator": "operator, CPU",
-    "communication": "communication",
-    "copy": "copy",
-}
-"""What a mover is."""
 
 
 class RankRow(NamedTuple):
@@ -181,32 +169,3 @@ def trust_details(row: TrustRow, width: int) -> Sequence[Line]:
         verb = "do not believe" if row.passed is False else "it guards"
         lines += said(verb, ", ".join(row.suppresses), width)
     return lines
-
-
-MOVERS: tuple[Column[Mover], ...] = (
-    name_column("what moved", lambda row: row.name),
-    word_column("kind", lambda row: KIND_WORDS.get(row.kind, row.kind), 15, 2),
-    time_column("before/step", lambda row: row.before_us_per_step, 1, 13),
-    time_column("after/step", lambda row: row.after_us_per_step, width=12),
-    Column(
-        "change",
-        lambda row: fmt.change(row.change_us_per_step),
-        lambda row: abs(row.change_us_per_step),
-        12,
-        role=lambda row: _change_role(row.change_us_per_step),
-    ),
-)
-
-
-def _change_role(change_us: float) -> str:
-    return "warning" if change_us > 0 else "fine" if change_us < 0 else "dim"
-
-
-def mover_details(row: Mover, width: int) -> Sequence[Line]:
-    """Return the whole name and both times."""
-    times = (
-        f"{fmt.microseconds(row.before_us_per_step)} a step before, "
-        f"{fmt.microseconds(row.after_us_per_step)} after: {fmt.change(row.change_us_per_step)}"
-    )
-    kind = KIND_WORDS.get(row.kind, row.kind)
-    return [*whole_name(row.name, width), *said("kind", kind, width), *said("time", times, width)]

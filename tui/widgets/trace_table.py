@@ -24,6 +24,7 @@ from perftui.tui.renderables.trace_table import (
 from perftui.tui.renderables.trace_tabs import tab_line
 from perftui.tui.widgets.picture import Picture
 
+_NOTES_MAX = 3
 _EDGE = 2
 """Cells of the frame at the left."""
 
@@ -130,7 +131,10 @@ class TraceTable(Picture, can_focus=True):
         inner, room = max(1, width - 2 * _EDGE), self._room()
         plan = self._layout(table)
         heading = heading_line(table, plan, self.sort, descending=self.descending)
-        return frame([heading, *self._rows(table, plan, inner, room)], width, height, title, right, role)
+        notes = [clip(line(Run(f"▲ {fmt.visible(note)}", "warning")), inner) for note in self._notes()]
+        return frame(
+            [*notes, heading, *self._rows(table, plan, inner, room)], width, height, title, right, role
+        )
 
     def _layout(self, table: AnyTable) -> Layout:
         return layout(table, max(1, self.size.width - 2 * _EDGE), self.sort)
@@ -231,7 +235,10 @@ class TraceTable(Picture, can_focus=True):
         self.redraw()
 
     def _room(self) -> int:
-        return max(1, self.size.height - 3)
+        return max(1, self.size.height - 3 - len(self._notes()))
+
+    def _notes(self) -> Sequence[str]:
+        return self._table.notes[:_NOTES_MAX] if self._table is not None and self.size.height > 8 else ()
 
     def on_resize(self, event: events.Resize) -> None:
         """Fold up what was made for another width."""
@@ -243,12 +250,13 @@ class TraceTable(Picture, can_focus=True):
     def on_click(self, event: events.Click) -> None:
         """Sort by a heading, or put the cursor under the mouse."""
         table = self._table
-        if table is not None and event.y == 1:
+        y = event.y - len(self._notes())
+        if table is not None and y == 1:
             column = column_at(self._layout(table), event.x - _EDGE)
             if column is not None and table.columns[column].heading:
                 self._sort_by(column)
-        elif event.y > 1:
-            self.item = max(0, min(self._items() - 1, self._top + event.y - 2))
+        elif y > 1:
+            self.item = max(0, min(self._items() - 1, self._top + y - 2))
             self.redraw()
 
     def on_focus(self) -> None:
