@@ -2,17 +2,18 @@
 
 import random
 
+import msgspec
 import pytest
 
 from perftui.ipc.trace_report import TimelineLane, TraceTimeline
 from perftui.tui.glyphs import to_ascii
 from perftui.tui.renderables import timeline_view as views
 from perftui.tui.renderables.lines import plain, width_of
+from perftui.tui.renderables.span_details import span_details
 from perftui.tui.renderables.timeline_cells import Cell, cells_of
 from perftui.tui.renderables.timeline_index import DEPTHS_MAX, Span, TimelineIndex, timeline_index
 from perftui.tui.renderables.timeline_lines import (
     span_at_cursor,
-    span_details,
     tick_ns,
     time_text,
     timeline_lines,
@@ -110,7 +111,7 @@ def test_the_picture_of_a_step() -> None:
     assert drawn == [
         "  time            ▼0 µs               │10 µs              │20 µs              │30 µs",
         "  steps           │step 421",
-        "▶ GPU 0 stream 7                      ▏sm90_xmma_gemm_bf…__5x_cublas          ▏vecto…nel",
+        "▶ GPU 0 stream 7                      ▏sm90_xmma_gemm_bf…__5x_cublas          ▏vectorize",
         "  thread 40…ython ▏ProfilerStep#421",
         "    depth 1       ▏loader           ████",
         "    depth 2                         ▓██░",
@@ -213,16 +214,37 @@ def test_the_cursor_tells_its_span_and_how_many_share_its_cell() -> None:
     assert "gemm  from 10.0 µs for 15.0 µs" in line
 
 
-def test_a_host_span_tells_its_callers_and_a_kernel_what_the_host_was_in() -> None:
+def test_a_host_span_tells_its_callers() -> None:
     call = [plain(part) for part in span_details(INDEX, Span(4, 0), 80)]
     assert call[0] == "cudaLaunchKernel"
     assert [part.split()[0] for part in call[call.index("called by") + 1 :]] == [
         "aten::addmm", "aten::linear", "ProfilerStep#421",
     ]  # fmt: skip
+
+
+def test_a_kernel_tells_what_launched_it_and_when_and_from_where() -> None:
     kernel = [plain(part) for part in span_details(INDEX, Span(0, 0), 80)]
-    assert any("not what launched this" in part for part in kernel)
-    assert any("thread 4000 python: aten::addmm" in part for part in kernel)
+    launch = kernel.index("launched by aten::addmm, 0.50 µs before it began")
+    assert [part.split()[0] for part in kernel[launch + 1 :]] == [
+        "cudaLaunchKernel", "aten::addmm", "aten::linear", "ProfilerStep#421",
+    ]  # fmt: skip
     assert any("421, 10.0 µs after its start" in part for part in kernel)
+    unknown = [plain(part) for part in span_details(INDEX, Span(0, 1), 80)]
+    assert unknown[-1] == "what launched it is not in the timeline"
+    line = plain(timeline_lines(INDEX, TimeView(0, 40_000, time_ns=12_000), 0, 120, 10, textured=False)[-1])
+    assert line.endswith("by aten::addmm")
+
+
+def test_launches_stay_with_their_spans_when_a_file_is_not_sorted() -> None:
+    timeline = trace_scenes.timeline()
+    stream = timeline.lanes[1]
+    columns = {
+        name: getattr(stream, name)[::-1]
+        for name in ("name", "start_ns", "duration_ns", "depth", "caller", "launched_ns")
+    }
+    turned = msgspec.structs.replace(timeline, lanes=[msgspec.structs.replace(stream, **columns)])
+    assert timeline_index(turned).lines[0].callers == INDEX.lines[0].callers
+    assert timeline_index(turned).lines[0].starts == INDEX.lines[0].starts
 
 
 def test_events_are_in_the_order_of_their_starts() -> None:

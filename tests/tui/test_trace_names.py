@@ -5,7 +5,7 @@ from rich.cells import cell_len
 
 from perftui.tui.format import change, visible
 from perftui.tui.renderables.lines import plain
-from perftui.tui.renderables.trace_names import fold, middle_cut, short_name
+from perftui.tui.renderables.trace_names import fold, label, middle_cut, short_name
 from tests.tui.trace_scenes import GEMM, HOSTILE, LONG_KERNEL
 
 
@@ -84,3 +84,22 @@ def test_middle_cut_counts_cells_and_not_characters() -> None:
 
 def test_a_change_has_its_sign() -> None:
     assert [change(value) for value in (1500.0, -20.0, 0.0, None)] == ["+1.50 ms", "−20.0 µs", "0.00 µs", "—"]
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "shown"),
+    [
+        (LONG_KERNEL, 8, "vectoriz"),
+        ("aten::add_", 8, "add_"),
+        ("autograd::engine::evaluate_function: ConvolutionBackward0", 6, "Convol"),
+        ("ncclKernel_AllReduce_RING_LL(ncclDevComm*, unsigned long, ncclWork*)", 12, "ncclKernel_A"),
+        ("forward", 9, "forward"),
+    ],
+)
+def test_a_narrow_span_is_labelled_with_what_tells_most(name: str, width: int, shown: str) -> None:
+    assert label(name, width) == shown
+
+
+def test_a_function_of_c_loses_its_parameters_and_a_line_of_python_does_not() -> None:
+    assert short_name("ncclKernel_Sum(ncclDevComm*, unsigned long, ncclWork*)", 30) == "ncclKernel_Sum"
+    assert short_name("train_with_a_long_name.py(88): step", 20).endswith(": step")

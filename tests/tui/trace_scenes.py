@@ -217,6 +217,8 @@ def timeline() -> TraceTimeline:
         start_ns=[at for n in range(3) for at in (n * 40_000 + 10_000, n * 40_000 + 30_000)],
         duration_ns=[15_000, 5_000] * 3,
         depth=[0] * 6,
+        caller=[2, None] * 3,
+        launched_ns=[at for n in range(3) for at in (n * 40_000 + 9_500, None)],
     )  # fmt: skip
     thread = TimelineLane(
         kind="thread", title="thread 4000 python",

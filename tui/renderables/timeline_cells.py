@@ -11,7 +11,7 @@ from perftui.tui.renderables.lines import Run
 from perftui.tui.renderables.timeline_index import ClassColumns, TimelineIndex, TrackLine
 from perftui.tui.renderables.timeline_view import TimeView, edges
 from perftui.tui.renderables.trace_classes import look_of
-from perftui.tui.renderables.trace_names import short_name
+from perftui.tui.renderables.trace_names import label
 
 _SHADES = ((0.875, "█"), (0.5, "▓"), (0.25, "▒"), (0.0, "░"))
 _NAMED_MIN = 5
@@ -88,7 +88,7 @@ def name_wide_spans(
         look = look_of(index.classes[name])
         begins = track.starts[at] >= view.start_ns
         lead = ("▏" if begins else " ") + (f"{look.letter}:" if textured else "")
-        text = lead + short_name(index.names[name], last - first - len(lead))
+        text = lead + label(index.names[name], last - first - len(lead))
         padded = f"{text:<{last - first}}"
         if len(padded) == last - first:  # no wide characters: a cell for each
             runs[first:last] = [Run(character, "on-bar", look.role) for character in padded]

@@ -53,6 +53,9 @@ class TrackLine:
     """The latest end so far: kernels of one stream may overlap by a little."""
     names: "array[int]"
     classes: Sequence[ClassColumns]
+    callers: Sequence[int | None] = ()
+    """What launched each span, as index into the names; empty where the timeline does not tell."""
+    launched_ns: Sequence[int | None] = ()
 
 
 class Span(NamedTuple):
@@ -138,39 +141,46 @@ def timeline_index(timeline: TraceTimeline) -> TimelineIndex:
 
 
 def _lines(at: int, lane: TimelineLane, timeline: TraceTimeline) -> tuple[list[TrackLine], int]:
-    by_depth: dict[int, list[tuple[int, int, int]]] = {}
+    by_depth: dict[int, list[int]] = {}
     undrawn = 0
-    columns = (lane.start_ns, lane.duration_ns, lane.name, lane.depth)
-    for start, duration, name, depth in zip(*columns, strict=False):
+    columns = (lane.depth, lane.name, lane.duration_ns)
+    for span, (depth, name, duration) in enumerate(zip(*columns, strict=False)):
         if 0 <= depth < DEPTHS_MAX and 0 <= name < len(timeline.names) and duration >= 0:
-            by_depth.setdefault(depth, []).append((start, start + duration, name))
+            by_depth.setdefault(depth, []).append(span)
         else:
             undrawn += 1
     for spans in by_depth.values():
-        spans.sort()
+        spans.sort(key=lane.start_ns.__getitem__)
     lines = [_line(at, lane, depth, by_depth[depth], timeline.classes) for depth in sorted(by_depth)]
     return lines, undrawn
 
 
-def _line(
-    at: int, lane: TimelineLane, depth: int, spans: list[tuple[int, int, int]], classes: Sequence[str]
-) -> TrackLine:
+def _line(at: int, lane: TimelineLane, depth: int, spans: list[int], classes: Sequence[str]) -> TrackLine:
+    starts = [lane.start_ns[span] for span in spans]
+    ends = [lane.start_ns[span] + lane.duration_ns[span] for span in spans]
+    names = [lane.name[span] for span in spans]
     by_class: dict[str, list[tuple[int, int]]] = {}
-    for start, end, name in spans:
+    for start, end, name in zip(starts, ends, names, strict=True):
         kind = classes[name] if name < len(classes) else "other"
         by_class.setdefault(kind, []).append((start, end))
-    ends = array("q", [end for _, end, _ in spans])
     return TrackLine(
         lane=at,
         depth=depth,
         title=lane.title,
         kind=lane.kind,
-        starts=array("q", [start for start, _, _ in spans]),
-        ends=ends,
+        starts=array("q", starts),
+        ends=array("q", ends),
         reach=array("q", accumulate(ends, max)),
-        names=array("q", [name for _, _, name in spans]),
+        names=array("q", names),
         classes=[_class_columns(kind, parts) for kind, parts in sorted(by_class.items())],
+        callers=_of_spans(lane.caller, spans),
+        launched_ns=_of_spans(lane.launched_ns, spans),
     )
+
+
+def _of_spans(column: Sequence[int | None], spans: list[int]) -> Sequence[int | None]:
+    """Return a column that a lane may lack, or have too short, in the order of the spans; () without one."""
+    return [column[span] if span < len(column) else None for span in spans] if column else ()
 
 
 def _class_columns(name: str, parts: list[tuple[int, int]]) -> ClassColumns:

@@ -4,16 +4,19 @@ from collections.abc import Sequence
 
 from perftui.ipc.trace_report import StepSpan
 from perftui.tui import format as fmt
-from perftui.tui.renderables.lines import BLANK, Line, Run, clip, fit, join_fitting, line, wrap
+from perftui.tui.renderables.lines import BLANK, Line, Run, clip, fit, join_fitting, line
+from perftui.tui.renderables.span_details import caller_of
 from perftui.tui.renderables.timeline_cells import cells_of, drawn, name_wide_spans
 from perftui.tui.renderables.timeline_index import Span, TimelineIndex, TrackLine
 from perftui.tui.renderables.timeline_view import TimeView, cell_of, edges
 from perftui.tui.renderables.trace_classes import CLASSES, look_of
-from perftui.tui.renderables.trace_names import fold, short_name
+from perftui.tui.renderables.trace_names import short_name
 
 _FIXED_LINES = 4
 """Axis, steps, legend, span."""
 _TICK_MIN = 4
+_CALLER, _CALLER_FROM = 24, 100
+"""Cells for what launched a kernel, and the width from which there is room for it."""
 _UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1000, "µs"), (1, "ns"))
 
 
@@ -166,68 +169,9 @@ def cursor_line(index: TimelineIndex, view: TimeView, cells: int, width: int) ->
         Run(fmt.microseconds(duration / 1000), "value"),
         Run(f"  + {others:,} in this cell" if others else "", "dim"),
     )
+    caller = caller_of(index, span)
+    if caller is not None and width >= _CALLER_FROM:
+        facts = (*facts, Run(f"  by {short_name(caller, _CALLER)}", "note"))
     room = max(12, width - sum(len(run.text) for run in facts) - 2)
     name = short_name(index.names[track.names[span.at]], room)
     return clip(line(Run("▶ ", "value"), Run(name, "value"), *facts), width)
-
-
-def span_details(index: TimelineIndex, span: Span, width: int) -> list[Line]:
-    """Tell everything about a span: its whole name, times, and who called it."""
-    track = index.lines[span.line]
-    start, end, name = track.starts[span.at], track.ends[span.at], track.names[span.at]
-    kind = index.classes[name]
-    facts = (
-        ("class", fmt.visible(kind)),
-        ("lane", f"{fmt.visible(track.title)}, depth {track.depth}"),
-        ("start", f"{fmt.microseconds(start / 1000)} from the window's start ({start:,} ns)"),
-        ("duration", f"{fmt.microseconds((end - start) / 1000)} ({end - start:,} ns)"),
-        ("step", _step_of(index.steps, start)),
-    )
-    lines = [*fold(fmt.visible(index.names[name]), width, "value"), BLANK]
-    for word, text in facts:
-        lines += [
-            (Run(f"{word if at == 0 else '':<10}", "dim"), *part)
-            for at, part in enumerate(wrap(text, width - 10))
-        ]
-    return [*lines, BLANK, *(_host_then(index, start, width) if track.kind == "stream" else []),
-            *(_callers(index, span, width) if track.kind != "stream" else [])]  # fmt: skip
-
-
-def _step_of(steps: Sequence[StepSpan], start_ns: int) -> str:
-    if not steps:
-        return "no steps were recorded"
-    inside = [each for each in steps if each.start_us * 1000 <= start_ns]
-    found = inside[-1] if inside else None
-    if found is None or start_ns >= (found.start_us + found.duration_us) * 1000:
-        return "outside of the recorded steps"
-    return f"{found.step:,}, {fmt.microseconds(start_ns / 1000 - found.start_us)} after its start"
-
-
-def _callers(index: TimelineIndex, span: Span, width: int) -> list[Line]:
-    outer = index.around(span)
-    if not outer:
-        return [line(Run("called by nothing that was recorded", "dim"))]
-    return [line(Run("called by", "heading")), *(_named(index, each, width) for each in outer)]
-
-
-def _host_then(index: TimelineIndex, time_ns: int, width: int) -> list[Line]:
-    """Say what the host's threads were in when it started; who launched it is not in a timeline."""
-    lanes = {track.lane for track in index.lines if track.kind != "stream"}
-    found = [span for lane in sorted(lanes) if (span := index.innermost(lane, time_ns)) is not None]
-    heading = line(Run("the host at that moment (it runs ahead: not what launched this)", "heading"))
-    if not found:
-        return [heading, line(Run("  nothing was recorded", "dim"))]
-    lines = [heading]
-    for span in found:
-        lines.append(_named(index, span, width, of=index.lines[span.line].title))
-        lines += [_named(index, each, width) for each in index.around(span)]
-    return lines
-
-
-def _named(index: TimelineIndex, span: Span, width: int, of: str = "") -> Line:
-    track = index.lines[span.line]
-    duration = fmt.microseconds((track.ends[span.at] - track.starts[span.at]) / 1000)
-    title = f"  {short_name(of, 20)}: " if of else "  "
-    room = max(10, width - len(title) - len(duration) - 2)
-    name = short_name(index.names[track.names[span.at]], room)
-    return line(Run(title, "dim"), name, Run(f"  {duration}", "dim"))

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from perftui.tui.renderables.lines import Line, Run
+from perftui.tui.renderables.span_details import span_details
 from perftui.tui.renderables.timeline_index import Span, TimelineIndex
-from perftui.tui.renderables.timeline_lines import span_details
 from perftui.tui.renderables.trace_columns import name_column, time_column, word_column
 from perftui.tui.renderables.trace_context import TraceContext
 from perftui.tui.renderables.trace_table import AnyTable, Column, Table

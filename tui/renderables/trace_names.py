@@ -4,6 +4,7 @@ A C++ kernel name may have thousands of characters, most of them template argume
 steps: the parameter list, then template arguments from the innermost on, and only then its middle.
 """
 
+import re
 from collections.abc import Sequence
 
 from rich.cells import cell_len, chop_cells, set_cell_size
@@ -12,8 +13,11 @@ from perftui.tui.format import visible
 from perftui.tui.renderables.lines import MORE, Line, Run, line
 
 _NOISE = ("(anonymous namespace)::", "at::native::")
+_FUNCTION = re.compile(r"[A-Za-z_]\w*(<.*>)?\(.*\)$")
 _ARGUMENTS_MIN = 8
 """Fewer cells of template arguments say nothing."""
+_LABEL_MIN = 16
+"""From so many cells on, a name is cut in its middle, and told apart by its end too."""
 _LONGEST = 20_000
 """Characters of a name that are looked at: no compiler makes longer ones, a broken file may."""
 
@@ -35,8 +39,20 @@ def short_name(name: str, width: int) -> str:
     return text if cell_len(text) <= width else middle_cut(_first_arguments(text, width), width)
 
 
+def label(name: str, width: int) -> str:
+    """Return a name for a narrow place: its last part without arguments, cut at its end."""
+    if width >= _LABEL_MIN:
+        return short_name(name, width)
+    text = visible(name[:_LONGEST])
+    if _from_cpp(text):
+        text = _without_arguments(_without_parameters(text.removeprefix("void ")), 1).replace("<…>", "")
+    last = text.rpartition("::")[2] or text
+    last = last.rpartition(": ")[2] or last
+    return set_cell_size(last, width) if cell_len(last) > width else last
+
+
 def _from_cpp(text: str) -> bool:
-    return "::" in text or text.startswith("void ") or ("<" in text and text.endswith(")"))
+    return "::" in text or text.startswith("void ") or _FUNCTION.match(text) is not None
 
 
 def _first_arguments(text: str, width: int) -> str:

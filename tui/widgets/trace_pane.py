@@ -21,7 +21,7 @@ from perftui.tui.glyphs import Glyphs
 from perftui.tui.keys import TRACE
 from perftui.tui.messages import ReportRead, SpanAsked, TimelineRead, WindowsCompared
 from perftui.tui.renderables.lines import BLANK, Line, Run, line
-from perftui.tui.renderables.timeline_lines import span_details
+from perftui.tui.renderables.span_details import span_details
 from perftui.tui.renderables.trace_context import TraceContext
 from perftui.tui.renderables.trace_tabs import TABS
 from perftui.tui.report_shelf import ReportShelf
