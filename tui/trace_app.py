@@ -1,5 +1,6 @@
 """A trace report from files, on the screen that the dashboard has for its windows: no run, no hub."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from textual import events
@@ -20,17 +21,26 @@ from perftui.tui.widgets.picture import Picture
 from perftui.tui.widgets.trace_pane import TracePane
 
 
+@dataclass(frozen=True)
+class Shown:
+    """A report, and what a person knows it as."""
+
+    path: Path
+    """Of a `TraceReport`; its timelines lie beside it."""
+    label: str
+
+
 class _Title(Picture):
     """Which report this is."""
 
-    def __init__(self, glyphs: Glyphs, path: Path) -> None:
+    def __init__(self, glyphs: Glyphs, label: str) -> None:
         super().__init__(glyphs, id="header")
-        self._path = path
+        self._label = label
 
     def draw(self) -> list[Line]:
         """Draw it."""
         room = max(8, self.size.width - 20)
-        name = middle_cut(fmt.visible(str(self._path)), room)
+        name = middle_cut(fmt.visible(self._label), room)
         return [spread(line(Run(" perftui trace", "title")), line(Run(f"{name} ", "dim")), self.size.width)]
 
 
@@ -39,15 +49,15 @@ class TraceScreen(Screen[None]):
 
     AUTO_FOCUS = "#rows"
 
-    def __init__(self, glyphs: Glyphs, path: Path, before: Path | None) -> None:
+    def __init__(self, glyphs: Glyphs, shown: Shown, before: Shown | None) -> None:
         super().__init__()
         shelf = ReportShelf()
-        for each in (before, path):
+        for each in (before, shown):
             if each is not None:
-                shelf.add(WindowRef(_name(each), each))
-        self._path = path
-        self._title = _Title(glyphs, path)
-        self._pane = TracePane(glyphs, shelf)
+                shelf.add(WindowRef(each.label, each.path))
+        self._path = shown.path
+        self._title = _Title(glyphs, shown.label)
+        self._pane = TracePane(glyphs, shelf, shown.label)
 
     def compose(self) -> ComposeResult:
         """Place the widgets."""
@@ -60,16 +70,12 @@ class TraceScreen(Screen[None]):
         self._pane.show(None, self._path)
 
 
-def _name(path: Path) -> str:
-    return path.parent.name or path.name
-
-
 class TraceApp(TerminalApp[None]):
     """Shows a report until the person leaves."""
 
     BINDINGS = TRACE_APP
 
-    def __init__(self, report: Path, before: Path | None = None, glyphs: Glyphs | None = None) -> None:
+    def __init__(self, report: Shown, before: Shown | None = None, glyphs: Glyphs | None = None) -> None:
         super().__init__(glyphs)
         self._report, self._before = report, before
 
@@ -92,15 +98,20 @@ class TraceApp(TerminalApp[None]):
         self.screen.refresh(layout=True)
 
 
-def run_trace_app(report_path: Path, before_path: Path | None = None) -> int:
+def run_trace_app(report: Path | tuple[Path, str], before: Path | tuple[Path, str] | None = None) -> int:
     """Show a report until the person leaves; return 0, or 128 plus the signal that ended it.
 
     Args:
-        report_path: a `TraceReport`; its timelines lie beside it.
-        before_path: the report of another window, which the tab `difference` compares it with.
+        report: the path of a `TraceReport`, with its timelines beside it, and what a person knows it as.
+        before: the same of another window, which the tab `difference` compares it with.
 
     Raises:
         UsageError: there is no terminal, or one that cannot show it.
     """
     require_terminal("`perftui trace --json FILE` prints the report instead")
-    return TraceApp(report_path, before_path).run_here()
+    earlier = _shown(before) if before is not None else None
+    return TraceApp(_shown(report), earlier).run_here()
+
+
+def _shown(report: Path | tuple[Path, str]) -> Shown:
+    return Shown(report, report.name) if isinstance(report, Path) else Shown(*report)

@@ -14,7 +14,7 @@ from perftui.ipc.errors import UsageError
 from perftui.ipc.trace_report import TraceReport
 from perftui.tui import keys
 from perftui.tui.glyphs import Glyphs
-from perftui.tui.trace_app import TraceApp, run_trace_app
+from perftui.tui.trace_app import Shown, TraceApp, run_trace_app
 from tests.tui import trace_scenes
 from tests.tui.screen_text import text, until
 
@@ -33,7 +33,8 @@ def with_report(
     """Show a report and play a scene."""
 
     async def scene() -> None:
-        app = TraceApp(path, before, glyphs or Glyphs())
+        earlier = Shown(before, "before") if before else None
+        app = TraceApp(Shown(path, "w1.json"), earlier, glyphs or Glyphs())
         async with app.run_test(size=size, notifications=True) as pilot:
             await pilot.pause()
             await play(app, pilot)
@@ -209,10 +210,13 @@ def test_two_windows_are_compared_with_the_biggest_mover_first(tmp_path: Path) -
         await pilot.press("d")
         screen = await shown(pilot, "since before")
         await shown(pilot, "−4.00 ms")
-        rows = [line for line in text(app).splitlines() if "/step" not in line and line.startswith("│ ")]
-        assert rows[0].split()[1][:14] == "sm90_xmma_gemm"
-        assert "8.00 ms" in rows[0]
-        assert "−3.00 ms" in rows[1]
+        assert "▲ before: 4 % of the launches" in text(app)
+        rows = [line for line in text(app).splitlines() if line.startswith("│ ") and "/step" not in line]
+        rows = [row for row in rows if "▲" not in row]
+        assert "ncclDevKernel" in rows[0]
+        assert "−4.40 ms" in rows[0]
+        assert "sm90_xmma_gemm" in rows[1]
+        assert "8.00 ms" in rows[1]
         assert "since before" in screen
 
     with_report(after, play, before=before)

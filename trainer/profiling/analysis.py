@@ -54,12 +54,17 @@ def analyse_ranks(
     return compared([analyse_trace(path, rank, keep_timeline) for rank, path in traces])
 
 
-def analyse_files(paths: Sequence[Path], ranks: Sequence[int] | None = None) -> TraceReport:
+def analyse_files(
+    paths: Sequence[Path],
+    ranks: Sequence[int] | None = None,
+    keep_timeline: KeepTimeline | None = None,
+) -> TraceReport:
     """Analyse files from anywhere, each a rank; of several only the ranks asked for are kept.
 
-    The rank is what the trace tells, else what the file's name tells, else its place.
+    The rank is what the trace tells, else what the file's name tells, else its place; timelines are kept under
+    the place.
     """
-    results = [analyse_trace(path, place) for place, path in enumerate(paths)]
+    results = [analyse_trace(path, place, keep_timeline) for place, path in enumerate(paths)]
     numbers, note = ranks_of([result.told_rank for result in results], [named_rank(path) for path in paths])
     results = [
         replace(result, report=msgspec.structs.replace(result.report, rank=number))

@@ -45,9 +45,9 @@ class TracePane(Vertical):
 
     BINDINGS = TRACE
 
-    def __init__(self, glyphs: Glyphs, shelf: ReportShelf) -> None:
+    def __init__(self, glyphs: Glyphs, shelf: ReportShelf, label: str = "") -> None:
         super().__init__(id="trace")
-        self._glyphs, self._shelf = glyphs, shelf
+        self._glyphs, self._shelf, self._label = glyphs, shelf, label
         self._head = TraceHead(glyphs, id="trace-head")
         self._filter = FilterLine(id="trace-filter")
         self._table = TraceTable(glyphs, id="rows")
@@ -273,7 +273,7 @@ class TracePane(Vertical):
 
     def _stem(self) -> list[str]:
         view, rank = self._known.view, self._known.chosen
-        name = view.window_id if view else self._path.parent.name if self._path else "trace"
+        name = view.window_id if view else self._label.partition(".")[0]
         safe = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name)[:60]
         return [safe or "trace", *([f"rank{rank}"] if rank is not None else [])]
 
