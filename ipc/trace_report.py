@@ -336,6 +336,11 @@ class TimelineLane(msgspec.Struct, frozen=True, kw_only=True):
     duration_ns: list[int]
     depth: list[int]
     """Nesting, 0 outermost; all 0 on streams."""
+    caller: list[int | None] = []
+    """On streams: the operator or mark that launched it, as index into `TraceTimeline.names`; None: the trace
+    does not tell. Empty on threads."""
+    launched_ns: list[int | None] = []
+    """On streams: when the call that launched it began; None: the trace does not tell. Empty on threads."""
 
 
 class TraceTimeline(msgspec.Struct, frozen=True, kw_only=True):

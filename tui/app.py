@@ -24,6 +24,7 @@ from perftui.tui.keys import EVERYWHERE
 from perftui.tui.link import HubLink
 from perftui.tui.messages import CommandAnswered, CommandDone, LinkFailed, SeekAsked, StateChanged
 from perftui.tui.renderables.remedy_words import proposal
+from perftui.tui.report_shelf import ReportShelf
 from perftui.tui.screens.ask import CANCEL_WORDS, STOP_WORDS, Choice, ConfirmScreen, ProposeScreen
 from perftui.tui.screens.help import HelpScreen
 from perftui.tui.screens.overview import OverviewScreen
@@ -46,6 +47,7 @@ class DashboardApp(TerminalApp[None]):
         self._replay_paused = False
         self._closed_relaunch: str | None = None
         self._asked: dict[str, str] = {}
+        self._shelf = ReportShelf()
         self._overview = OverviewScreen(self.glyphs, run_id)
         self._link = HubLink(run_id, self.post_message)
 
@@ -67,6 +69,7 @@ class DashboardApp(TerminalApp[None]):
             self.notify(f"following the run on: {clean(self.live.run_id)}", markup=False)
         elif _restarts(self.live) > _restarts(before) and before.header is not None:
             self.notify("reconnected: the run's hub was restarted, the training goes on")
+        self._shelf.note(self.live.profiles)
         self._show()
         if (before.relaunch is None) != (self.live.relaunch is None) or before.header is None:
             self.refresh_bindings()
@@ -136,7 +139,7 @@ class DashboardApp(TerminalApp[None]):
         if isinstance(self.screen, ProfileScreen):
             self.screen.show_newest()
         else:
-            self.push_screen(ProfileScreen(self.glyphs))
+            self.push_screen(ProfileScreen(self.glyphs, self._shelf))
 
     def action_relaunch(self) -> None:
         """Propose the leading remedy."""
@@ -198,7 +201,8 @@ class DashboardApp(TerminalApp[None]):
 
     def action_help(self) -> None:
         """Show all keys."""
-        self.push_screen(HelpScreen(self.glyphs, of_profile=isinstance(self.screen, ProfileScreen)))
+        on_profile = isinstance(self.screen, ProfileScreen)
+        self.push_screen(HelpScreen(self.glyphs, of="profile" if on_profile else "overview"))
 
     def action_detach(self) -> None:
         """Leave; the training goes on."""

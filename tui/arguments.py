@@ -115,11 +115,19 @@ def _add_actions(verbs: "_Verbs") -> None:
     relaunch.add_argument("--yes", action="store_true", help="do not ask")
     for action in (stop, profile, relaunch):
         action.add_argument("--json", action="store_true", help="one JSON document")
-    trace = verbs.add_parser("trace", help="analyse traces of torch.profiler, from anywhere")
+    trace = verbs.add_parser(
+        "trace", help="analyse traces of torch.profiler, from anywhere, on a screen or as text"
+    )
     trace.add_argument(
         "files", nargs="+", type=Path, metavar="FILE", help="a trace a rank, or a folder of them"
     )
     trace.add_argument("--ranks", default="all", metavar="all|0,3", help="which ranks to report")
+    trace.add_argument(
+        "--before",
+        type=Path,
+        metavar="FILE",
+        help="a trace, or a folder of them, to compare with on the screen",
+    )
     trace.add_argument("--json", action="store_true", help="one JSON document")
     demo = verbs.add_parser("demo", help="a built-in demonstration")
     demo.add_argument("name", nargs="?", default="starved")

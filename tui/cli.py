@@ -259,13 +259,21 @@ def _parse_ranks(text: str) -> list[int]:
 
 def _trace(parsed: argparse.Namespace) -> int:
     from perftui.trainer.profiling.report_text import report_text
-    from perftui.trainer.profiling.trace_verb import trace_report
+    from perftui.trainer.profiling.trace_verb import reports_on_disk, trace_report
 
-    report = trace_report(parsed.files, None if parsed.ranks == "all" else _parse_ranks(parsed.ranks))
+    ranks = None if parsed.ranks == "all" else _parse_ranks(parsed.ranks)
+    if not parsed.json and _no_dashboard() is None:
+        _check_size()
+        with reports_on_disk(parsed.files, ranks, parsed.before, _say) as reports:
+            from perftui.tui.trace_app import run_trace_app
+
+            return run_trace_app(*reports)
+    if parsed.before is not None:
+        raise UsageError("--before is for the screen: it takes a terminal, and no --json")
     if parsed.json:
-        _print_struct(report)
+        _print_struct(trace_report(parsed.files, ranks))
     else:
-        _print("\n".join(report_text(report)))
+        _print("\n".join(report_text(trace_report(parsed.files, ranks))))
     return 0
 
 

@@ -15,6 +15,13 @@ def clean(text: str) -> str:
     return _CONTROLS.sub("", _ESCAPES.sub("", text.rstrip("\r\n").rpartition("\r")[2])).expandtabs(4)
 
 
+def visible(text: str) -> str:
+    """Return a foreign name on one line, with a mark in place of each control character: nothing is lost."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _CONTROLS.sub("\ufffd", text.replace("\t", " ").replace("\x1b", "\ufffd"))
+
+
 def number(value: float | None) -> str:
     """Return three significant digits without an exponent: 0.42, 4.21, 42.1, 421, 4210."""
     if value is None:
@@ -55,6 +62,14 @@ def percent(share: float | None) -> str:
     if value >= 9.95 or value == 0:
         return f"{value:.0f} %"
     return f"{value:.1f} %" if value >= 0.095 else f"{value:.1g} %"
+
+
+def change(value_us: float | None) -> str:
+    """Return a difference of durations given in µs, with its sign; a zero has none."""
+    if value_us is None:
+        return NOTHING
+    sign = "+" if value_us > 0 else "−" if value_us < 0 else ""
+    return f"{sign}{microseconds(abs(value_us))}"
 
 
 def gain(fraction: float | None) -> str:

@@ -69,27 +69,90 @@ OVERVIEW: list[BindingType] = [
     _quiet("follow", "end", "follow", "newest output", "Follow the newest line of the output again"),
 ]
 PROFILE: list[BindingType] = [
-    _PROFILE,
+    _quiet("profile-again", "p", "app.profile", "profile", "Record 3 steps of the live run on all ranks"),
     _key("back", "escape,w,q", "app.pop_screen", "back", "Back to the overview", display="esc"),
-    _key("part", "tab", "part(1)", "next table", "Operators, kernels, ranks: go to the next table"),
+    _quiet("older", "left_square_bracket", "window(-1)", "older", "Show the window before"),
+    _quiet("newer", "right_square_bracket", "window(1)", "newer", "Show the next window"),
+]
+TRACE: list[BindingType] = [
+    _key("part", "tab", "part(1)", "next", "Go to the next table"),
     _quiet("part-before", "shift+tab", "part(-1)", "table before", "Go to the table before"),
-    _key("rank-more", "right,l", "rank(1)", "rank", "Show the next rank's tables", display="←→"),
-    _quiet("rank-less", "left,h", "rank(-1)", "rank before", "Show the tables of the rank before"),
-    _key("row-down", "down,j", "move(1)", "row", "Cursor down", display="↑↓"),
+    _quiet("rank-more", "l,right", "rank(1)", "rank", "Show the next rank"),
+    _quiet("rank-less", "h,left", "rank(-1)", "rank before", "Show the rank before"),
+    _key("find", "slash", "find", "find", "Show only rows with the words you type", display="/"),
+    _key("timeline", "t", "timeline", "time", "Show the timeline, at the row under the cursor"),
+    _key("difference", "d", "difference", "diff", "What changed since the window before, or the marked one"),
+    _quiet("mark", "m", "mark", "mark", "Compare other windows with this one"),
+    _key("export", "e", "export", "save", "Write the table to a file, as CSV or JSON (asks which)"),
+    _key("file", "o", "file", "file", "Where the trace is, and how to open it in Perfetto"),
+]
+TRACE_TABLE: list[BindingType] = [
+    _quiet("row-down", "down,j", "move(1)", "row", "Cursor down"),
     _quiet("row-up", "up,k", "move(-1)", "row above", "Cursor up"),
-    _quiet("rows-up", "pageup", "move(-15)", "page up", "A page up"),
-    _quiet("rows-down", "pagedown", "move(15)", "page down", "A page down"),
-    _key("older", "left_square_bracket", "window(-1)", "older", "Show the window before", display="["),
-    _key("newer", "right_square_bracket", "window(1)", "newer", "Show the next window", display="]"),
-    _key("sort-share", "e", "sort('e')", "sort by", "Sort by share", display="e/u/t/c/n"),
-    _quiet("sort-name", "n", "sort('n')", "by name", "Sort by name"),
-    _quiet("sort-calls", "c", "sort('c')", "by calls", "Sort by number of calls"),
-    _quiet("sort-self", "u", "sort('u')", "by self CPU", "Sort by CPU time of its own"),
-    _quiet("sort-total", "t", "sort('t')", "by total", "Sort by total time"),
-    _quiet("sort-device", "d", "sort('d')", "by GPU", "Sort by GPU time"),
-    _quiet("sort-before", "b", "sort('b')", "by step before", "Sort by step time before the window"),
-    _quiet("sort-after", "a", "sort('a')", "by step after", "Sort by step time after the window"),
-    _quiet("sort-stall", "x", "sort('x')", "by stall", "Sort by what the window cost"),
+    _quiet("rows-down", "pagedown", "page(1)", "page down", "A page down"),
+    _quiet("rows-up", "pageup", "page(-1)", "page up", "A page up"),
+    _quiet("row-first", "home", "end(-1)", "first row", "Go to the first row"),
+    _quiet("row-last", "end", "end(1)", "last row", "Go to the last row"),
+    _key(
+        "expand",
+        "enter",
+        "expand",
+        "open",
+        "Expand the row: its whole name, shapes, callers; or fold it up",
+        display="enter",
+    ),
+    _key(
+        "sort-right",
+        "greater_than_sign",
+        "sort_column(1)",
+        "sort",
+        "Sort by the next column",
+        display="<>",
+    ),
+    _quiet("sort-left", "less_than_sign", "sort_column(-1)", "sort left", "Sort by the column before"),
+    _quiet("invert", "i", "invert", "invert", "Turn the order round"),
+    *(
+        _quiet(f"sort-{n}", str(n), f"sort_number({n})", f"sort by column {n}", f"Sort by column {n}")
+        for n in range(1, 10)
+    ),
+]
+TIMELINE: list[BindingType] = [
+    _key("time-on", "right", "scroll_time(1)", "go", "Scroll on in time", display="←→"),
+    _quiet("time-back", "left", "scroll_time(-1)", "scroll back", "Scroll back in time"),
+    _key("zoom-in", "plus,equals_sign", "zoom(1)", "zoom", "Zoom in on the cursor", display="+-"),
+    _quiet("zoom-out", "minus", "zoom(-1)", "zoom out", "Zoom out"),
+    _quiet("zoom-all", "0", "whole", "whole window", "Show the whole window"),
+    _quiet("lane-down", "down,j", "lane(1)", "line", "Go to the line below"),
+    _quiet("lane-up", "up,k", "lane(-1)", "line above", "Go to the line above"),
+    _quiet("lanes-down", "pagedown", "lane(10)", "lines down", "Ten lines down"),
+    _quiet("lanes-up", "pageup", "lane(-10)", "lines up", "Ten lines up"),
+    _key(
+        "step-after", "right_square_bracket", "step(1)", "step", "Show the next step, all of it", display="[]"
+    ),
+    _quiet("step-before", "left_square_bracket", "step(-1)", "step before", "Show the step before"),
+    _key("span-after", "full_stop", "span(1)", "span", "Go to the next span of the line", display=",."),
+    _quiet("span-before", "comma", "span(-1)", "span before", "Go to the span before"),
+    _quiet("cell-on", "shift+right", "nudge(1)", "cursor right", "Move the cursor by one cell"),
+    _quiet("cell-back", "shift+left", "nudge(-1)", "cursor left", "Move the cursor back by one cell"),
+    _quiet("time-first", "home", "end(-1)", "beginning", "Go to the window's beginning"),
+    _quiet("time-last", "end", "end(1)", "end", "Go to the window's end"),
+    _key("tell", "enter", "tell", "tell", "Tell all about the span under the cursor", display="enter"),
+]
+FILTER: list[BindingType] = [
+    _key(
+        "filter-done", "enter,down", "done", "keep", "Keep the filter, go back to the rows", display="enter"
+    ),
+    _key("filter-clear", "escape", "clear", "all rows", "Show all rows again", display="esc"),
+]
+EXPORT: list[BindingType] = [
+    _key("export-csv", "c", "choose('csv')", "CSV", "Write single values as CSV"),
+    _key("export-json", "j", "choose('json')", "JSON", "Write everything as JSON"),
+    _key("export-no", "escape,n,q", "cancel", "neither", "Close this; nothing is written", display="esc"),
+]
+TRACE_APP: list[BindingType] = [
+    _key("help", "question_mark", "help", "help", "All keys and words", display="?"),
+    _key("leave", "q", "leave", "leave", "Leave", display="q"),
+    _quiet("repaint", "ctrl+l", "repaint", "repaint", "Paint the screen anew"),
 ]
 SHEET: list[BindingType] = [
     _quiet("sheet-up", "up,k", "scroll_sheet(-1)", "up", "Scroll up"),
@@ -128,6 +191,10 @@ CONFIRMATION: list[BindingType] = [
         "Close this; nothing happens",
         display="esc/n",
     ),
+    *SHEET,
+]
+FACTS: list[BindingType] = [
+    _key("facts-back", "escape,q,enter", "cancel", "back", "Close this", display="esc"),
     *SHEET,
 ]
 HELP: list[BindingType] = [

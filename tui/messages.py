@@ -1,8 +1,13 @@
-"""What the reader thread tells the app, and what widgets ask of it."""
+"""What threads tell the app, and what widgets ask of it."""
+
+from pathlib import Path
 
 from textual.message import Message
 
 from perftui.ipc.dashboard_messages import Answer, Done
+from perftui.ipc.trace_difference import TraceDifference
+from perftui.ipc.trace_report import TraceReport
+from perftui.tui.renderables.timeline_index import Span, TimelineIndex
 from perftui.tui.state import DashboardState
 
 
@@ -56,6 +61,42 @@ class SeekAsked(Message):
     def __init__(self, by_s: float) -> None:
         super().__init__()
         self.by_s = by_s
+
+
+class ReportRead(Message):
+    """A report was read, or why it could not be."""
+
+    def __init__(self, path: Path, report: TraceReport | None, why: str = "") -> None:
+        super().__init__()
+        self.path, self.report, self.why = path, report, why
+
+
+class TimelineRead(Message):
+    """A timeline was read, or why it could not be."""
+
+    def __init__(self, path: Path, index: TimelineIndex | None, why: str = "") -> None:
+        super().__init__()
+        self.path, self.index, self.why = path, index, why
+
+
+class WindowsCompared(Message):
+    """Two windows (paths of their reports, and the rank) were compared, or why they could not be."""
+
+    def __init__(self, pair: tuple[Path, Path, int], found: TraceDifference | None, why: str = "") -> None:
+        super().__init__()
+        self.pair, self.found, self.why = pair, found, why
+
+
+class SpanAsked(Message):
+    """All about one span of a timeline is wanted."""
+
+    def __init__(self, index: TimelineIndex, span: Span) -> None:
+        super().__init__()
+        self.index, self.span = index, span
+
+
+class FilterClosed(Message):
+    """A filter was typed to its end."""
 
 
 class StateWanted(Message):

@@ -28,17 +28,20 @@ class AsciiFilter(LineFilter):
 _INSTEAD = "`perftui status RUN` prints the run instead"
 
 
-def require_terminal() -> None:
+def require_terminal(instead: str = _INSTEAD) -> None:
     """Check that there is a terminal that can show a dashboard.
+
+    Args:
+        instead: what to do without one.
 
     Raises:
         UsageError: none, or one that cannot move its cursor.
     """
     streams = (sys.stdin, sys.stdout, sys.__stderr__)  # the framework paints on stderr
     if not all(stream is not None and stream.isatty() for stream in streams):
-        raise UsageError(f"no terminal here to show the dashboard on; {_INSTEAD}")
+        raise UsageError(f"no terminal here to show the dashboard on; {instead}")
     if os.environ.get("TERM", "") in ("dumb", "unknown"):
-        raise UsageError(f"TERM={os.environ['TERM']} cannot show the dashboard; {_INSTEAD}")
+        raise UsageError(f"TERM={os.environ['TERM']} cannot show the dashboard; {instead}")
 
 
 def end_on_signals(end: Callable[[int], None]) -> None:

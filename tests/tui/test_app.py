@@ -1,7 +1,6 @@
 """The real app on real sockets: keys in, text out, commands at the hub's end."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -25,26 +24,12 @@ from perftui.tui import keys
 from perftui.tui.app import DashboardApp
 from perftui.tui.glyphs import Glyphs
 from tests.tui import scenes
+from tests.tui.screen_text import text, until
 from tests.tui.scripted_hub import ScriptedHub
 
 SMALL, LARGE = (80, 24), (120, 40)
 UNICODE = Glyphs()
 pytestmark = pytest.mark.usefixtures("places")
-
-
-def text(app: DashboardApp) -> str:
-    """The screen as text, as the terminal would get it."""
-    strips = app.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]
-    return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips)
-
-
-async def until(pilot: Pilot[None], condition: Callable[[], bool], what: str) -> None:
-    """Wait for a condition, and show the screen when it never comes."""
-    deadline = time.monotonic() + 20
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"never: {what}\n{text(pilot.app)}")  # type: ignore[arg-type]
-        await pilot.pause(0.02)
 
 
 async def shown(pilot: Pilot[None], words: str) -> str:
@@ -135,13 +120,13 @@ def test_p_opens_a_window_and_shows_its_rows() -> None:
         assert "Loading takes 74 % of the window" in screen
         rows = [row for row in screen.splitlines() if "aten::" in row]
         assert ["convolution_backward" in rows[0], "native_batch_norm" in rows[-1]] == [True, True]
-        await pilot.press("n")
-        screen = await shown(pilot, "operator▼")
+        await pilot.press("1")
+        screen = await shown(pilot, "operator↑")
         names = [row.split()[1] for row in screen.splitlines() if "aten::" in row]
         assert names == sorted(names)
         await pilot.press("tab")
         await shown(pilot, "sm90_xmma_fprop_implicit_gemm")
-        await pilot.press("tab")
+        await pilot.press(*["tab"] * 10)
         await shown(pilot, "88.0 ms")
         await pilot.press("escape")
         await shown(pilot, "findings 1")

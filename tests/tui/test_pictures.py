@@ -25,11 +25,11 @@ from perftui.tui.renderables.lines import (
     wrap,
 )
 from perftui.tui.renderables.phase_bar import legend, phase_bar
-from perftui.tui.renderables.profile_lines import window_lines
 from perftui.tui.renderables.rank_card import RankPicture, rank_card
 from perftui.tui.renderables.rank_rows import rank_heading, rank_row
 from perftui.tui.renderables.sparkline import sparkline
 from perftui.tui.renderables.status_line import status_line
+from perftui.tui.renderables.trace_headline import window_lines
 from perftui.tui.state import DashboardState, Track
 from tests.tui import scenes
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fcntl import ioctl
 from pathlib import Path
 from struct import pack
@@ -27,7 +27,7 @@ RUN = "import sys; from perftui.tui.app import run_dashboard; sys.exit(run_dashb
 class Terminal:
     """A pseudo-terminal with a dashboard in it, and what has been painted on it."""
 
-    def __init__(self, columns: int = 120, lines: int = 40) -> None:
+    def __init__(self, columns: int = 120, lines: int = 40, command: Sequence[str] = ("-c", RUN)) -> None:
         self.master, self.slave = pty.openpty()
         ioctl(self.slave, termios.TIOCSWINSZ, pack("HHHH", lines, columns, 0, 0))
         self.before = termios.tcgetattr(self.slave)
@@ -35,7 +35,7 @@ class Terminal:
         self._screen = pyte.Screen(columns, lines)
         self._stream = pyte.ByteStream(self._screen)
         self.process = subprocess.Popen(
-            [sys.executable, "-c", RUN],
+            [sys.executable, *command],
             stdin=self.slave,
             stdout=self.slave,
             stderr=self.slave,
@@ -48,6 +48,10 @@ class Terminal:
             data = os.read(self.master, 65536)
             self.raw += data
             self._stream.feed(data)
+
+    def type(self, keys: bytes) -> None:
+        """Type keys."""
+        os.write(self.master, keys)
 
     def wait_for(self, words: str) -> None:
         """Wait until words stand on the screen."""

@@ -57,13 +57,19 @@ def analyse_ranks(
 
 
 def analyse_files(
-    paths: Sequence[Path], ranks: Sequence[int] | None = None, processes: int = 1
+    paths: Sequence[Path],
+    ranks: Sequence[int] | None = None,
+    keep_timeline: KeepTimeline | None = None,
+    processes: int = 1,
 ) -> TraceReport:
     """Analyse files from anywhere, each a rank; of several only the ranks asked for are kept.
 
-    The rank is what the trace tells, else what the file's name tells, else its place.
+    The rank is what the trace tells, else what the file's name tells, else its place; timelines are kept under
+    the place.
     """
-    results = [analyse_trace(path, place, processes=processes) for place, path in enumerate(paths)]
+    results = [
+        analyse_trace(path, place, keep_timeline, processes=processes) for place, path in enumerate(paths)
+    ]
     numbers, note = ranks_of([result.told_rank for result in results], [named_rank(path) for path in paths])
     results = [
         replace(result, report=msgspec.structs.replace(result.report, rank=number))

@@ -34,6 +34,7 @@ def timeline(subject: Subject, steps: list[StepSpan], limit: int = SPAN_LIMIT) -
 class _Drawer:
     def __init__(self, subject: Subject, limit: int) -> None:
         self.titles = Interned()
+        self._waiting = np.concatenate((np.zeros(len(subject.trace.host), np.bool_), subject.waiting_calls))
         self._subject = subject
         trace, window = subject.trace, subject.window
         low, high = min(window.start, window.host_start), max(window.end, window.host_end)
@@ -60,6 +61,8 @@ class _Drawer:
 
     def streams(self) -> list[TimelineLane]:
         device = self._subject.trace.device
+        calls, links = self._subject.trace.calls, self._subject.links
+        launched = np.append(calls.start, 0)[links.call] - self._subject.window.start
         kept = np.flatnonzero(self._device_kept)
         lanes: list[TimelineLane] = []
         for number, stream, mine in self._subject.by_stream(kept):
@@ -77,6 +80,11 @@ class _Drawer:
                     device.start[mine],
                     device.end[mine],
                     np.zeros(len(mine), np.int64),
+                    caller=[self._owner_number(owner) for owner in links.owner[mine].tolist()],
+                    launched=[
+                        at if call >= 0 else None
+                        for at, call in zip(launched[mine].tolist(), links.call[mine].tolist(), strict=True)
+                    ],
                 )
             )
         return lanes
@@ -89,8 +97,7 @@ class _Drawer:
             zip(present.tolist(), counts.tolist(), strict=True),
             key=lambda one: (one[0] not in training, -one[1]),
         )
-        hosts = len(self._subject.trace.host)
-        waiting = np.concatenate((np.zeros(hosts, np.bool_), self._subject.waiting_calls))
+        hosts, waiting = len(self._subject.trace.host), self._waiting
         lanes: list[TimelineLane] = []
         for thread, _ in order:
             mine = kept[self._thread[kept] == thread]
@@ -106,6 +113,9 @@ class _Drawer:
                 )
             )
         return lanes
+
+    def _owner_number(self, host: int) -> int | None:
+        return None if host < 0 else self._host_number(host, len(self._subject.trace.host), self._waiting)
 
     def _host_number(self, index: int, hosts: int, waiting: Flags) -> int:
         name = int(self._host_name[index])
@@ -130,6 +140,8 @@ class _Drawer:
         start: Integers,
         end: Integers,
         depth: Integers,
+        caller: list[int | None] | None = None,
+        launched: list[int | None] | None = None,
     ) -> TimelineLane:
         return TimelineLane(
             kind=kind,
@@ -138,6 +150,8 @@ class _Drawer:
             start_ns=(start - self._subject.window.start).tolist(),
             duration_ns=(end - start).tolist(),
             depth=depth.tolist(),
+            caller=caller or [],
+            launched_ns=launched or [],
         )
 
 

@@ -1,16 +1,47 @@
 """Every key with what it does, made from the table of keys, and what the words mean."""
 
 from collections.abc import Sequence
+from typing import Literal, TypeAlias
 
 from textual.binding import Binding, BindingType
 
 from perftui.tui.glyphs import Glyphs
-from perftui.tui.keys import EVERYWHERE, HELP, OVERVIEW, PROFILE
+from perftui.tui.keys import (
+    EVERYWHERE,
+    FILTER,
+    HELP,
+    OVERVIEW,
+    PROFILE,
+    TIMELINE,
+    TRACE,
+    TRACE_APP,
+    TRACE_TABLE,
+)
 from perftui.tui.renderables.lines import BLANK, Line, Run, line, wrap
 from perftui.tui.screens.sheet_screen import SheetScreen
 
-_OF_OVERVIEW: tuple[str, list[BindingType]] = ("on the overview", OVERVIEW)
-_OF_PROFILE: tuple[str, list[BindingType]] = ("on a profile", PROFILE)
+Where: TypeAlias = Literal["overview", "profile", "trace"]
+_Group: TypeAlias = tuple[str, list[BindingType]]
+_OF_OVERVIEW: _Group = ("on the overview", OVERVIEW)
+_OF_TRACE: tuple[_Group, ...] = (
+    ("on a profile", TRACE),
+    ("in its tables", TRACE_TABLE),
+    ("on its timeline", TIMELINE),
+    ("while typing a filter", FILTER),
+)
+_OF_PROFILE: tuple[_Group, ...] = (("on a profile of a run", PROFILE), *_OF_TRACE)
+_GAPS = (
+    ("idle", "no kernel and no copy ran on the GPU"),
+    ("idle: loader", "it waited for the batch: the training stood in its loader"),
+    ("idle: sync call", "the host stood in a call that waits for the GPU, and had nothing launched ahead"),
+    ("idle: host", "the host did something else before it launched more: Python, an operator's own work"),
+    ("idle: launch", "the work was launched, and on its way to the GPU"),
+    ("idle: dependency", "launched long before; it waited for another stream, an event or another rank"),
+    ("alone, exposed", "not hidden under computing"),
+    ("waiting, late by", "of a collective: time spent until the last rank came; how late this one came"),
+    ("CPU/GPU", "the host's own time over the GPU's: above 1, the GPU waits for the host"),
+    ("checks", "whether the trace can be believed; what a failed one takes away stands in its row"),
+)
 _PHASES = (
     ("wait", "the training stood still for its data loader"),
     ("copy to GPU", "the batch is copied to the GPU"),
@@ -42,7 +73,19 @@ _MARKS = (
     ("● ○", "going on, or fine; waiting, or only a note"),
     ("◆ ■ ✔ ✖", "a profiling window or another event; ended; done; failed"),
 )
-_NAMES = {"question_mark": "?", "left_square_bracket": "[", "right_square_bracket": "]"}
+_NAMES = {
+    "question_mark": "?",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "slash": "/",
+    "greater_than_sign": ">",
+    "less_than_sign": "<",
+    "plus": "+",
+    "equals_sign": "=",
+    "minus": "-",
+    "comma": ",",
+    "full_stop": ".",
+}
 
 
 class HelpScreen(SheetScreen[None]):
@@ -50,21 +93,25 @@ class HelpScreen(SheetScreen[None]):
 
     BINDINGS = HELP
 
-    def __init__(self, glyphs: Glyphs, *, of_profile: bool = False) -> None:
-        super().__init__(glyphs, "help: only r, s and x can change the training, and they ask first")
-        first, last = (_OF_PROFILE, _OF_OVERVIEW) if of_profile else (_OF_OVERVIEW, _OF_PROFILE)
-        name, bindings = first
-        self._keys_here, self._other_keys = ((name, [*bindings, *EVERYWHERE]),), (last,)
+    def __init__(self, glyphs: Glyphs, *, of: Where = "overview") -> None:
+        title = "help: only r, s and x can change the training, and they ask first"
+        super().__init__(glyphs, "help" if of == "trace" else title)
+        self._of = of
+        self._keys_here, self._other_keys = {
+            "overview": ([(_OF_OVERVIEW[0], [*OVERVIEW, *EVERYWHERE])], _OF_PROFILE),
+            "profile": ([*_OF_PROFILE, ("everywhere", EVERYWHERE)], (_OF_OVERVIEW,)),
+            "trace": ([*_OF_TRACE, ("everywhere", TRACE_APP)], ()),
+        }[of]
 
     def lines(self, width: int) -> Sequence[Line]:
         """Return all lines."""
-        words = (
-            ("where a step goes", _PHASES, "value"),
-            ("words", _WORDS, "value"),
-            ("marks", _MARKS, "value"),
-        )
+        of_run = (("where a step goes", _PHASES, "value"), ("words", _WORDS, "value"))
+        of_trace = (("words of a profile", _GAPS, "value"),)
+        first = of_run if self._of == "overview" else of_trace
+        last = {"overview": of_trace, "profile": of_run, "trace": ()}[self._of]
+        words = (*first, ("marks", _MARKS, "value"))
         here, others = _keys(self._keys_here, shown=True), _keys(self._keys_here, shown=False)
-        parts = [*here, *words, *others, *_keys(self._other_keys, shown=None)]
+        parts = [*here, *words, *others, *last, *_keys(self._other_keys, shown=None)]
         drawn: list[Line] = []
         for heading, entries, role in parts:
             drawn += [*([BLANK] if drawn else []), line(Run(heading, "heading"))]
