@@ -84,6 +84,11 @@ class Policy:
     """Batches of each worker, at least, before one of them is called slow."""
     slow_worker_share: float = 0.6
     """Share of all waiting that the slow worker's batches must explain."""
+    awaited_looks: int = 20
+    """Looks that found the training thread waiting for a worker, least."""
+    awaited_share: float = 0.6
+    """Share of these that must find the same worker waited for, and all the others done; own choice: nearly
+    all with one slow worker, none in a plain shortage."""
     cold_ratio: float = 2.5
     """Factor. Wait share of the first epoch over that of the later ones: a cold cache."""
     needless_item_ms: float = 3.0
@@ -215,7 +220,7 @@ class Policy:
     """MiB a minute, least rate."""
     growth_steady: float = 0.6
     """Share of looks at which memory was higher than ever before: a leak rises all the time."""
-    growth_s: float = 15.0
+    growth_s: float = 12.0
     """Seconds of steps, least, before growth is judged."""
     swapping_mib_s: float = 1.0
     """MiB a second read back from swap."""

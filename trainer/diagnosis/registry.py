@@ -150,11 +150,9 @@ IN_DOUBT = frozenset(
         "input.workers",
         "input.item",
         "input.too_many_workers",
-        "input.one_slow_worker",
         "rank.straggler_compute",
         "rank.straggler_host",
         "rank.imbalance",
-        "drift.slower",
         "comm.exposed",
     }
 )

@@ -33,12 +33,12 @@ def _compute_threads(case: Case, host: HostSignals, cpus: float, ranks: list[Ran
     if total < cpus + 2 or not any(case.paced_by(rank, "model") for rank in ranks):
         return None
     fitting = max(1, math.floor(cpus / len(ranks)))
-    saturated = host.run_busy is None or host.run_busy >= 0.5 * cpus
+    idle = host.cpu_busy is not None and host.cpu_busy < 0.5 * cpus
     model = max(case.paces[rank.rank].parts.get("model", 0.0) for rank in ranks)
     whose = "each rank computes" if len(ranks) > 1 else "the model computes"
     return Finding(
         code="cpu.oversubscribed",
-        severity="warning" if saturated else "info",
+        severity="info" if idle else "warning",
         share=0.0,
         host=host.name,
         sentence=f"{whose} with {max(known)} threads, {total} in all, on {cpus:g} usable cores: they take "

@@ -91,8 +91,8 @@ def _python(case: Case, rank: RankSignals) -> Finding | Abstention | None:
         return None
     place = main_place(stacks, policy.place_share, "script")
     where = "" if place is None else f", mostly at {place.at}"
-    waits = _idles(rank, cost)
-    doing = "waits in lines of the script's own" if waits else "runs lines of the script's own"
+    waits = _idles(rank, cost) and not case.strongly_contended(rank.host)
+    doing = "waits in lines of the script's own" if waits else "is in lines of the script's own"
     return Finding(
         code="cpu.python",
         severity="critical" if cost >= 2 * policy.wait_critical and _long(case, rank) else "warning",
