@@ -81,7 +81,8 @@ def _doubt(case: Case, rank: RankSignals) -> Abstention | None:
         reason = f"{percent(other)} of the step of rank {rank.rank} is neither loading nor the model"
         return Abstention(CODE, reason, _WINDOW, rank.rank)
     script = area_share(rank.facts.stacks, policy.stack_looks, "script", "logging")
-    if script is not None and script >= policy.in_loop_python:
+    felt = script is not None and script * rank.step_ms.mean >= policy.in_loop_ms
+    if script is not None and felt and script >= policy.in_loop_python:
         reason = f"the thread of rank {rank.rank} was in the script's own lines in {percent(script)} of looks"
         return Abstention(CODE, reason, _WINDOW, rank.rank)
     host = case.host(rank)

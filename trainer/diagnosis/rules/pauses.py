@@ -116,7 +116,7 @@ def logging(case: Case) -> Iterator[Finding | Abstention]:
     policy = case.policy
     for rank in case.ranks:
         cost = area_share(rank.facts.stacks, policy.stack_looks, "logging")
-        if cost is None or cost < policy.in_loop_python:
+        if cost is None or cost < policy.in_loop_python or cost * rank.step_ms.mean < policy.in_loop_ms:
             continue
         place = main_place(rank.facts.stacks, policy.place_share, "logging")
         where = "" if place is None else f", mostly at {place.at}"

@@ -87,7 +87,7 @@ def _python(case: Case, rank: RankSignals) -> Finding | Abstention | None:
             return None
     elif cost is None:
         return _unexplained(case, rank)
-    if cost is None or cost < policy.in_loop_python:
+    if cost is None or cost < policy.in_loop_python or cost * rank.step_ms.mean < policy.in_loop_ms:
         return None
     place = main_place(stacks, policy.place_share, "script")
     where = "" if place is None else f", mostly at {place.at}"
