@@ -211,7 +211,7 @@ class Policy:
     near_limit: float = 0.92
     """Share of memory in use; as TraceML 0.5.0 (92 / 97 %)."""
     near_limit_critical: float = 0.97
-    """The same."""
+    """The same, from which it is a warning without swapping, too."""
     fragmented: float = 0.25
     """Share of reserved GPU memory in parts of blocks that cannot be given back."""
     growth_mib: float = 128.0

@@ -1,4 +1,4 @@
-"""Host against device, from made windows of the profiler and readings of a GPU: each rule at its thresholds."""
+"""Host against device, from made profiling windows and readings of a GPU: each rule at its thresholds."""
 
 import msgspec.structs
 import pytest
