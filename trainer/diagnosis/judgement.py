@@ -70,7 +70,7 @@ def _shaken(finding: Finding, case: Case) -> bool:
     if finding.code not in IN_DOUBT or not _on_busy_host(finding, case):
         return False
     if not finding.code.startswith("input."):
-        return True
+        return finding.share < case.policy.straggler_sure
     about = [r for r in case.signals.ranks if finding.rank is None or r.rank == finding.rank]
     return any(_workers_held_up(r, case.policy) for r in about)
 

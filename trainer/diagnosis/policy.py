@@ -177,8 +177,8 @@ class Policy:
     """Share. Exposed communication; as the TensorBoard plugin's rule."""
     comm_warning: float = 0.20
     """The same, from which it is worth a change on GPUs."""
-    comm_warning_cpu: float = 0.40
-    """The same on CPUs: gloo on one host computes on the cores the model needs."""
+    comm_warning_cpu: float = 0.50
+    """The same on CPUs: gloo on one host computes on the cores the model needs; own choice."""
     comm_steps: int = 3
     """Steps whose communication was looked at, least."""
     tiny_bucket_mib: float = 1.0
@@ -194,6 +194,8 @@ class Policy:
 
     arrival_steps: int = 20
     """Steps of all ranks, matched, least for a judgement on who comes last."""
+    straggler_sure: float = 0.40
+    """Share. From here on other work on a busy host does not explain that the same rank comes last."""
     last_fixed: float = 0.70
     """Share of steps at which the same rank is last: it is the cause, not chance."""
     last_rotating: float = 0.60

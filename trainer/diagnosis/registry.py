@@ -153,7 +153,6 @@ IN_DOUBT = frozenset(
         "rank.straggler_compute",
         "rank.straggler_host",
         "rank.imbalance",
-        "comm.exposed",
     }
 )
 """What other work on a busy host may explain."""
