@@ -5,12 +5,12 @@ from dataclasses import replace
 import msgspec.structs
 import pytest
 
-from perftui.ipc.facts import ParallelFacts, RankFacts, SamplingFacts
+from perftui.ipc.facts import ParallelFacts, RankFacts, SamplingFacts, StackPlace
 from perftui.ipc.view import DeviceView, Shares
 from perftui.trainer.diagnosis import POLICY, judge
 from perftui.trainer.diagnosis.signals import Arrival, Arrivals, RankSignals, RunSignals, StepPatterns
 
-from .made import BUSY, abstained, ddp, facts, found, gpu, gpu_rank, lead, loader, rank, run
+from .made import BUSY, abstained, ddp, facts, found, gpu, gpu_rank, lead, loader, rank, run, stacks
 
 _LOOKED = StepPatterns(run_steps=200, comm_steps=5, samples=32.0)
 
@@ -53,9 +53,15 @@ def test_the_rank_that_waits_least_for_the_exchange_came_last(gap: float, severi
 
 
 def test_what_a_late_rank_does_besides_is_the_hosts() -> None:
+    place = StackPlace(area="script", at="train.py:9 main", line="evaluate(model)", count=34)
     late = _member(1, 0.02, other=0.35)
-    finding = lead(run(_member(0, 0.36), late))
+    looked = msgspec.structs.replace(late.facts, stacks=stacks(100, place, script=34, model=66))
+    signals = run(_member(0, 0.36), replace(late, facts=looked))
+    finding = lead(signals)
     assert (finding.code, finding.rank, finding.severity) == ("rank.straggler_host", 1, "critical")
+    assert finding.remedy is not None
+    assert finding.remedy.at == "train.py:9 main"
+    assert "cpu.python" not in found(signals), "it is said once"
 
 
 def test_the_longest_backward_is_no_ground_for_blame() -> None:

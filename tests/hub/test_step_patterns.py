@@ -2,7 +2,14 @@
 
 import pytest
 
-from perftui.ipc.messages import FLAG_COMPILING, FLAG_EPOCH_START, FLAG_FAILED, FLAG_WAIT_UNKNOWN, RankEvent
+from perftui.ipc.messages import (
+    FLAG_COMPILING,
+    FLAG_EPOCH_START,
+    FLAG_FAILED,
+    FLAG_WAIT_UNKNOWN,
+    EventKind,
+    RankEvent,
+)
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.hub.arrivals import arrivals_of
 from perftui.trainer.hub.pause_log import PauseLog
@@ -78,16 +85,9 @@ def test_steps_without_a_loader_and_with_micro_batches() -> None:
     assert patterns_of(log_of([row(n, comm_ns=5) for n in range(40)]), 20).comm_steps == 20
 
 
-def _event(kind: str, at_ms: int, ms: int) -> RankEvent:
+def _event(kind: EventKind, at_ms: int, ms: int) -> RankEvent:
     return RankEvent(
-        run_id="r",
-        host="h",
-        rank=0,
-        seq=0,
-        at_ns=at_ms * MS,
-        event=kind,
-        text="",
-        duration_ns=ms * MS,  # type: ignore[arg-type]
+        run_id="r", host="h", rank=0, seq=0, at_ns=at_ms * MS, event=kind, text="", duration_ns=ms * MS
     )
 
 
@@ -109,8 +109,8 @@ def test_who_comes_last() -> None:
     assert found is not None
     assert found.steps == 8
     late = {each.rank: (each.late_ms, each.last_share) for each in found.ranks}
-    assert late[1] == (pytest.approx(7 * 30 / 8), 7 / 8)
-    assert late[0] == (pytest.approx(10 / 8), 1 / 8)
+    assert late[1] == pytest.approx((7 * 30 / 8, 7 / 8))
+    assert late[0] == pytest.approx((10 / 8, 1 / 8))
     assert found.lost_ms == pytest.approx((7 * 15 + 5) / 8)
 
 

@@ -61,6 +61,14 @@ class _Slow(Dataset[int]):
         return index
 
 
+class _Quick(Dataset[int]):
+    def __len__(self) -> int:
+        return 64
+
+    def __getitem__(self, index: int) -> int:
+        return index
+
+
 def _slow_rows(rows: list[int]) -> torch.Tensor:
     time.sleep(0.01)
     return torch.tensor(rows)
@@ -76,7 +84,7 @@ def test_a_dataset_and_its_line() -> None:
 
 
 def test_a_collate_function_of_the_scripts_own() -> None:
-    quick = DataLoader(list(range(64)), batch_size=8, collate_fn=_slow_rows)  # type: ignore[arg-type]
+    quick: DataLoader[int] = DataLoader(_Quick(), batch_size=8, collate_fn=_slow_rows)
     found = _looked(lambda ended: [None for _ in quick if not ended.is_set()])
     assert _most(found) == "collate"
     assert any("_slow_rows" in place.at for place in found.places)
@@ -89,7 +97,7 @@ def test_forward_backward_and_optimizer() -> None:
 
     def step(_ended: threading.Event) -> None:
         optimizer.zero_grad()
-        torch.nn.functional.mse_loss(model(data), data).backward()
+        torch.autograd.backward(torch.nn.functional.mse_loss(model(data), data))
         optimizer.step()  # pyright: ignore[reportUnknownMemberType]
 
     found = _looked(step, 60)

@@ -6,6 +6,7 @@ from perftui.ipc.findings import Finding, Remedy, Severity
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import area_share, main_place, number, percent
 from perftui.trainer.diagnosis.readiness import Abstention
+from perftui.trainer.diagnosis.rules.stragglers import find_late
 from perftui.trainer.diagnosis.signals import PauseSignals, RankSignals
 
 
@@ -113,8 +114,10 @@ def _evidence(pause: PauseSignals, name: str) -> list:  # type: ignore[type-arg]
 
 def logging(case: Case) -> Iterator[Finding | Abstention]:
     """Judge time in logging, printing and writing, where looks at the stack show it."""
-    policy = case.policy
+    policy, late = case.policy, find_late(case)
     for rank in case.ranks:
+        if late is not None and late.by == "host" and late.rank is rank:
+            continue  # that is said of it already, with the line
         cost = area_share(rank.facts.stacks, policy.stack_looks, "logging")
         if cost is None or cost < policy.in_loop_python or cost * rank.step_ms.mean < policy.in_loop_ms:
             continue

@@ -6,6 +6,7 @@ from perftui.ipc.findings import Evidence, Finding, Remedy, Severity
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import area_share, main_place, number, percent, step
 from perftui.trainer.diagnosis.readiness import Abstention
+from perftui.trainer.diagnosis.rules.stragglers import find_late
 from perftui.trainer.diagnosis.signals import RankSignals
 
 _SETTLED = "a profile window with stacks shows which lines"
@@ -69,8 +70,11 @@ def _severity(case: Case, rank: RankSignals, cost: float, *, sure: bool) -> Seve
 
 def python(case: Case) -> Iterator[Finding | Abstention]:
     """Judge Python of the script's own that the training thread runs beside loader and model."""
+    late = find_late(case)  # of whom that is said already, with the line
     for rank in case.ranks:
         if not rank.patterns.wait_known or not case.paced_by(rank, "host"):
+            continue
+        if late is not None and late.by == "host" and late.rank is rank:
             continue
         found = _python(case, rank)
         if found is not None:
