@@ -136,7 +136,7 @@ class _OneSlow(Dataset[int]):
     def __getitem__(self, index: int) -> int:
         worker = torch.utils.data.get_worker_info()
         if worker is not None and worker.id == 1:
-            time.sleep(0.02)
+            time.sleep(0.05)
         return index
 
 
@@ -145,6 +145,8 @@ class _OneSlow(Dataset[int]):
 def test_which_worker_is_waited_for_and_whether_the_others_are_done() -> None:
     seen = ThreadLooks(LiveObjects())
     iterator = iter(DataLoader(_OneSlow(), batch_size=4, num_workers=3))
+    for _ in range(3):  # all workers have started
+        next(iterator)
     seen.iterator = weakref.ref(iterator)
     with _running(lambda _ended: next(iterator)) as ident:
         deadline = time.monotonic() + 30
@@ -158,7 +160,7 @@ def test_which_worker_is_waited_for_and_whether_the_others_are_done() -> None:
     assert found is not None
     looks = sum(found.awaited.values())
     assert looks >= 40
-    assert found.awaited["1"] > 0.8 * looks
+    assert found.awaited["1"] > 0.6 * looks
     assert found.others_ready > 0.6 * looks
 
 
