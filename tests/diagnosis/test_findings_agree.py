@@ -87,7 +87,11 @@ _compiles = st.builds(
 
 @st.composite
 def _facts(draw: st.DrawFn) -> RankFacts:
-    base = ddp(sync_looks=50, sync_on=draw(st.integers(0, 50))) if draw(st.booleans()) else RankFacts()
+    base = (
+        ddp(backwards_per_step=8.0, syncs_per_step=draw(st.floats(0, 8)))
+        if draw(st.booleans())
+        else RankFacts()
+    )
     return msgspec.structs.replace(
         base,
         stacks=draw(st.none() | _stacks()),

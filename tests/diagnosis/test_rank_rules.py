@@ -147,19 +147,20 @@ def test_communication_that_was_not_looked_at_is_not_judged() -> None:
 
 
 @pytest.mark.parametrize(
-    ("micro", "on", "looks", "seen"),
-    [(8.0, 100, 100, True), (8.0, 97, 100, False), (1.0, 100, 100, False), (8.0, 19, 19, False)],
+    ("micro", "syncs", "seen"),
+    [(8.0, 8.0, True), (8.0, 1.0, False), (8.0, 1.4, False), (1.0, 2.0, False), (8.0, None, False)],
 )
-def test_exchanges_after_every_micro_batch(micro: float, on: int, looks: int, seen: bool) -> None:
+def test_exchanges_after_every_micro_batch(micro: float, syncs: float | None, seen: bool) -> None:
+    """Two backwards on one batch (1.0, 2.0), as in a GAN, each need their exchange."""
     patterns = replace(_LOOKED, micro_batches=micro)
-    made = _pair(0.3, patterns=patterns, facts=ddp(sync_looks=looks, sync_on=on))
+    made = _pair(0.3, patterns=patterns, facts=ddp(backwards_per_step=micro, syncs_per_step=syncs))
     codes = found(made)
     assert ("comm.no_sync" in codes) is seen
     if seen:
         assert codes["comm.no_sync"].severity == "warning"
         assert abs(codes["comm.no_sync"].share - 0.3) < 1e-9  # that of what hangs under it
         assert (codes["comm.exposed"].under, codes["comm.exposed"].remedy) == ("comm.no_sync", None)
-    if looks < POLICY.sync_looks:
+    if syncs is None:
         assert "comm.no_sync" in abstained(judge(made))
 
 

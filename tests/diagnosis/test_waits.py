@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+import msgspec.structs
 import pytest
 
 from perftui.ipc.facts import StackFacts, StackPlace
 from perftui.ipc.view import Pressure
+from perftui.ipc.worker_stacks import WorkerFrame, WorkerStacks
 from perftui.trainer.diagnosis import POLICY, judge
 from perftui.trainer.diagnosis.signals import EpochWait, HostSignals, RankSignals, StepPatterns
 
@@ -100,6 +102,30 @@ def test_the_line_that_makes_samples_is_named() -> None:
     finding = lead(run(seen))
     assert finding.remedy is not None
     assert finding.remedy.at == "data.py:31 Photos.__getitem__"
+
+
+def test_a_window_names_what_workers_spend_their_time_on() -> None:
+    def frame(function: str, file: str, own: float, total: float) -> WorkerFrame:
+        return WorkerFrame(function=function, file=file, line=9, self_share=own, total_share=total)
+
+    frames = [
+        frame("decode", "/usr/lib/python3/site-packages/PIL/Image.py", 0.7, 0.7),
+        frame("load_picture", "/home/me/data.py", 0.1, 0.8),
+        frame("Photos.__getitem__", "/home/me/data.py", 0.05, 0.95),
+        frame("main", "/home/me/train.py", 0.0, 0.1),
+    ]
+    seen = WorkerStacks(rank=0, pid=1, number=0, samples=100, frames=frames)
+    busy = _starved(2, cpu_share=0.95, cpu_wait_share=0.0)
+    finding = lead(run(replace(busy, worker_stacks=(seen,)), host=_FULL))
+    assert finding.code == "input.item"
+    assert finding.remedy is not None
+    assert finding.remedy.at == "/home/me/data.py:9 load_picture"
+    assert finding.unsure is None
+    few = msgspec.structs.replace(seen, samples=POLICY.stack_looks - 1)
+    unnamed = lead(run(replace(busy, worker_stacks=(few,)), host=_FULL))
+    assert unnamed.remedy is not None
+    assert unnamed.remedy.at is None
+    assert "profile window" in (unnamed.unsure or "")
 
 
 def _awaited(worker: dict[str, int], ready: int) -> RankSignals:

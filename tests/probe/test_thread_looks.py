@@ -12,7 +12,6 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from perftui.ipc.facts import StackFacts
-from perftui.trainer.probe.live_objects import LiveObjects
 from perftui.trainer.probe.thread_looks import ThreadLooks
 
 pytestmark = pytest.mark.torch
@@ -38,7 +37,7 @@ def _running(work: Callable[[threading.Event], object]) -> Iterator[int]:
 
 
 def _looked(work: Callable[[threading.Event], object], looks: int = 30) -> StackFacts:
-    seen = ThreadLooks(LiveObjects())
+    seen = ThreadLooks()
     with _running(work) as ident:
         while (seen.facts() or StackFacts(looks=0, areas={})).looks < looks:
             seen.look(ident)
@@ -122,7 +121,7 @@ def test_printing_is_logging(tmp_path: Path) -> None:
 
 
 def test_a_thread_that_is_not_known_or_gone_is_not_looked_at() -> None:
-    seen = ThreadLooks(LiveObjects())
+    seen = ThreadLooks()
     seen.look(0)
     assert seen.facts() is None
 
@@ -143,7 +142,7 @@ class _OneSlow(Dataset[int]):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:This DataLoader will create")
 def test_which_worker_is_waited_for_and_whether_the_others_are_done() -> None:
-    seen = ThreadLooks(LiveObjects())
+    seen = ThreadLooks()
     iterator = iter(DataLoader(_OneSlow(), batch_size=4, num_workers=3))
     for _ in range(3):  # all workers have started
         next(iterator)
@@ -162,15 +161,3 @@ def test_which_worker_is_waited_for_and_whether_the_others_are_done() -> None:
     assert looks >= 40
     assert found.awaited["1"] > 0.6 * looks
     assert found.others_ready > 0.6 * looks
-
-
-def test_the_switch_of_ddp_is_looked_at() -> None:
-    live, switched = LiveObjects(), torch.nn.Linear(1, 1)
-    vars(switched)["require_backward_grad_sync"] = False
-    live.ddp.note(switched)
-    seen = ThreadLooks(live)
-    for _ in range(5):
-        seen.look(threading.get_ident())
-    vars(switched)["require_backward_grad_sync"] = True
-    seen.look(threading.get_ident())
-    assert (seen.sync_looks, seen.sync_on) == (6, 1)

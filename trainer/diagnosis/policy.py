@@ -187,10 +187,8 @@ class Policy:
     """Buckets, from which tiny ones add up."""
     one_bucket_mib: float = 32.0
     """MiB. One bucket of this size holds all gradients back until the backward is over."""
-    sync_looks: int = 20
-    """Looks at DDP's switch for synchronising, least."""
-    sync_always: float = 0.98
-    """Share of these that found it on: with `no_sync` it is off for most micro-batches."""
+    sync_backwards: float = 1.5
+    """Synchronising backwards a step, from which gradients are exchanged more often than needed."""
 
     arrival_steps: int = 20
     """Steps of all ranks, matched, least for a judgement on who comes last."""

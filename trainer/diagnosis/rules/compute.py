@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perftui.ipc.findings import Finding, Remedy
 from perftui.trainer.diagnosis.case import Case
-from perftui.trainer.diagnosis.evidence import area_share, number, percent, share, step
+from perftui.trainer.diagnosis.evidence import area_share, number, offered, percent, share, step
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.signals import RankSignals
 
@@ -86,6 +86,7 @@ def optimizer(case: Case) -> Iterator[Finding | Abstention]:
             coverage=rank.coverage,
             remedy=Remedy(
                 bound=round(1 / (1 - min(cost, 0.99)), 2),
+                set=offered(rank, {"optimizer.fused": True}) if plain else {},
                 advice="an experiment: fused=True (or foreach=True) in the optimizer; or fewer steps of "
                 "it, by "
                 "accumulating gradients"

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from perftui.ipc.findings import Evidence, Finding, Remedy
-from perftui.ipc.settings import SettingValue
+from perftui.ipc.settings import Settings
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import number, offered, percent
 from perftui.trainer.diagnosis.readiness import Abstention
@@ -108,10 +108,12 @@ def _fight(case: Case, rank: RankSignals) -> bool:
     return waits or (many and (workers.cpu_share or 0.0) > 1.2)
 
 
-def _environment(ranks: list[RankSignals], names: tuple[str, ...], value: str) -> dict[str, SettingValue]:
+def _environment(ranks: list[RankSignals], names: tuple[str, ...], value: str) -> Settings:
     in_force = [rank.facts.environment or {} for rank in ranks]
-    wanted = {f"env__{name}": value for name in names if any(env.get(name) != value for env in in_force)}
-    return offered(**wanted)
+    wanted: Settings = {
+        f"env.{name}": value for name in names if any(env.get(name) != value for env in in_force)
+    }
+    return offered(ranks[0], wanted)
 
 
 def _busy(host: HostSignals) -> list[Evidence]:

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from perftui.ipc.findings import Finding, Remedy
+from perftui.ipc.settings import Settings
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import number, offered, percent, step
 from perftui.trainer.diagnosis.readiness import Abstention, steady_wait
 from perftui.trainer.diagnosis.signals import RankSignals
-
-_SETTING = "loader__persistent_workers"
+from perftui.trainer.diagnosis.wait_remedy import setting_name
 
 
 def epoch_start(case: Case) -> Iterator[Finding | Abstention]:
@@ -60,9 +60,9 @@ def _remedy(rank: RankSignals, loss: float) -> Remedy:
             "begins; or make epochs longer",
             bound=bound,
         )
-    name = _SETTING if facts.index == 0 else f"loader[{facts.index}]__persistent_workers"
+    wanted: Settings = {setting_name(facts, "persistent_workers"): True}
     return Remedy(
-        set=offered(**{name: True}),
+        set=offered(rank, wanted),
         bound=bound,
         expected=round(1 / (1 - 0.9 * loss), 2),
         caution="not if the dataset changes from epoch to epoch in the main process: kept workers have their "

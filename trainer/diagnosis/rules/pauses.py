@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from perftui.ipc.findings import Finding, Remedy, Severity
 from perftui.trainer.diagnosis.case import Case
-from perftui.trainer.diagnosis.evidence import area_share, main_place, number, percent
+from perftui.trainer.diagnosis.evidence import area_share, main_place, number, offered, percent
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.rules.stragglers import find_late
 from perftui.trainer.diagnosis.signals import PauseSignals, RankSignals
@@ -37,6 +37,7 @@ def garbage(case: Case) -> Iterator[Finding | Abstention]:
         remedy=Remedy(
             bound=round(1 / (1 - min(cost, 0.99)), 2),
             expected=round(1 / (1 - 0.8 * min(cost, 0.99)), 2),
+            set=offered(worst, {"gc.freeze": True}),
             advice="gc.freeze() once the data and the model are built, so that old objects are not "
             "walked again; "
             "or gc.disable() and one gc.collect() at a moment that all ranks share; or arrays instead of "
