@@ -4,15 +4,13 @@ from pathlib import Path
 
 import msgspec
 
-from perftui.ipc.recording import Entry
 from perftui.ipc.trace_report import RankReport, TraceReport
 from perftui.ipc.view import ProfileView
 from perftui.ipc.worker_stacks import WorkerStacks
-from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.newest_window import NewestWindow
 from perftui.trainer.hub.run_signals import signals_of
 
-from .test_fold import hello, steps
+from .test_fold import batch, folded, hello
 
 
 def _view(number: int, path: Path | None, *, state: str = "done") -> ProfileView:
@@ -55,9 +53,7 @@ def test_a_recording_that_was_moved_keeps_its_reports(tmp_path: Path) -> None:
 
 
 def test_each_rank_gets_its_own_part(tmp_path: Path) -> None:
-    fold = RunFold()
-    fold.apply(Entry(unix=1.0, message=hello()))
-    fold.apply(Entry(unix=2.0, message=steps(0, 40)))
+    fold = folded(hello(), batch(0, 40, seq=1))
     window = NewestWindow(tmp_path).of([_view(1, _written(tmp_path, "a", "this"))])
     (rank,) = signals_of(fold, window=window).ranks
     assert rank.report is not None
