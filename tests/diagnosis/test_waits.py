@@ -171,6 +171,34 @@ def test_more_workers_than_cores_that_get_no_core() -> None:
     assert finding.remedy.set == {"loader.num_workers": 2}
 
 
+def test_a_crowd_of_workers_costs_at_the_heads_of_epochs() -> None:
+    patterns = StepPatterns(epoch_starts=5, epoch_start_ms=200.0, run_steps=200)
+    made = rank(
+        shares=shares(wait=0.31, forward=0.2),
+        epoch_start_wait=0.3,
+        patterns=patterns,
+        loader=loader(num_workers=12),
+        workers=workers(12, cpu_share=0.1, cpu_wait_share=0.6),
+    )
+    first, second = judge(run(made, host=_FULL)).findings
+    assert (first.code, first.share) == ("input.too_many_workers", 0.3)
+    assert first.remedy is not None
+    assert first.remedy.set == {"loader.num_workers": 2}
+    assert (second.code, second.under) == ("input.epoch_start", "input.too_many_workers")
+    fewer = replace(made, loader=loader(num_workers=3), workers=workers(3, cpu_share=0.1, cpu_wait_share=0.6))
+    assert [f.code for f in judge(run(fewer, host=_FULL)).findings] == ["input.epoch_start"]
+
+
+@pytest.mark.parametrize(
+    ("cpu", "host", "seen"), [(0.7, _FULL, True), (0.9, _FULL, False), (0.7, BUSY, False)]
+)
+def test_a_crowd_of_workers_takes_the_models_cores(cpu: float, host: HostSignals, seen: bool) -> None:
+    crowded = workers(20, cpu_share=0.1, cpu_wait_share=0.6)
+    made = rank(cpu_share=cpu, loader=loader(num_workers=20), workers=crowded)
+    codes = found(run(replace(made, window_steps=100), host=host))
+    assert ("input.too_many_workers" in codes) is seen
+
+
 def test_workers_that_get_their_cores_are_not_in_doubt_on_a_busy_host() -> None:
     sure = judge(run(_starved(2, cpu_share=0.1, cpu_wait_share=0.05), host=BUSY)).findings
     assert [f.code for f in sure] == ["input.workers", "self.contended"]

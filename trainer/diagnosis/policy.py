@@ -17,6 +17,10 @@ class Policy:
 
     steps_warning: int = 5
     """Steps. Least window for any judgement; own choice: means of fewer are noise."""
+    steps_least: int = 2
+    """Steps. Enough where they took `window_long_s` together: steps of many seconds are noise to nobody."""
+    window_long_s: float = 20.0
+    """Seconds of steps; own choice."""
     steps_critical: int = 20
     """Steps. Least window for `critical`; as TraceML 0.5.0."""
     steps_per_worker: int = 2

@@ -62,8 +62,8 @@ def answer_to(case: Case, rank: RankSignals, cause: WaitCause) -> tuple[str, Ans
         return _named(cause), Answer(_overlapped(case, rank, facts, host, cause))
     if host is None or host.cpus is None:
         return "input.workers", Answer(None, "how many cores are usable has not been measured yet")
-    if _too_many(case, rank, facts, host.cpus):
-        return "input.too_many_workers", Answer(_fewer(facts, host.cpus, case.ranks_on(rank.host)))
+    if too_many(case, rank, facts, host.cpus):
+        return "input.too_many_workers", Answer(fewer_workers(facts, host.cpus, case.ranks_on(rank.host)))
     proposal = _proposal(case, rank, facts, host, host.cpus)
     if proposal is not None:
         remedy = _setting(facts, proposal, host, policy, _at_least(case), _at(case, rank))
@@ -219,7 +219,8 @@ def _without_workers(facts: LoaderFacts) -> Remedy:
     )
 
 
-def _too_many(case: Case, rank: RankSignals, facts: LoaderFacts, cpus: float) -> bool:
+def too_many(case: Case, rank: RankSignals, facts: LoaderFacts, cpus: float) -> bool:
+    """Tell whether a host has many more workers than cores, and they feel it."""
     seen, policy = rank.workers, case.policy
     total = facts.num_workers * case.ranks_on(rank.host)
     if total < policy.many_workers * cpus or total < 4:
@@ -227,7 +228,8 @@ def _too_many(case: Case, rank: RankSignals, facts: LoaderFacts, cpus: float) ->
     return seen is not None and (seen.cpu_wait_share or 0.0) >= policy.worker_cpu_wait
 
 
-def _fewer(facts: LoaderFacts, cpus: float, ranks_on_host: int) -> Remedy:
+def fewer_workers(facts: LoaderFacts, cpus: float, ranks_on_host: int) -> Remedy:
+    """Offer as many workers as there are cores for them."""
     fitting = max(1, math.floor(cpus / max(1, ranks_on_host)))
     return Remedy(
         set={setting_name(facts): fitting},
