@@ -149,10 +149,6 @@ class DdpFacts(_Facts, frozen=True, kw_only=True):
     """How many of these sum gradients over the ranks: one with `no_sync`, all of them without."""
     all_reduces_per_step: float | None = None
     """Of gradients: one a bucket and synchronisation; None with several modules."""
-    sync_looks: int = 0
-    """How often the switch for synchronising was looked at, ten times a second."""
-    sync_on: int = 0
-    """How often it was on: under `no_sync` it is off."""
 
 
 class FsdpFacts(_Facts, frozen=True, kw_only=True):

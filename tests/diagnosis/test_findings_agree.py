@@ -1,19 +1,27 @@
 """Whatever is measured, findings do not contradict one another and never cost more than the step."""
 
+import msgspec.structs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from perftui.ipc.facts import BackendFacts, CompileFacts, ModelFacts, RankFacts, StackFacts
 from perftui.ipc.findings import Finding
+from perftui.ipc.host_view import LoaderWorkers
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import format_value, parse_assignment
-from perftui.ipc.view import Shares, StepStats
-from perftui.trainer.diagnosis import HostSignals, RankSignals, RunSignals, Steadied, diagnose
+from perftui.ipc.view import GpuView, Shares, StepStats
+from perftui.trainer.diagnosis import POLICY, HostSignals, RankSignals, RunSignals, Steadied, diagnose
+from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.signals import EpochWait, FactsChange, PauseSignals, StepPatterns
 
-_unhurried = settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow])
+from .made import ddp
+
+_unhurried = settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.too_slow])
 _ORDER = {"critical": 0, "warning": 1, "info": 2}
 _share = st.floats(0, 1)
 _maybe_share = st.none() | _share
 _cores = st.none() | st.floats(0, 256)
+_amount = st.none() | st.floats(0, 1e5)
 
 _loaders = st.builds(
     LoaderFacts,
@@ -30,23 +38,152 @@ _loaders = st.builds(
     dataset=st.just("D"),
     sharded=st.none() | st.booleans(),
 )
+_workers = st.builds(
+    LoaderWorkers,
+    count=st.integers(0, 64),
+    age_s=st.just(0.0),
+    threads=st.integers(0, 512),
+    cpu_share=st.none() | st.floats(0, 4),
+    cpu_share_max=st.none() | st.floats(0, 8),
+    cpu_wait_share=_maybe_share,
+    blocked_share=_maybe_share,
+    storage_read_mib_s=_amount,
+)
+
+
+@st.composite
+def _stacks(draw: st.DrawFn) -> StackFacts:
+    areas = ("dataset", "collate", "loader", "model", "backward", "optimizer", "script", "logging")
+    counts = {area: draw(st.integers(0, 100)) for area in areas}
+    awaited = {str(worker): draw(st.integers(0, 50)) for worker in range(draw(st.integers(0, 3)))}
+    return StackFacts(
+        looks=sum(counts.values()),
+        areas=counts,
+        awaited=awaited,
+        others_ready=draw(st.integers(0, sum(awaited.values()))),
+    )
+
+
+_models = st.builds(
+    ModelFacts,
+    tensors=st.integers(1, 100),
+    parameters=st.just(100),
+    mib=st.just(1.0),
+    dtypes=st.just({"float32": 100}),
+    devices=st.sampled_from([{"cpu": 100}, {"cuda:0": 100}, {"cpu": 50, "cuda:0": 50}]),
+    subnormal=_maybe_share,
+)
+_compiles = st.builds(
+    CompileFacts,
+    frames=st.integers(0, 9),
+    graphs=st.integers(0, 9),
+    recompiles=st.integers(0, 20),
+    graph_breaks=st.integers(0, 9),
+    limit_hits=st.integers(0, 2),
+    compile_s=st.none() | st.floats(0, 500),
+    cudagraph_skips=st.integers(0, 3),
+)
+
+
+@st.composite
+def _facts(draw: st.DrawFn) -> RankFacts:
+    base = (
+        ddp(backwards_per_step=8.0, syncs_per_step=draw(st.floats(0, 8)))
+        if draw(st.booleans())
+        else RankFacts()
+    )
+    return msgspec.structs.replace(
+        base,
+        stacks=draw(st.none() | _stacks()),
+        model=draw(st.none() | _models),
+        compile=draw(st.none() | _compiles),
+        backends=draw(
+            st.none()
+            | st.builds(
+                BackendFacts,
+                anomaly=st.none() | st.booleans(),
+                num_threads=st.none() | st.integers(1, 64),
+                float32_matmul_precision=st.sampled_from(["highest", "high"]),
+            )
+        ),
+        environment=draw(st.none() | st.just({"CUDA_LAUNCH_BLOCKING": "1"})),
+    )
 
 
 @st.composite
 def _shares(draw: st.DrawFn) -> Shares:
-    weights = draw(st.lists(st.floats(0.01, 1), min_size=5, max_size=5))
-    wait, forward, backward, optimizer, other = (weight / sum(weights) for weight in weights)
+    weights = draw(st.lists(st.floats(0.01, 1), min_size=6, max_size=6))
+    wait, forward, backward, optimizer, other, comm = (weight / sum(weights) for weight in weights)
     if draw(st.booleans()):
         return Shares(loader_wait=draw(_maybe_share))
-    return Shares(loader_wait=wait, forward=forward, backward=backward, optimizer=optimizer, other=other)
+    return Shares(
+        loader_wait=wait,
+        forward=forward,
+        backward=backward,
+        optimizer=optimizer,
+        other=other,
+        comm_exposed=comm,
+    )
+
+
+_patterns = st.builds(
+    StepPatterns,
+    worker_wait_ms=st.dictionaries(st.integers(0, 4), st.floats(0, 500), max_size=5),
+    worker_steps=st.integers(0, 200),
+    samples=st.none() | st.floats(1, 512),
+    micro_batches=st.floats(1, 16),
+    comm_steps=st.integers(0, 20),
+    epochs=st.lists(
+        st.builds(
+            EpochWait,
+            epoch=st.integers(0, 3),
+            steps=st.integers(1, 99),
+            wall_ms=st.just(100.0),
+            wait_ms=st.floats(0, 100),
+        ),
+        max_size=3,
+    ).map(tuple),
+    epoch_starts=st.integers(0, 20),
+    epoch_start_ms=_amount,
+    fifths_ms=st.just(()) | st.tuples(*[st.floats(1, 100)] * 5),
+    run_steps=st.integers(5, 5000),
+    compiling=st.integers(0, 50),
+    compiling_of=st.just(50),
+    compiling_share=_maybe_share,
+    wait_known=st.booleans(),
+)
+_changes = st.builds(
+    FactsChange,
+    seconds=st.floats(1, 60),
+    steps=st.integers(0, 1000),
+    gc_ms=_amount,
+    compile_s=st.none() | st.floats(0, 60),
+    recompiles=st.none() | st.integers(0, 9),
+    alloc_retries=st.none() | st.integers(0, 9),
+    rss_mib=_amount,
+    rss_rise=_maybe_share,
+)
+_pauses = st.lists(
+    st.builds(
+        PauseSignals,
+        kind=st.sampled_from(["checkpoint", "validation", "gc"]),
+        count=st.integers(1, 9),
+        total_ms=st.floats(0, 1e4),
+        longest_ms=st.floats(0, 1e4),
+        share=_share,
+    ),
+    max_size=2,
+    unique_by=lambda pause: pause.kind,
+).map(tuple)
 
 
 @st.composite
 def _ranks(draw: st.DrawFn) -> tuple[RankSignals, ...]:
     common_ms = draw(st.floats(0.1, 5_000))
     ranks: list[RankSignals] = []
-    for rank in range(draw(st.integers(0, 5))):
+    for rank in range(draw(st.integers(0, 4))):
         step_ms = draw(st.just(common_ms) | st.floats(0.1, 5_000))
+        shares = draw(_shares())
         ranks.append(
             RankSignals(
                 rank=rank,
@@ -55,10 +192,17 @@ def _ranks(draw: st.DrawFn) -> tuple[RankSignals, ...]:
                 window_steps=draw(st.integers(0, 200)),
                 coverage=draw(st.sampled_from([0.5, 1.0])),
                 step_ms=StepStats(mean=step_ms, p50=step_ms, p90=step_ms, p99=step_ms),
-                shares=(shares := draw(_shares())),
+                shares=shares,
                 cpu_share=draw(_maybe_share),
                 loader=draw(st.none() | _loaders),
                 epoch_start_wait=(shares.loader_wait or 0.0) * draw(_share),
+                workers=draw(st.none() | _workers),
+                facts=draw(_facts()),
+                change=draw(st.none() | _changes),
+                patterns=draw(_patterns),
+                pauses=draw(_pauses),
+                hook_share=draw(st.none() | st.floats(0, 0.1)),
+                world_size=draw(st.integers(1, 4)),
             )
         )
     return tuple(ranks)
@@ -74,19 +218,42 @@ _hosts = st.tuples(
             run_busy=_cores,
             pressure_share=_maybe_share,
             shm_free_mib=_cores,
+            shm_total_mib=_cores,
             cores=_cores,
+            online=_cores,
+            throttled_share=_maybe_share,
+            memory_used_mib=_cores,
+            memory_total_mib=_cores,
+            gpus_present=st.none() | st.integers(0, 8),
+            run_storage_read_mib_s=_amount,
         )
         for name in ("a", "b")
     )
 )
-_runs = st.builds(RunSignals, ranks=_ranks(), hosts=_hosts, world_size=st.integers(1, 6))
+_gpus = st.lists(
+    st.builds(
+        GpuView,
+        uuid=st.just("GPU"),
+        host=st.just("a"),
+        ranks=st.just([0, 1, 2, 3]),
+        age_s=st.just(0.0),
+        graphics_share=_maybe_share,
+        sm_active_share=_maybe_share,
+        tensor_active_share=_maybe_share,
+        throttled_share=st.none() | st.fixed_dictionaries({"thermal_hw": _share, "power_cap": _share}),
+        window_steps=st.integers(0, 200),
+    ),
+    max_size=1,
+).map(tuple)
+_runs = st.builds(RunSignals, ranks=_ranks(), hosts=_hosts, world_size=st.integers(1, 5), gpus=_gpus)
 
 
 def _check(findings: list[Finding]) -> None:
     keys = [(finding.code, finding.rank, finding.host) for finding in findings]
     assert len(keys) == len(set(keys))
+    costly = [f.code for f in findings if f.severity != "info" and not f.code.startswith("self.")]
     codes = {finding.code for finding in findings}
-    assert not ("compute.bound" in codes and any(code.startswith(("input.", "rank.")) for code in codes))
+    assert not ("compute.bound" in codes and (costly or any(code.startswith("rank.") for code in codes)))
     assert all(0 <= finding.share <= 1 for finding in findings)
 
 
@@ -95,26 +262,61 @@ def _check(findings: list[Finding]) -> None:
 def test_findings_agree(signals: RunSignals) -> None:
     findings = diagnose(signals)
     _check(findings)
+    assert diagnose(signals) == findings
     severities = [_ORDER[finding.severity] for finding in findings]
     assert severities == sorted(severities)
-    assert all(finding.under is None or finding.under in codes_of(findings) for finding in findings)
     straggler = [finding for finding in findings if finding.code == "rank.straggler_input"]
     assert len(straggler) <= 1
     if straggler:
         starved = [f for f in findings if f.code.startswith("input.") and f.rank in (None, straggler[0].rank)]
         assert sum(finding.share for finding in [*straggler, *starved]) <= 1 + 1e-9
     for finding in findings:
-        remedy = finding.remedy
-        if remedy is None:
-            continue
-        for name, value in remedy.set.items():
-            assert parse_assignment(f"{name}={format_value(value)}") == (name, value)
-        if remedy.expected is not None and remedy.bound is not None:
-            assert remedy.expected <= remedy.bound + 0.01
+        _check_cause(finding, findings)
+        _check_remedy(finding)
+        _check_path(finding, signals)
 
 
-def codes_of(findings: list[Finding]) -> set[str]:
-    return {finding.code for finding in findings}
+def _check_cause(finding: Finding, findings: list[Finding]) -> None:
+    """What follows from something stands below it, is no worse, costs no more and offers nothing."""
+    if finding.under is None:
+        return
+    causes = [each for each in findings if each.code == finding.under]
+    assert causes
+    assert finding.remedy is None
+    assert min(_ORDER[each.severity] for each in causes) <= _ORDER[finding.severity]
+    assert max(each.share for each in causes) >= finding.share
+
+
+def _check_remedy(finding: Finding) -> None:
+    remedy = finding.remedy
+    if remedy is None:
+        return
+    for name, value in remedy.set.items():
+        assert parse_assignment(f"{name}={format_value(value)}") == (name, value)
+    if remedy.expected is not None and remedy.bound is not None:
+        assert remedy.expected <= remedy.bound + 0.01
+
+
+def _check_path(finding: Finding, signals: RunSignals) -> None:
+    """Where workers pace every rank, nothing that would make the model or the GPU faster is offered."""
+    case = Case(signals, POLICY)
+    if not signals.ranks or not all(case.paces[r.rank].path == {"loader"} for r in signals.ranks):
+        return
+    assert finding.code not in {
+        "compute.optimizer",
+        "compute.fp32",
+        "compute.layout",
+        "compute.small_batch",
+        "compute.operator",
+        "compute.backward_ratio",
+        "launch.bound",
+        "sync.each_step",
+        "transfer.pageable",
+        "transfer.many_small",
+        "cpu.python",
+        "gpu.throttled",
+        "gpu.power_capped",
+    }
 
 
 @_unhurried

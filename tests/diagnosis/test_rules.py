@@ -245,6 +245,12 @@ def test_a_window_just_long_enough_is_judged_but_not_as_critical() -> None:
     assert _only(_run(_rank(0.9, steps=16, loader=_facts(num_workers=8)))).severity == "warning"
 
 
+def test_few_steps_of_many_seconds_are_judged() -> None:
+    assert _only(_run(_rank(0.9, steps=2, step_ms=10_000.0))).severity == "warning"
+    assert judge(_run(_rank(0.9, steps=2, step_ms=9_900.0))).findings == ()
+    assert judge(_run(_rank(0.9, steps=2, step_ms=10_000.0, loader=_facts(num_workers=4)))).findings == ()
+
+
 def test_no_ranks_no_findings() -> None:
     assert diagnose(RunSignals(ranks=(), hosts=())) == []
 

@@ -1,5 +1,7 @@
 """Findings on the screen come and go without haste, and never contradict one another."""
 
+import msgspec.structs
+
 from perftui.ipc.findings import Finding, Severity
 from perftui.trainer.diagnosis import Policy, Steadied
 
@@ -79,6 +81,25 @@ def test_healthy_waits_until_a_lingering_cause_has_gone() -> None:
 def test_a_cause_that_appears_ends_healthy_at_once() -> None:
     shown = _shown([[_HEALTHY], [_HEALTHY], [_INPUT], [_INPUT], []])
     assert shown == [[], ["compute.bound"], ["compute.bound"], ["input.workers"], ["input.workers"]]
+
+
+def test_any_cause_that_lingers_keeps_healthy_back() -> None:
+    python = _finding("cpu.python")
+    shown = _shown([[python], [python], [_HEALTHY], [_HEALTHY], [_HEALTHY]])
+    assert shown == [[], ["cpu.python"], ["cpu.python"], ["cpu.python"], ["compute.bound"]]
+
+
+def test_a_consequence_hangs_under_what_is_shown_alone() -> None:
+    cause = _finding("cpu.quota")
+    under = msgspec.structs.replace(_INPUT, under="cpu.quota")
+    steadied = Steadied(_POLICY)
+    steadied.update([under], 0.0)
+    assert [f.under for f in steadied.update([under], 1.0)] == [None]
+    steadied.update([cause, under], 2.0)
+    assert [(f.code, f.under) for f in steadied.update([cause, under], 3.0)] == [
+        ("cpu.quota", None),
+        ("input.workers", "cpu.quota"),
+    ]
 
 
 def test_the_same_cause_on_another_rank_takes_the_place_of_one_that_lingers() -> None:

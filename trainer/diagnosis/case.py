@@ -8,7 +8,7 @@ from perftui.ipc.view import GpuView
 from perftui.trainer.diagnosis.contention import Contention, find_contention
 from perftui.trainer.diagnosis.pacing import Pace, Pacer, pace_of
 from perftui.trainer.diagnosis.policy import Policy
-from perftui.trainer.diagnosis.readiness import Readiness, readiness, steady_wait
+from perftui.trainer.diagnosis.readiness import Readiness, enough_steps, readiness, steady_wait
 from perftui.trainer.diagnosis.signals import HostSignals, RankSignals, RunSignals
 
 
@@ -27,7 +27,7 @@ class Case:
     @cached_property
     def ranks(self) -> tuple[RankSignals, ...]:
         """Ranks with enough steps for any judgement."""
-        return tuple(r for r in self.signals.ranks if r.window_steps >= self.policy.steps_warning)
+        return tuple(r for r in self.signals.ranks if enough_steps(r, self.policy))
 
     @cached_property
     def contended(self) -> tuple[Contention, ...]:

@@ -3,7 +3,8 @@
 from perftui.ipc.errors import UsageError
 from perftui.ipc.facts import StackFacts, StackPlace
 from perftui.ipc.findings import Evidence
-from perftui.ipc.settings import SettingValue, setting
+from perftui.ipc.prerequisites import Told, why_idle, why_impossible
+from perftui.ipc.settings import Settings, setting
 from perftui.trainer.diagnosis.signals import RankSignals
 
 WINDOW = "a profile window"
@@ -29,10 +30,24 @@ def percent(value: float) -> str:
     return f"{100 * value:.0f} %"
 
 
-def offered(**wanted: SettingValue) -> dict[str, SettingValue]:
-    """Return those of the wanted settings that a relaunch can apply; `__` in a name stands for a dot."""
-    names = {name.replace("__", "."): value for name, value in wanted.items()}
-    return {name: value for name, value in names.items() if _known(name)}
+def offered(rank: RankSignals, wanted: Settings) -> Settings:
+    """Return those of the wanted settings that can be applied here and are not in force yet.
+
+    What is known to bring nothing to such a training is left out as well.
+    """
+    known = {name: value for name, value in wanted.items() if _known(name)}
+    told = Told(
+        device=None if rank.device == "unknown" else rank.device,
+        loader=rank.loader,
+        facts=rank.facts,
+        in_force=rank.settings,
+    )
+    refused = why_impossible(known, told) | why_idle(known, told)
+    return {
+        name: value
+        for name, value in known.items()
+        if name not in refused and rank.settings.get(name) != value
+    }
 
 
 def _known(name: str) -> bool:

@@ -15,7 +15,7 @@ from perftui.trainer.diagnosis.contention import UNSURE
 from perftui.trainer.diagnosis.policy import POLICY, Policy
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.registry import CAUSES, FIRST, HEALTHY, IN_DOUBT, RULES, Rule
-from perftui.trainer.diagnosis.signals import RunSignals
+from perftui.trainer.diagnosis.signals import RankSignals, RunSignals
 
 _WEIGHT: dict[Severity, int] = {"critical": 0, "warning": 1, "info": 2}
 
@@ -70,10 +70,20 @@ def _shaken(finding: Finding, case: Case) -> bool:
     if finding.code not in IN_DOUBT or not _on_busy_host(finding, case):
         return False
     if not finding.code.startswith("input."):
-        return True
-    # Without workers the wait is the training thread's own work: a busy host stretches it, and all the rest.
+        return finding.share < case.policy.straggler_sure
     about = [r for r in case.signals.ranks if finding.rank is None or r.rank == finding.rank]
-    return any(r.loader is not None and r.loader.num_workers > 0 for r in about)
+    return any(_workers_held_up(r, case.policy) for r in about)
+
+
+def _workers_held_up(rank: RankSignals, policy: Policy) -> bool:
+    """Tell whether other work may keep a rank's workers from their cores.
+
+    Without workers the wait is the training thread's own work: a busy host stretches it, and all the rest.
+    """
+    if rank.loader is None or rank.loader.num_workers == 0:
+        return False
+    held_up = None if rank.workers is None else rank.workers.cpu_wait_share
+    return held_up is None or held_up >= policy.worker_cpu_wait
 
 
 def _hung(found: list[Finding]) -> list[Finding]:

@@ -17,6 +17,10 @@ class Policy:
 
     steps_warning: int = 5
     """Steps. Least window for any judgement; own choice: means of fewer are noise."""
+    steps_least: int = 2
+    """Steps. Enough where they took `window_long_s` together: steps of many seconds are noise to nobody."""
+    window_long_s: float = 20.0
+    """Seconds of steps; own choice."""
     steps_critical: int = 20
     """Steps. Least window for `critical`; as TraceML 0.5.0."""
     steps_per_worker: int = 2
@@ -84,6 +88,11 @@ class Policy:
     """Batches of each worker, at least, before one of them is called slow."""
     slow_worker_share: float = 0.6
     """Share of all waiting that the slow worker's batches must explain."""
+    awaited_looks: int = 20
+    """Looks that found the training thread waiting for a worker, least."""
+    awaited_share: float = 0.6
+    """Share of these that must find the same worker waited for, and all the others done; own choice: nearly
+    all with one slow worker, none in a plain shortage."""
     cold_ratio: float = 2.5
     """Factor. Wait share of the first epoch over that of the later ones: a cold cache."""
     needless_item_ms: float = 3.0
@@ -172,8 +181,8 @@ class Policy:
     """Share. Exposed communication; as the TensorBoard plugin's rule."""
     comm_warning: float = 0.20
     """The same, from which it is worth a change on GPUs."""
-    comm_warning_cpu: float = 0.40
-    """The same on CPUs: gloo on one host computes on the cores the model needs."""
+    comm_warning_cpu: float = 0.50
+    """The same on CPUs: gloo on one host computes on the cores the model needs; own choice."""
     comm_steps: int = 3
     """Steps whose communication was looked at, least."""
     tiny_bucket_mib: float = 1.0
@@ -182,13 +191,13 @@ class Policy:
     """Buckets, from which tiny ones add up."""
     one_bucket_mib: float = 32.0
     """MiB. One bucket of this size holds all gradients back until the backward is over."""
-    sync_looks: int = 20
-    """Looks at DDP's switch for synchronising, least."""
-    sync_always: float = 0.98
-    """Share of these that found it on: with `no_sync` it is off for most micro-batches."""
+    sync_backwards: float = 1.5
+    """Synchronising backwards a step, from which gradients are exchanged more often than needed."""
 
     arrival_steps: int = 20
     """Steps of all ranks, matched, least for a judgement on who comes last."""
+    straggler_sure: float = 0.40
+    """Share. From here on other work on a busy host does not explain that the same rank comes last."""
     last_fixed: float = 0.70
     """Share of steps at which the same rank is last: it is the cause, not chance."""
     last_rotating: float = 0.60
@@ -206,7 +215,7 @@ class Policy:
     near_limit: float = 0.92
     """Share of memory in use; as TraceML 0.5.0 (92 / 97 %)."""
     near_limit_critical: float = 0.97
-    """The same."""
+    """The same, from which it is a warning without swapping, too."""
     fragmented: float = 0.25
     """Share of reserved GPU memory in parts of blocks that cannot be given back."""
     growth_mib: float = 128.0
@@ -215,7 +224,7 @@ class Policy:
     """MiB a minute, least rate."""
     growth_steady: float = 0.6
     """Share of looks at which memory was higher than ever before: a leak rises all the time."""
-    growth_s: float = 15.0
+    growth_s: float = 12.0
     """Seconds of steps, least, before growth is judged."""
     swapping_mib_s: float = 1.0
     """MiB a second read back from swap."""

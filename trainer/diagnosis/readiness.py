@@ -73,6 +73,18 @@ def _problem(rank: RankSignals, policy: Policy) -> Abstention | None:
     return None
 
 
+def enough_steps(rank: RankSignals, policy: Policy) -> bool:
+    """Tell whether a rank's window has steps enough for any judgement: few very long ones will do."""
+    return rank.window_steps >= policy.steps_warning or _long_window(rank, policy)
+
+
+def _long_window(rank: RankSignals, policy: Policy) -> bool:
+    seconds = rank.window_steps * rank.step_ms.mean / 1e3
+    return rank.window_steps >= policy.steps_least and seconds >= policy.window_long_s
+
+
 def _steps_needed(rank: RankSignals, policy: Policy) -> int:
     workers = 0 if rank.loader is None else rank.loader.num_workers
+    if _long_window(rank, policy):
+        return max(policy.steps_least, workers)
     return max(policy.steps_warning, policy.steps_per_worker * workers)

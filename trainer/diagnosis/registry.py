@@ -25,6 +25,7 @@ from perftui.trainer.diagnosis.rules import (
     training_thread,
 )
 from perftui.trainer.diagnosis.rules.compute_bound import compute_bound
+from perftui.trainer.diagnosis.rules.crowd import crowd
 from perftui.trainer.diagnosis.rules.epoch_waits import cold_start, epoch_start
 from perftui.trainer.diagnosis.rules.own_state import contended, dropped, overhead
 from perftui.trainer.diagnosis.rules.starvation import starvation
@@ -35,7 +36,7 @@ Evaluate: TypeAlias = Callable[[Case], Iterable[Finding | Abstention]]
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule and the codes it may find."""
+    """One rule and the codes it may find, those that a rule before it finds as well left out."""
 
     codes: tuple[str, ...]
     evaluate: Evaluate
@@ -55,6 +56,7 @@ RULES: tuple[Rule, ...] = (
         starvation,
     ),
     Rule(("input.epoch_start",), epoch_start),
+    Rule((), crowd),
     Rule(("input.cold_start",), cold_start),
     Rule(("input.inline",), training_thread.inline),
     Rule(("cpu.python",), training_thread.python),
@@ -121,6 +123,7 @@ CAUSES: dict[str, tuple[str, ...]] = {
     "input.workers": ("cpu.quota", "cpu.affinity", "cpu.oversubscribed", "memory.near_limit"),
     "input.item": ("cpu.quota", "cpu.affinity", "cpu.oversubscribed"),
     "input.too_many_workers": ("cpu.quota", "cpu.affinity"),
+    "input.epoch_start": ("input.too_many_workers",),
     "cpu.oversubscribed": ("cpu.quota", "cpu.affinity"),
     "rank.straggler_compute": ("gpu.throttled", "gpu.foreign_process", "compute.device"),
     "comm.exposed": (
@@ -150,12 +153,9 @@ IN_DOUBT = frozenset(
         "input.workers",
         "input.item",
         "input.too_many_workers",
-        "input.one_slow_worker",
         "rank.straggler_compute",
         "rank.straggler_host",
         "rank.imbalance",
-        "drift.slower",
-        "comm.exposed",
     }
 )
 """What other work on a busy host may explain."""

@@ -8,6 +8,7 @@ from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
 from perftui.ipc.trace_report import RankReport, TraceReport
 from perftui.ipc.view import DeviceView, GpuView, LoaderWorkers, Pressure, Shares, StepStats
+from perftui.ipc.worker_stacks import WorkerStacks
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,9 @@ class RankSignals:
     losses: tuple[tuple[int, float], ...] = ()
     """The newest losses as (step, value), oldest first."""
     report: RankReport | None = None
-    """Of the newest profiling window, where it could be read and is recent."""
+    """Of the newest profiling window, where it could be read."""
+    worker_stacks: tuple[WorkerStacks, ...] = ()
+    """Where its loader workers were in that window."""
     dropped: int = 0
     """Steps that never reached the hub."""
     hook_share: float | None = None

@@ -10,6 +10,7 @@ import msgspec.structs
 
 from perftui.ipc.findings import Finding, Severity
 from perftui.trainer.diagnosis.policy import POLICY, Policy
+from perftui.trainer.diagnosis.registry import HEALTHY
 
 _Key = tuple[str, int | None, str | None]
 
@@ -87,11 +88,13 @@ class Steadied:
             # One that only lingers makes room for the same finding on another rank.
             if self._tracks[key].missed and key[0] in current:
                 del self._tracks[key]
-        starving = any(
-            key[0].startswith(("input.", "rank.")) for key, track in self._tracks.items() if track.shown
+        costly = any(
+            not key[0].startswith("self.") and (track.severity != "info" or key[0].startswith("rank."))
+            for key, track in self._tracks.items()
+            if track.shown
         )
-        if starving:
-            for key in [key for key in self._tracks if key[0] == "compute.bound"]:
+        if costly:
+            for key in [key for key in self._tracks if key[0] in HEALTHY]:
                 track = self._tracks.pop(key)
                 if not track.missed:
                     self._tracks[key] = replace(track, shown=False)
@@ -109,7 +112,12 @@ class Steadied:
         self._order, self._other_order = wanted, 0
 
     def _shown(self) -> list[Finding]:
-        return [
-            msgspec.structs.replace(self._tracks[key].finding, severity=self._tracks[key].severity)
-            for key in self._order
-        ]
+        codes = {key[0] for key in self._order}
+        return [_as_shown(self._tracks[key], codes) for key in self._order]
+
+
+def _as_shown(track: _Track, codes: set[str]) -> Finding:
+    """Return a finding as it stands among those shown: its cause may not be shown yet, or no more."""
+    finding = track.finding
+    under = finding.under if finding.under in codes else None
+    return msgspec.structs.replace(finding, severity=track.severity, under=under)

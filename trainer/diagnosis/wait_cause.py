@@ -7,8 +7,10 @@ waits are waiting themselves: for storage, or for something else that takes its 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from perftui.ipc.facts import StackFacts
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import area_share
+from perftui.trainer.diagnosis.policy import Policy
 from perftui.trainer.diagnosis.readiness import steady_wait, wait_ms
 from perftui.trainer.diagnosis.signals import HostSignals, RankSignals
 
@@ -118,6 +120,11 @@ def storage_seen(case: Case, rank: RankSignals, host: HostSignals | None) -> boo
 def slow_worker(case: Case, rank: RankSignals) -> int | None:
     """Return the number of the one worker whose batches are waited for; None: it is not one alone."""
     policy, waits = case.policy, rank.patterns.worker_wait_ms
+    if steady_wait(rank) < policy.wait_warning:
+        return None
+    stacks = rank.facts.stacks
+    if stacks is not None and sum(stacks.awaited.values()) >= policy.awaited_looks:
+        return _awaited_alone(stacks, policy)
     if len(waits) < 2 or rank.patterns.worker_steps < policy.slow_worker_steps * len(waits):
         return None
     number = max(waits, key=lambda worker: (waits[worker], -worker))
@@ -126,13 +133,24 @@ def slow_worker(case: Case, rank: RankSignals) -> int | None:
     total = sum(waits.values())
     slow = waits[number] >= policy.slow_worker_ratio * max(usual, 0.1)
     explains = total > 0 and waits[number] >= policy.slow_worker_share * total
-    # With two workers in turn, a plain shortage shows the same: the second batch comes right behind.
-    alone = len(waits) > 2 or _uneven(rank)
-    return number if slow and explains and alone and steady_wait(rank) >= policy.wait_warning else None
+    alone = _uneven(rank)
+    return number if slow and explains and alone else None
+
+
+def _awaited_alone(stacks: StackFacts, policy: Policy) -> int | None:
+    """Return the worker that was waited for while all others were done.
+
+    The waits by themselves do not tell: workers that are all too slow and run in step are waited for by turns
+    of which only the first takes time, and that is always the same worker's.
+    """
+    looks = sum(stacks.awaited.values())
+    worker, most = max(stacks.awaited.items(), key=lambda item: item[1])
+    alone = most >= policy.awaited_share * looks and stacks.others_ready >= policy.awaited_share * looks
+    return int(worker) if alone else None
 
 
 def _uneven(rank: RankSignals) -> bool:
-    """With two workers: the busiest computes all the time while on average they do not."""
+    """Tell whether the busiest computes all the time while on average they do not."""
     seen = rank.workers
     if seen is None or seen.cpu_share is None or seen.cpu_share_max is None:
         return False

@@ -1,9 +1,9 @@
 """What to do about a rank that waits for its loader, and under which code: a setting, or advice in words."""
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass
 
-from perftui.ipc.facts import StackPlace
 from perftui.ipc.findings import Remedy
 from perftui.ipc.messages import LoaderFacts
 from perftui.trainer.diagnosis.case import Case
@@ -29,6 +29,8 @@ _STORAGE = (
 _ELSEWHERE = "find out what each sample waits for: storage, the network, a lock, a service"
 _SLOWEST_WORKERS = 32
 _SPARE = 1.3
+_METHODS = frozenset({"__getitem__", "__getitems__", "__iter__", "<module>"})
+_INSTALLED = ("site-packages", "dist-packages", "/lib/python", "<frozen")
 
 
 @dataclass(frozen=True)
@@ -60,13 +62,13 @@ def answer_to(case: Case, rank: RankSignals, cause: WaitCause) -> tuple[str, Ans
         return _named(cause), Answer(_overlapped(case, rank, facts, host, cause))
     if host is None or host.cpus is None:
         return "input.workers", Answer(None, "how many cores are usable has not been measured yet")
-    if _too_many(case, rank, facts, host.cpus):
-        return "input.too_many_workers", Answer(_fewer(facts, host.cpus, case.ranks_on(rank.host)))
+    if too_many(case, rank, facts, host.cpus):
+        return "input.too_many_workers", Answer(fewer_workers(facts, host.cpus, case.ranks_on(rank.host)))
     proposal = _proposal(case, rank, facts, host, host.cpus)
     if proposal is not None:
         remedy = _setting(facts, proposal, host, policy, _at_least(case), _at(case, rank))
         return "input.workers", Answer(remedy)
-    return "input.item", _dear_items(case, rank, facts, host.cpus, cause)
+    return "input.item", _dear_items(case, rank, facts, host.cpus)
 
 
 def setting_name(facts: LoaderFacts, name: str = "num_workers") -> str:
@@ -83,13 +85,31 @@ def _at_least(case: Case) -> int:
     return max((r.loader.num_workers for r in case.signals.ranks if r.loader is not None), default=0)
 
 
-def _place(case: Case, rank: RankSignals) -> StackPlace | None:
-    return main_place(rank.facts.stacks, case.policy.place_share, "dataset", "collate")
-
-
 def _at(case: Case, rank: RankSignals) -> str | None:
-    place = _place(case, rank)
+    """Return the line where samples are made: by looks at the training thread, or at workers in a window."""
+    if rank.loader is not None and rank.loader.num_workers:
+        return _in_workers(rank, case.policy)
+    place = main_place(rank.facts.stacks, case.policy.place_share, "dataset", "collate")
     return None if place is None else place.at
+
+
+def _in_workers(rank: RankSignals, policy: Policy) -> str | None:
+    """Return the function, of those that are not installed, in which the workers spend most of their time.
+
+    Every sample is made in the dataset's own method: what that calls says more, where it takes long enough.
+    """
+    samples = sum(seen.samples for seen in rank.worker_stacks)
+    if samples < policy.stack_looks:
+        return None
+    shares: dict[tuple[bool, str], float] = defaultdict(float)
+    for seen in rank.worker_stacks:
+        for frame in seen.frames:
+            if not any(part in frame.file for part in _INSTALLED):
+                inner = frame.function.rpartition(".")[2] not in _METHODS
+                place = f"{frame.file}:{frame.line} {frame.function}"
+                shares[inner, place] += frame.total_share * seen.samples / samples
+    found = [(inner, share, place) for (inner, place), share in shares.items() if share >= policy.place_share]
+    return max(found)[2] if found else None
 
 
 def _proposal(
@@ -199,7 +219,8 @@ def _without_workers(facts: LoaderFacts) -> Remedy:
     )
 
 
-def _too_many(case: Case, rank: RankSignals, facts: LoaderFacts, cpus: float) -> bool:
+def too_many(case: Case, rank: RankSignals, facts: LoaderFacts, cpus: float) -> bool:
+    """Tell whether a host has many more workers than cores, and they feel it."""
     seen, policy = rank.workers, case.policy
     total = facts.num_workers * case.ranks_on(rank.host)
     if total < policy.many_workers * cpus or total < 4:
@@ -207,7 +228,8 @@ def _too_many(case: Case, rank: RankSignals, facts: LoaderFacts, cpus: float) ->
     return seen is not None and (seen.cpu_wait_share or 0.0) >= policy.worker_cpu_wait
 
 
-def _fewer(facts: LoaderFacts, cpus: float, ranks_on_host: int) -> Remedy:
+def fewer_workers(facts: LoaderFacts, cpus: float, ranks_on_host: int) -> Remedy:
+    """Offer as many workers as there are cores for them."""
     fitting = max(1, math.floor(cpus / max(1, ranks_on_host)))
     return Remedy(
         set={setting_name(facts): fitting},
@@ -216,12 +238,10 @@ def _fewer(facts: LoaderFacts, cpus: float, ranks_on_host: int) -> Remedy:
     )
 
 
-def _dear_items(case: Case, rank: RankSignals, facts: LoaderFacts, cpus: float, cause: WaitCause) -> Answer:
+def _dear_items(case: Case, rank: RankSignals, facts: LoaderFacts, cpus: float) -> Answer:
     ranks = case.ranks_on(rank.host)
-    place = _place(case, rank)
-    settled = (
-        None if place or cause.why else "a profile window of a run without workers shows what a sample costs"
-    )
+    place = _at(case, rank)
+    settled = None if place else "a profile window shows which function of the workers takes the time"
     if facts.num_workers == 0:
         full = f"the usable cores ({cpus:g}) are full already, workers would only share them"
     else:
@@ -232,7 +252,7 @@ def _dear_items(case: Case, rank: RankSignals, facts: LoaderFacts, cpus: float, 
         Remedy(
             advice=f"{full}: {_CHEAPER}",
             bound=round(1 / (1 - wait), 2) if wait < 1 else None,
-            at=None if place is None else place.at,
+            at=place,
         ),
         settled,
     )

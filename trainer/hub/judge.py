@@ -1,9 +1,9 @@
 """The findings of a run as they stand: judged once a second, and steadied so that they do not flicker."""
 
 from perftui.ipc.findings import Finding
-from perftui.ipc.trace_report import TraceReport
 from perftui.trainer.diagnosis import Steadied, diagnose
 from perftui.trainer.hub.fold import RunFold
+from perftui.trainer.hub.newest_window import WindowSeen
 from perftui.trainer.hub.run_signals import signals_of
 
 
@@ -14,15 +14,15 @@ class Judge:
         self._steadied = Steadied()
         self.findings: list[Finding] = []
 
-    def look(self, fold: RunFold, now_s: float, report: TraceReport | None = None) -> bool:
+    def look(self, fold: RunFold, now_s: float, window: WindowSeen | None = None) -> bool:
         """Judge anew; True when the findings changed.
 
         Args:
             fold: of the run.
             now_s: unix time.
-            report: of the newest profiling window.
+            window: the newest profiling window that could be read.
         """
-        found = self._steadied.update(diagnose(signals_of(fold, report=report)), now_s)
+        found = self._steadied.update(diagnose(signals_of(fold, window=window)), now_s)
         changed = found != self.findings
         self.findings = found
         return changed

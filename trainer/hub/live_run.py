@@ -22,6 +22,7 @@ from perftui.trainer.hub.console import OutputTail
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.judge import Judge
 from perftui.trainer.hub.limits import Limits
+from perftui.trainer.hub.newest_window import NewestWindow
 from perftui.trainer.hub.profile_windows import ProfileWindows
 from perftui.trainer.hub.rank_track import RankTrack
 from perftui.trainer.hub.recorded_readings import RecordedReadings
@@ -59,6 +60,7 @@ class LiveRun:
         self._reload()
         self._recorder = RecordingWriter(places.recording, RECORDING_BUDGET_BYTES)
         self._judge = Judge()
+        self._newest = NewestWindow(places.profiles)
         self._schedule = Scheduler(self.windows, description)
         self._limits = Limits(description)
         self._readings = RecordedReadings()
@@ -162,7 +164,7 @@ class LiveRun:
         self.fold.apply(Entry(unix=now, hosts=hosts, gpus=gpus))
         self._read_files(now)
         if self.ended is None:
-            self._judge.look(self.fold, now)
+            self._judge.look(self.fold, now, self._newest.of(self.profiles()))
             self._schedule.look(relaunching=self._tuning)
             reached = self._limits.reached(self.fold, now)
             if reached and not self.places.stop_request.exists():
@@ -252,7 +254,13 @@ class LiveRun:
         """Return the summary JSON as of now."""
         verdict = self._relaunch.verdict if self._relaunch else self._verdict_before()
         summary = summarise(
-            self.fold, self.facts(), self.now(), self.profiles(), verdict, self._recorder.failed_entries
+            self.fold,
+            self.facts(),
+            self.now(),
+            self.profiles(),
+            verdict,
+            self._recorder.failed_entries,
+            self._newest.of(self.profiles()),
         )
         return msgspec.json.format(msgspec.json.encode(summary), indent=1) + b"\n"
 

@@ -16,6 +16,7 @@ from perftui.ipc.view import ProfileView, RelaunchView
 from perftui.trainer.hub.console import OutputTail
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.judge import Judge
+from perftui.trainer.hub.newest_window import NewestWindow
 from perftui.trainer.hub.profile_windows import ProfileWindows
 from perftui.trainer.hub.served import Reply
 from perftui.trainer.hub.server import DashboardServer
@@ -49,6 +50,7 @@ class ReplayRun:
         self._at = self._last if at_end else self._first
         self._clock = time.monotonic()
         self._profiles = state / "profiles"
+        self._newest = NewestWindow(self._profiles)
         self.fold, self._judge, self._next, self._judged_unix = RunFold(), Judge(), 0, 0.0
         self._windows = ProfileWindows(self.fold, self._profiles, replay=True)
         self.jumped = False
@@ -71,7 +73,8 @@ class ReplayRun:
             self.fold.apply(entry)
             if entry.unix - self._judged_unix >= 1.0:
                 self._judged_unix = entry.unix
-                self._judge.look(self.fold, entry.unix)
+                self._windows.tick()
+                self._judge.look(self.fold, entry.unix, self._newest.of(self.profiles()))
         self._windows.tick()
 
     def _seek(self, elapsed_s: float) -> None:
@@ -115,7 +118,15 @@ class ReplayRun:
         return self._relaunch if self._at >= self._last else None
 
     def _summary(self) -> str:
-        summary = summarise(self.fold, self.facts(), self.now(), self.profiles(), None, 0)
+        summary = summarise(
+            self.fold,
+            self.facts(),
+            self.now(),
+            self.profiles(),
+            None,
+            0,
+            self._newest.of(self.profiles()),
+        )
         return msgspec.json.encode(summary).decode()
 
     def take(self, command: Command, peer: bytes) -> list[Reply]:

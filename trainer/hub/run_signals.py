@@ -6,10 +6,11 @@ from dataclasses import replace
 from perftui.ipc.ledger_records import Outcome
 from perftui.ipc.messages import UNUSUAL_FLAGS
 from perftui.ipc.step_record import StepRecord
-from perftui.ipc.trace_report import RankReport, TraceReport
+from perftui.ipc.trace_report import RankReport
 from perftui.trainer.diagnosis.signals import Arrivals, HostSignals, PauseSignals, RankSignals, RunSignals
 from perftui.trainer.hub.arrivals import arrivals_of
 from perftui.trainer.hub.fold import RunFold
+from perftui.trainer.hub.newest_window import WindowSeen
 from perftui.trainer.hub.rank_track import RankTrack
 from perftui.trainer.hub.step_log import WARM_STEPS
 from perftui.trainer.hub.step_patterns import patterns_of
@@ -24,7 +25,7 @@ def signals_of(
     fold: RunFold,
     *,
     whole_run: bool = False,
-    report: TraceReport | None = None,
+    window: WindowSeen | None = None,
     outcome: Outcome | None = None,
 ) -> RunSignals:
     """Return the newest window of every rank, or the whole run's figures, as the rules see them.
@@ -32,23 +33,23 @@ def signals_of(
     Args:
         fold: of the run.
         whole_run: all steps past the warm-up instead of the newest ones.
-        report: of the newest profiling window, where its trace could be read.
+        window: the newest profiling window that could be read.
         outcome: how the training ended; None while it goes on.
     """
-    ranks = [_rank_signals(fold, track, report, whole_run=whole_run) for track in fold.ordered]
+    ranks = [_rank_signals(fold, track, window, whole_run=whole_run) for track in fold.ordered]
     return RunSignals(
         ranks=tuple(rank for rank in ranks if rank is not None),
         hosts=tuple(_hosts(fold, whole_run=whole_run)),
         world_size=fold.world_size() if fold.ranks else 1,
         gpus=tuple(view for _, view in fold.worked.values()),
         arrivals=_arrivals(fold),
-        report=report,
+        report=None if window is None else window.report,
         outcome=outcome,
     )
 
 
 def _rank_signals(
-    fold: RunFold, track: RankTrack, report: TraceReport | None, *, whole_run: bool
+    fold: RunFold, track: RankTrack, window: WindowSeen | None, *, whole_run: bool
 ) -> RankSignals | None:
     log = track.log
     figures = log.whole() if whole_run else log.window(WINDOW_STEPS)
@@ -77,7 +78,10 @@ def _rank_signals(
         pauses=_pauses(track, whole_run=whole_run),
         device_ms=track.device_log.view(0 if whole_run else len(log) - WINDOW_STEPS),
         losses=tuple(list(track.losses)[-_LOSSES:]),
-        report=_report_of(report, track.hello.rank),
+        report=_report_of(window, track.hello.rank),
+        worker_stacks=()
+        if window is None
+        else tuple(each for each in window.worker_stacks if each.rank == track.hello.rank),
         dropped=track.dropped,
         hook_share=hook_ns / wall_ns if hook_ns is not None and wall_ns else None,
         world_size=track.hello.world_size,
@@ -85,10 +89,10 @@ def _rank_signals(
     )
 
 
-def _report_of(report: TraceReport | None, rank: int) -> RankReport | None:
-    if report is None:
+def _report_of(window: WindowSeen | None, rank: int) -> RankReport | None:
+    if window is None:
         return None
-    return next((each for each in report.ranks if each.rank == rank and each.error is None), None)
+    return next((each for each in window.report.ranks if each.rank == rank and each.error is None), None)
 
 
 def _pauses(track: RankTrack, *, whole_run: bool) -> tuple[PauseSignals, ...]:

@@ -6,6 +6,7 @@ from perftui.ipc.summary import DeviceTime, RankSummary, Summary
 from perftui.ipc.view import HostView, ProfileView, Shares
 from perftui.trainer.diagnosis import judge
 from perftui.trainer.hub.fold import RunFold
+from perftui.trainer.hub.newest_window import WindowSeen
 from perftui.trainer.hub.overhead import overhead_of
 from perftui.trainer.hub.phase_time import PhaseTime
 from perftui.trainer.hub.rank_track import RankTrack
@@ -21,6 +22,7 @@ def summarise(
     profiles: list[ProfileView],
     verdict: Verdict | None,
     recording_failed_entries: int,
+    window: WindowSeen | None = None,
 ) -> Summary:
     """Return the summary as of `now`; findings are judged on the whole run."""
     top = header(fold, facts, now)
@@ -28,7 +30,7 @@ def summarise(
     host = hosts[0] if hosts else HostView(name=facts.description.host, age_s=0.0)
     log = fold.host_logs.get(host.name)
     outcome = facts.ended.outcome if facts.ended else None
-    judged = judge(signals_of(fold, whole_run=True, outcome=outcome))
+    judged = judge(signals_of(fold, whole_run=True, window=window, outcome=outcome))
     return Summary(
         run_id=top.run_id,
         name=top.name,

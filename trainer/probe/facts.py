@@ -82,11 +82,9 @@ class FactsTeller:
         self._gc = GcWatch()
         self._gc.begin()
         self.phases = PhaseReader(recorder)
-        self._looks = ThreadLooks(live_objects)
+        self._looks = ThreadLooks()
         self.look = recorder.border.guard("stack", self._look)
-        self._parallel = ParallelReader(
-            live_objects, recorder.sampling.syncs, lambda: recorder.clock.steps, self._looks
-        )
+        self._parallel = ParallelReader(live_objects, recorder.sampling.syncs, lambda: recorder.clock.steps)
         self._device: str | None = None
         self._loader: int | None = None
         self._subjects = self._make_subjects()

@@ -12,7 +12,6 @@ from perftui.trainer.probe.gradient_syncs import GradientSyncs
 from perftui.trainer.probe.live_objects import LiveObjects
 from perftui.trainer.probe.sharding_counts import sharding_counts
 from perftui.trainer.probe.sharding_reading import read_sharding
-from perftui.trainer.probe.thread_looks import ThreadLooks
 
 _MIB = 2**20
 _BUCKETS_KEPT = 64
@@ -35,12 +34,10 @@ class ParallelReader:
         live: LiveObjects,
         syncs: GradientSyncs,
         steps: Callable[[], int],
-        looks: ThreadLooks | None = None,
     ) -> None:
         self._live = live
         self._syncs = syncs
         self._steps = steps
-        self._looks = looks
         self._backend: str | None = None
         self._world_size: int | None = None
         self._ddp: DdpFacts | None = None
@@ -55,11 +52,6 @@ class ParallelReader:
             self._ddp = _ddp(ddp)
         if self._ddp is not None:
             self._ddp = _with_syncs(self._ddp, self._syncs)
-            if self._looks is not None:
-                looks = self._looks
-                self._ddp = msgspec.structs.replace(
-                    self._ddp, sync_looks=looks.sync_looks, sync_on=looks.sync_on
-                )
         fsdp = read_sharding(self._live.fsdp1.all(), sharding_counts, self._steps())
         data_parallel = bool(self._live.data_parallel.all())
         if self._backend is None and not ddp and fsdp is None and not data_parallel:

@@ -17,7 +17,6 @@ from types import CodeType, FrameType
 
 from perftui.ipc.facts import StackFacts, StackPlace
 from perftui.trainer.probe.border import Foreign
-from perftui.trainer.probe.live_objects import LiveObjects
 
 DEPTH = 200
 """Frames of a stack that are looked at."""
@@ -53,14 +52,9 @@ _OWN_ROOTS = ("stdlib", "platstdlib", "purelib", "platlib")
 
 
 class ThreadLooks:
-    """Counts looks at one thread, by area and by line.
+    """Counts looks at one thread, by area and by line."""
 
-    Args:
-        live: the wrappers of this process: whether DDP synchronises is looked up as well.
-    """
-
-    def __init__(self, live: LiveObjects) -> None:
-        self._live = live
+    def __init__(self) -> None:
         self._looks = 0
         self._areas: Counter[str] = Counter()
         self._places: Counter[tuple[str, str, int, str]] = Counter()
@@ -71,7 +65,6 @@ class ThreadLooks:
         self._others_ready = 0
         self.iterator: weakref.ref[Foreign] | None = None
         """Of the loader that was iterated last."""
-        self.sync_looks = self.sync_on = 0
 
     def look(self, thread: int) -> None:
         """Look once; `thread` as `threading.get_ident` gives it, 0 before it is known."""
@@ -86,10 +79,6 @@ class ThreadLooks:
             self._places[place] += 1
         if area == "loader":
             self._look_at_workers()
-        modules = self._live.ddp.all()
-        if modules:
-            self.sync_looks += 1
-            self.sync_on += bool(vars(modules[-1]).get("require_backward_grad_sync", True))
 
     def _read(self, innermost: FrameType) -> tuple[str, tuple[str, str, int, str]]:
         """Return the area, and (area, file, line, function) of the frame that stands for the stack."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from perftui.ipc.facts import CompileFacts
 from perftui.ipc.findings import Evidence, Finding, Remedy
 from perftui.trainer.diagnosis.case import Case
-from perftui.trainer.diagnosis.evidence import number, step
+from perftui.trainer.diagnosis.evidence import number, offered, step
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.signals import FactsChange, RankSignals
 
@@ -146,6 +146,7 @@ def _cost(case: Case, rank: RankSignals, facts: CompileFacts) -> Iterator[Findin
             f"at {rank.step_ms.p50:.1f} ms each: it pays back only over many more steps.",
             evidence=[*_time(facts, None), number("steps so far", patterns.run_steps, ""), step(rank)],
             remedy=Remedy(
+                set=offered(rank, {"compile.mode": "off"}),
                 advice="an experiment: the same run without torch.compile (TORCH_COMPILE_DISABLE=1)",
                 semantics="numeric",
             ),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perftui.ipc.findings import Finding, Remedy
 from perftui.trainer.diagnosis.case import Case
-from perftui.trainer.diagnosis.evidence import number, percent, share, step
+from perftui.trainer.diagnosis.evidence import area_share, number, offered, percent, share, step
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.signals import RankSignals
 
@@ -65,7 +65,7 @@ def optimizer(case: Case) -> Iterator[Finding | Abstention]:
         cost = _optimizer_share(rank)
         if cost is None or cost < policy.optimizer_info or not case.paced_by(rank, "model", "device", "host"):
             continue
-        if cost * rank.step_ms.mean < 1.0:
+        if cost * rank.step_ms.mean < 1.0 or not _its_own(case, rank, cost):
             continue
         kinds = rank.facts.optimizers or []
         tensors = sum(each.tensors for each in kinds)
@@ -86,6 +86,7 @@ def optimizer(case: Case) -> Iterator[Finding | Abstention]:
             coverage=rank.coverage,
             remedy=Remedy(
                 bound=round(1 / (1 - min(cost, 0.99)), 2),
+                set=offered(rank, {"optimizer.fused": True}) if plain else {},
                 advice="an experiment: fused=True (or foreach=True) in the optimizer; or fewer steps of "
                 "it, by "
                 "accumulating gradients"
@@ -96,6 +97,14 @@ def optimizer(case: Case) -> Iterator[Finding | Abstention]:
             ),
         )
         return
+
+
+def _its_own(case: Case, rank: RankSignals, cost: float) -> bool:
+    """Tell whether the optimizer's time is its own: one that is given a closure computes the model in it."""
+    if rank.device_ms is None and not rank.shares.backward:
+        return False
+    looked = area_share(rank.facts.stacks, case.policy.stack_looks, "optimizer")
+    return looked is None or looked >= 0.5 * cost
 
 
 def _optimizer_share(rank: RankSignals) -> float | None:
@@ -116,7 +125,7 @@ def denormals(case: Case) -> Iterator[Finding | Abstention]:
         paces = case.paced_by(rank, "model")
         yield Finding(
             code="compute.denormals",
-            severity="critical" if paces and model.subnormal >= 0.1 else "warning" if paces else "info",
+            severity="warning" if paces else "info",
             share=0.0,
             rank=rank.rank if len(case.signals.ranks) > 1 else None,
             sentence=f"{percent(model.subnormal)} of the weights looked at are denormal numbers (below "
@@ -129,6 +138,8 @@ def denormals(case: Case) -> Iterator[Finding | Abstention]:
                 "(weight decay, a layer that is not trained)",
                 semantics="numeric",
             ),
+            unsure="a comparison with set_flush_denormal(True): some libraries flush such numbers by "
+            "themselves",
         )
         return
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from perftui.ipc.findings import Evidence, Finding, Remedy
-from perftui.ipc.settings import SettingValue
+from perftui.ipc.settings import Settings
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import number, offered, percent
 from perftui.trainer.diagnosis.readiness import Abstention
@@ -33,12 +33,12 @@ def _compute_threads(case: Case, host: HostSignals, cpus: float, ranks: list[Ran
     if total < cpus + 2 or not any(case.paced_by(rank, "model") for rank in ranks):
         return None
     fitting = max(1, math.floor(cpus / len(ranks)))
-    saturated = host.run_busy is None or host.run_busy >= 0.5 * cpus
+    idle = host.cpu_busy is not None and host.cpu_busy < 0.5 * cpus
     model = max(case.paces[rank.rank].parts.get("model", 0.0) for rank in ranks)
     whose = "each rank computes" if len(ranks) > 1 else "the model computes"
     return Finding(
         code="cpu.oversubscribed",
-        severity="warning" if saturated else "info",
+        severity="info" if idle else "warning",
         share=0.0,
         host=host.name,
         sentence=f"{whose} with {max(known)} threads, {total} in all, on {cpus:g} usable cores: they take "
@@ -108,10 +108,12 @@ def _fight(case: Case, rank: RankSignals) -> bool:
     return waits or (many and (workers.cpu_share or 0.0) > 1.2)
 
 
-def _environment(ranks: list[RankSignals], names: tuple[str, ...], value: str) -> dict[str, SettingValue]:
+def _environment(ranks: list[RankSignals], names: tuple[str, ...], value: str) -> Settings:
     in_force = [rank.facts.environment or {} for rank in ranks]
-    wanted = {f"env__{name}": value for name in names if any(env.get(name) != value for env in in_force)}
-    return offered(**wanted)
+    wanted: Settings = {
+        f"env.{name}": value for name in names if any(env.get(name) != value for env in in_force)
+    }
+    return offered(ranks[0], wanted)
 
 
 def _busy(host: HostSignals) -> list[Evidence]:

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from perftui.ipc.findings import Finding, Remedy, Severity
+from perftui.ipc.settings import Settings
 from perftui.trainer.diagnosis.case import Case
-from perftui.trainer.diagnosis.evidence import number, percent
+from perftui.trainer.diagnosis.evidence import number, offered, percent
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.signals import RankSignals
 
@@ -25,6 +26,7 @@ def anomaly(case: Case) -> Iterator[Finding | Abstention]:
             f"{' and every gradient is searched for NaN' if nan else ''}.",
             "remove torch.autograd.set_detect_anomaly(True), or detect_anomaly(), once the mistake is found "
             "(Trainer(detect_anomaly=False) in Lightning)",
+            {"debug.anomaly": False},
         )
 
 
@@ -41,7 +43,8 @@ def launch_blocking(case: Case) -> Iterator[Finding | Abstention]:
             ranks = [rank for rank in ranks if rank.world_size > 1]
         if ranks:
             advice = f"unset {name} (a shell profile, the job's script, or os.environ in the training script)"
-            yield _left_on(case, ranks, "debug.launch_blocking", f"{name} is set: {what}.", advice)
+            wanted: Settings = {"debug.launch_blocking": False} if name.startswith("CUDA") else {}
+            yield _left_on(case, ranks, "debug.launch_blocking", f"{name} is set: {what}.", advice, wanted)
             return
 
 
@@ -87,7 +90,14 @@ def profiler_left_on(case: Case) -> Iterator[Finding | Abstention]:
         )
 
 
-def _left_on(case: Case, ranks: list[RankSignals], code: str, sentence: str, advice: str) -> Finding:
+def _left_on(
+    case: Case,
+    ranks: list[RankSignals],
+    code: str,
+    sentence: str,
+    advice: str,
+    wanted: Settings | None = None,
+) -> Finding:
     """Return the finding. What it costs was not measured: its weight is what it slows."""
     worst = max(ranks, key=_slowed)
     slowed = _slowed(worst)
@@ -106,7 +116,7 @@ def _left_on(case: Case, ranks: list[RankSignals], code: str, sentence: str, adv
             number("ranks with it", len(ranks), ""),
             number("part of the step that it slows", slowed, "share", worst.window_steps),
         ],
-        remedy=Remedy(advice=advice),
+        remedy=Remedy(set=offered(worst, wanted or {}), advice=advice),
         unsure=None
         if severity == "critical"
         else f"it slows {percent(slowed)} of the step; by how much only a run without it tells",

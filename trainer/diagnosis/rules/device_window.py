@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from perftui.ipc.findings import Finding, Remedy, Severity
 from perftui.ipc.trace_report import RankReport, SyncFigures
 from perftui.trainer.diagnosis.case import Case
-from perftui.trainer.diagnosis.evidence import number, percent, share, step
+from perftui.trainer.diagnosis.evidence import number, offered, percent, share, step
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.signals import RankSignals
 from perftui.trainer.diagnosis.wait_remedy import setting_name
@@ -165,6 +165,7 @@ def _launch_finding(
         sentence=sentence,
         evidence=evidence,
         remedy=Remedy(
+            set=offered(rank, {"compile.mode": "reduce-overhead"}) if _same_shapes(rank) else {},
             bound=round(1 / (1 - min(cost, 0.95)), 2),
             advice='an experiment: torch.compile(mode="reduce-overhead") (CUDA graphs), or a larger '
             "batch; on an "
@@ -175,6 +176,12 @@ def _launch_finding(
         ),
         unsure=unsure,
     )
+
+
+def _same_shapes(rank: RankSignals) -> bool:
+    """Tell whether all batches that were looked at have one shape: CUDA graphs want that."""
+    batch = rank.facts.batch
+    return batch is None or batch.distinct_shapes <= 1
 
 
 def pageable(case: Case) -> Iterator[Finding | Abstention]:
@@ -209,7 +216,7 @@ def pageable(case: Case) -> Iterator[Finding | Abstention]:
                 step(rank),
             ],
             remedy=Remedy(
-                set={setting_name(loader, "pin_memory"): True},
+                set=offered(rank, {setting_name(loader, "pin_memory"): True}),
                 bound=round(1 / (1 - min(cost, 0.99)), 2),
                 advice='an experiment, together with .to("cuda", non_blocking=True)',
                 caution="the step may stay as long: pinning moves the cost to another thread, and takes "

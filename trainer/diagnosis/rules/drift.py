@@ -20,6 +20,10 @@ def slower(case: Case) -> Iterator[Finding | Abstention]:
         rises = sum(later > earlier for earlier, later in pairwise(fifths))
         if ratio < policy.drift_ratio or rises < policy.drift_rises or fifths[-1] < max(fifths[:3]):
             continue
+        if case.strongly_contended(rank.host):
+            reason = f"steps of rank {rank.rank} get slower, and the host is busy with other work"
+            yield Abstention("drift.slower", reason, "a quiet host", rank.rank)
+            return
         lost = 1 - 1 / ratio
         yield Finding(
             code="drift.slower",

@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 
 from perftui.ipc.findings import Finding, Remedy
+from perftui.ipc.settings import Settings
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import number, offered, percent, step
 from perftui.trainer.diagnosis.readiness import Abstention, steady_wait
 from perftui.trainer.diagnosis.signals import RankSignals
-
-_SETTING = "loader__persistent_workers"
+from perftui.trainer.diagnosis.wait_remedy import setting_name
 
 
 def epoch_start(case: Case) -> Iterator[Finding | Abstention]:
     """Judge what the heads of epochs cost; the worst rank stands for ranks that lose alike."""
-    losses = [(loss, rank) for rank in case.ready.judged if (loss := _at_heads(rank)) is not None]
+    losses = [(loss, rank) for rank in case.ready.judged if (loss := at_heads(rank)) is not None]
     loss, rank = max(losses, key=lambda pair: pair[0], default=(0.0, None))
     policy = case.policy
     if rank is None or loss < policy.wait_warning or rank.loader is None:
@@ -60,9 +60,9 @@ def _remedy(rank: RankSignals, loss: float) -> Remedy:
             "begins; or make epochs longer",
             bound=bound,
         )
-    name = _SETTING if facts.index == 0 else f"loader[{facts.index}]__persistent_workers"
+    wanted: Settings = {setting_name(facts, "persistent_workers"): True}
     return Remedy(
-        set=offered(**{name: True}),
+        set=offered(rank, wanted),
         bound=bound,
         expected=round(1 / (1 - 0.9 * loss), 2),
         caution="not if the dataset changes from epoch to epoch in the main process: kept workers have their "
@@ -70,7 +70,7 @@ def _remedy(rank: RankSignals, loss: float) -> Remedy:
     )
 
 
-def _at_heads(rank: RankSignals) -> float | None:
+def at_heads(rank: RankSignals) -> float | None:
     """Return the share of the time that the first batches of epochs took beyond a usual one."""
     waited, patterns = rank.epoch_start_wait, rank.patterns
     if waited is None:
@@ -88,8 +88,10 @@ def _at_heads(rank: RankSignals) -> float | None:
 
 def only_epoch_starts(case: Case, rank: RankSignals) -> bool:
     """Tell whether a rank without workers waits at the heads of epochs, and hardly between them."""
-    at_heads = _at_heads(rank) or 0.0
-    return at_heads >= case.policy.wait_warning and steady_wait(rank) - at_heads < case.policy.wait_warning
+    if rank.loader is not None and rank.loader.num_workers:
+        return False  # their steady wait is without the heads already
+    heads = at_heads(rank) or 0.0
+    return heads >= case.policy.wait_warning and steady_wait(rank) - heads < case.policy.wait_warning
 
 
 def cold_start(case: Case) -> Iterator[Finding | Abstention]:

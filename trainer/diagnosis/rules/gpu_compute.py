@@ -6,7 +6,7 @@ from perftui.ipc.facts import BackendFacts
 from perftui.ipc.findings import Finding, Remedy
 from perftui.ipc.view import GpuView
 from perftui.trainer.diagnosis.case import Case
-from perftui.trainer.diagnosis.evidence import number, percent, step
+from perftui.trainer.diagnosis.evidence import number, offered, percent, step
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.signals import RankSignals
 
@@ -45,6 +45,7 @@ def fp32(case: Case) -> Iterator[Finding | Abstention]:
             "float32 (TF32 is off, no mixed precision is seen).",
             evidence=[number("tensor cores busy", tensor, "share", 0), step(rank)],
             remedy=Remedy(
+                set=offered(rank, {"precision.tf32": True}),
                 advice='an experiment: torch.set_float32_matmul_precision("high"), or bfloat16 by '
                 "torch.autocast; "
                 "2.05 times faster on an H200 with ResNet-50 at batch 128, nothing where memory is the limit",
@@ -106,6 +107,7 @@ def layout(case: Case) -> Iterator[Finding | Abstention]:
             ],
             remedy=Remedy(
                 bound=round(1 / (1 - min(turning, 0.99)), 2),
+                set=offered(rank, {"layout.channels_last": True}),
                 advice="an experiment: model.to(memory_format=torch.channels_last), and the images too",
                 semantics="numeric",
                 caution="slower for some models (grouped convolutions): measure",

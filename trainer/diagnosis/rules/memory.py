@@ -79,7 +79,7 @@ def near_limit(case: Case) -> Iterator[Finding | Abstention]:
                 number("reserved", allocator.reserved_mib, "MiB"),
             ],
             remedy=Remedy(
-                set=offered(env__PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True"),
+                set=offered(rank, {"env.PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}),
                 advice="a smaller batch, or less memory: bfloat16, activation checkpointing; "
                 "FSDP with limit_all_gathers=True",
                 caution="expandable segments help against fragmentation alone",
@@ -136,7 +136,7 @@ def fragmentation(case: Case) -> Iterator[Finding | Abstention]:
                 number("times the cache was emptied", allocator.alloc_retries, ""),
             ],
             remedy=Remedy(
-                set=offered(env__PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True"),
+                set=offered(rank, {"env.PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}),
                 advice="shapes that vary less (padding to a few lengths)",
             ),
         )

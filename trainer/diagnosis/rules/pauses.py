@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from perftui.ipc.findings import Finding, Remedy, Severity
 from perftui.trainer.diagnosis.case import Case
-from perftui.trainer.diagnosis.evidence import area_share, main_place, number, percent
+from perftui.trainer.diagnosis.evidence import area_share, main_place, number, offered, percent
 from perftui.trainer.diagnosis.readiness import Abstention
+from perftui.trainer.diagnosis.rules.stragglers import find_late
 from perftui.trainer.diagnosis.signals import PauseSignals, RankSignals
 
 
@@ -36,6 +37,7 @@ def garbage(case: Case) -> Iterator[Finding | Abstention]:
         remedy=Remedy(
             bound=round(1 / (1 - min(cost, 0.99)), 2),
             expected=round(1 / (1 - 0.8 * min(cost, 0.99)), 2),
+            set=offered(worst, {"gc.freeze": True}),
             advice="gc.freeze() once the data and the model are built, so that old objects are not "
             "walked again; "
             "or gc.disable() and one gc.collect() at a moment that all ranks share; or arrays instead of "
@@ -113,10 +115,12 @@ def _evidence(pause: PauseSignals, name: str) -> list:  # type: ignore[type-arg]
 
 def logging(case: Case) -> Iterator[Finding | Abstention]:
     """Judge time in logging, printing and writing, where looks at the stack show it."""
-    policy = case.policy
+    policy, late = case.policy, find_late(case)
     for rank in case.ranks:
+        if late is not None and late.by == "host" and late.rank is rank:
+            continue  # that is said of it already, with the line
         cost = area_share(rank.facts.stacks, policy.stack_looks, "logging")
-        if cost is None or cost < policy.in_loop_python:
+        if cost is None or cost < policy.in_loop_python or cost * rank.step_ms.mean < policy.in_loop_ms:
             continue
         place = main_place(rank.facts.stacks, policy.place_share, "logging")
         where = "" if place is None else f", mostly at {place.at}"

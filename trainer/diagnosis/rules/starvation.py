@@ -135,8 +135,10 @@ def _evidence(case: Case, starved: Starved, cause: WaitCause) -> list[Evidence]:
     if cause.slow_worker is not None:
         waits = worst.patterns.worker_wait_ms
         others = [wait for worker, wait in waits.items() if worker != cause.slow_worker]
-        shown.append(number(f"wait for worker {cause.slow_worker}", waits[cause.slow_worker], "ms", steps))
-        shown.append(number("wait for the others", fmean(others), "ms", steps))
+        if others and cause.slow_worker in waits:
+            mine = waits[cause.slow_worker]
+            shown.append(number(f"wait for worker {cause.slow_worker}", mine, "ms", steps))
+            shown.append(number("wait for the others", fmean(others), "ms", steps))
     return shown
 
 

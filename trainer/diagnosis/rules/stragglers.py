@@ -12,7 +12,7 @@ from typing import Literal
 
 from perftui.ipc.findings import Evidence, Finding, Remedy
 from perftui.trainer.diagnosis.case import Case
-from perftui.trainer.diagnosis.evidence import number, percent, step
+from perftui.trainer.diagnosis.evidence import main_place, number, percent, step
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.rules.communication import exposed_share
 from perftui.trainer.diagnosis.rules.straggler_input import find_straggler, in_step
@@ -35,18 +35,25 @@ class Late:
 
 def stragglers(case: Case) -> Iterator[Finding | Abstention]:
     """Judge ranks that keep step and are all fed."""
-    ranks = case.ranks
-    if len(ranks) < 2 or len(ranks) < case.signals.world_size or not in_step(ranks, case.policy):
-        return
-    if find_straggler(case.ready.judged, case.policy) is not None:
-        return
-    late = _late(case, ranks)
+    late = find_late(case)
     if late is not None:
         yield _straggler(case, late)
-        return
-    uneven = _imbalance(case)
-    if uneven is not None:
-        yield uneven
+    elif _comparable(case):
+        uneven = _imbalance(case)
+        if uneven is not None:
+            yield uneven
+
+
+def find_late(case: Case) -> Late | None:
+    """Return the rank that comes last for want of anything but data; None where there is none."""
+    return _late(case, case.ranks) if _comparable(case) else None
+
+
+def _comparable(case: Case) -> bool:
+    ranks = case.ranks
+    if len(ranks) < 2 or len(ranks) < case.signals.world_size or not in_step(ranks, case.policy):
+        return False
+    return find_straggler(case.ready.judged, case.policy) is None
 
 
 def _late(case: Case, ranks: tuple[RankSignals, ...]) -> Late | None:
@@ -120,6 +127,10 @@ def _straggler(case: Case, late: Late) -> Finding:
         else "it does something besides (logging, saving, metrics), neither loading nor the model"
     )
     arrival = _arrival(case, rank)
+    own = ("script", "logging", "checkpoint")
+    place = None if compute else main_place(rank.facts.stacks, policy.place_share, *own)
+    if place is not None:
+        what = f"{what}, mostly at {place.at}"
     return Finding(
         code=f"rank.straggler_{late.by}",
         severity="critical" if critical else "warning",
@@ -137,6 +148,7 @@ def _straggler(case: Case, late: Late) -> Finding:
         remedy=Remedy(
             bound=round(1 / (1 - min(late.gap, 0.99)), 2),
             advice=_advice(rank, compute=compute),
+            at=None if place is None else place.at,
         ),
         unsure=None if late.timed else "a profile window on two ranks shows where each waits",
     )

@@ -6,6 +6,7 @@ from perftui.ipc.findings import Evidence, Finding, Remedy, Severity
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import area_share, main_place, number, percent, step
 from perftui.trainer.diagnosis.readiness import Abstention
+from perftui.trainer.diagnosis.rules.stragglers import find_late
 from perftui.trainer.diagnosis.signals import RankSignals
 
 _SETTLED = "a profile window with stacks shows which lines"
@@ -69,8 +70,11 @@ def _severity(case: Case, rank: RankSignals, cost: float, *, sure: bool) -> Seve
 
 def python(case: Case) -> Iterator[Finding | Abstention]:
     """Judge Python of the script's own that the training thread runs beside loader and model."""
+    late = find_late(case)  # of whom that is said already, with the line
     for rank in case.ranks:
         if not rank.patterns.wait_known or not case.paced_by(rank, "host"):
+            continue
+        if late is not None and late.by == "host" and late.rank is rank:
             continue
         found = _python(case, rank)
         if found is not None:
@@ -87,12 +91,12 @@ def _python(case: Case, rank: RankSignals) -> Finding | Abstention | None:
             return None
     elif cost is None:
         return _unexplained(case, rank)
-    if cost is None or cost < policy.in_loop_python:
+    if cost is None or cost < policy.in_loop_python or cost * rank.step_ms.mean < policy.in_loop_ms:
         return None
     place = main_place(stacks, policy.place_share, "script")
     where = "" if place is None else f", mostly at {place.at}"
-    waits = _idles(rank, cost)
-    doing = "waits in lines of the script's own" if waits else "runs lines of the script's own"
+    waits = _idles(rank, cost) and not case.strongly_contended(rank.host)
+    doing = "waits in lines of the script's own" if waits else "is in lines of the script's own"
     return Finding(
         code="cpu.python",
         severity="critical" if cost >= 2 * policy.wait_critical and _long(case, rank) else "warning",

@@ -1,0 +1,140 @@
+"""Windows of signals for the rules' tests: a healthy rank on a quiet host, to which a test does one thing."""
+
+from dataclasses import replace
+
+import msgspec.structs
+
+from perftui.ipc.facts import BackendFacts, DdpFacts, ParallelFacts, RankFacts, StackFacts, StackPlace
+from perftui.ipc.findings import Finding
+from perftui.ipc.messages import LoaderFacts
+from perftui.ipc.view import GpuView, LoaderWorkers, Shares, StepStats
+from perftui.trainer.diagnosis import HostSignals, Judgement, RankSignals, RunSignals, judge
+from perftui.trainer.diagnosis.signals import FactsChange, StepPatterns
+
+LOADER = LoaderFacts(
+    index=0,
+    num_workers=0,
+    batch_size=32,
+    prefetch_factor=None,
+    persistent_workers=False,
+    pin_memory=False,
+    multiprocessing_context=None,
+    in_order=True,
+    batches_per_epoch=1000,
+    iterable=False,
+    dataset="Photos",
+)
+QUIET = HostSignals(
+    name="here", cpus=8, cpu_busy=1.2, run_busy=1.1, pressure_share=0.0, cores=8, online=8, gpus_present=0
+)
+BUSY = replace(QUIET, cpu_busy=7.5, run_busy=1.1, pressure_share=0.5)
+
+
+def loader(**changes: object) -> LoaderFacts:
+    return msgspec.structs.replace(LOADER, **changes)
+
+
+def workers(count: int = 2, **figures: object) -> LoaderWorkers:
+    return msgspec.structs.replace(LoaderWorkers(count=count, age_s=0.0, threads=count), **figures)
+
+
+def stacks(looks: int = 100, *places: StackPlace, **areas: int) -> StackFacts:
+    return StackFacts(looks=looks, areas=areas, places=list(places))
+
+
+def shares(wait: float = 0.02, other: float = 0.01, optimizer: float = 0.07, forward: float = 0.3) -> Shares:
+    return Shares(
+        loader_wait=wait,
+        forward=forward,
+        backward=1 - wait - other - optimizer - forward,
+        optimizer=optimizer,
+        other=other,
+    )
+
+
+def rank(number: int = 0, *, step_ms: float = 100.0, **changes: object) -> RankSignals:
+    """A healthy rank on a CPU."""
+    made = RankSignals(
+        rank=number,
+        host="here",
+        device="cpu",
+        window_steps=100,
+        coverage=1.0,
+        step_ms=StepStats(mean=step_ms, p50=step_ms, p90=step_ms, p99=step_ms),
+        shares=shares(),
+        cpu_share=0.97,
+        loader=LOADER,
+        patterns=StepPatterns(run_steps=200, compiling_of=100, samples=32.0),
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def facts(**subjects: object) -> RankFacts:
+    return msgspec.structs.replace(RankFacts(), **subjects)
+
+
+def change(**grown: object) -> FactsChange:
+    return replace(FactsChange(seconds=60.0, steps=600), **grown)  # type: ignore[arg-type]
+
+
+def ddp(**changes: object) -> RankFacts:
+    made = DdpFacts(
+        modules=1,
+        bucket_cap_mb=25.0,
+        gradient_as_bucket_view=False,
+        static_graph=False,
+        find_unused_parameters=False,
+        comm_hook=None,
+        backend="gloo",
+        world_size=2,
+        buckets_mib=[10.0, 10.0],
+    )
+    wrapper = msgspec.structs.replace(made, **changes)
+    return facts(parallel=ParallelFacts(backend="gloo", world_size=2, ddp=wrapper))
+
+
+def backends(**switches: object) -> RankFacts:
+    return facts(backends=msgspec.structs.replace(BackendFacts(), **switches))
+
+
+def gpu(**changes: object) -> GpuView:
+    """An H200 that works all the time: figures of research on such a machine."""
+    made = GpuView(
+        uuid="GPU-1",
+        host="here",
+        ranks=[0],
+        age_s=0.1,
+        graphics_share=0.98,
+        sm_active_share=0.70,
+        tensor_active_share=0.68,
+        dram_active_share=0.13,
+        occupancy_share=0.10,
+        window_steps=200,
+        window_s=8.0,
+        memory_used_mib=100_000.0,
+        memory_total_mib=143_771.0,
+        throttled_share={},
+        foreign_processes=[],
+    )
+    return msgspec.structs.replace(made, **changes)
+
+
+def gpu_rank(number: int = 0, **changes: object) -> RankSignals:
+    return replace(rank(number), device="cuda:0", gpu_uuid="GPU-1", **changes)  # type: ignore[arg-type]
+
+
+def run(*ranks: RankSignals, host: HostSignals = QUIET, **changes: object) -> RunSignals:
+    made = RunSignals(ranks=ranks, hosts=(host,), world_size=len(ranks))
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def found(signals: RunSignals) -> dict[str, Finding]:
+    return {finding.code: finding for finding in judge(signals).findings}
+
+
+def lead(signals: RunSignals) -> Finding:
+    return judge(signals).findings[0]
+
+
+def abstained(judgement: Judgement) -> dict[str, str]:
+    return {each.code: each.reason for each in judgement.abstained}

@@ -1,0 +1,195 @@
+"""The model on its device: each rule at its thresholds."""
+
+from dataclasses import replace
+
+import msgspec.structs
+import pytest
+
+from perftui.ipc.facts import (
+    ModelFacts,
+    OptimizerFacts,
+)
+from perftui.ipc.trace_report import (
+    CallerFigures,
+    GpuShares,
+    IdleShares,
+    KernelFigures,
+    OperatorFigures,
+    RankReport,
+    StepSpan,
+)
+from perftui.trainer.diagnosis import judge
+from perftui.trainer.diagnosis.signals import RankSignals
+
+from .made import (
+    QUIET,
+    abstained,
+    backends,
+    facts,
+    found,
+    gpu,
+    gpu_rank,
+    lead,
+    loader,
+    rank,
+    run,
+    shares,
+    stacks,
+)
+
+_STEPS = [
+    StepSpan(step=n, start_us=0, duration_us=10_000, device_busy_share=0.5, loader_share=0.0) for n in (1, 2)
+]
+
+
+def _report(
+    *, loader: float = 0.0, sync: float = 0.0, host: float = 0.0, latency: float = 0.0, **more: object
+) -> RankReport:
+    """A window of which so much was idle, for these reasons."""
+    idle = loader + sync + host + latency
+    made = RankReport(
+        rank=0,
+        path="trace.json",
+        window_ms=20.0,
+        steps=_STEPS,
+        gpu=GpuShares(compute_only=1 - idle, overlap=0, comm_exposed=0, mem_exposed=0, idle=idle),
+        idle=IdleShares(
+            loader=loader, sync_call=sync, host_other=host, launch_latency=latency, dependency=0.0
+        ),
+    )
+    return msgspec.structs.replace(made, **more)
+
+
+def _model(**changes: object) -> ModelFacts:
+    made = ModelFacts(
+        tensors=60,
+        parameters=1_000_000,
+        mib=4.0,
+        dtypes={"float32": 1_000_000},
+        devices={"cpu": 1_000_000},
+    )
+    return msgspec.structs.replace(made, **changes)
+
+
+def test_a_model_on_the_cpu_beside_a_gpu() -> None:
+    there = replace(QUIET, gpus_present=2)
+    made = rank(facts=facts(model=_model()))
+    assert (lead(run(made, host=there)).code, lead(run(made, host=there)).severity) == (
+        "compute.device",
+        "critical",
+    )
+    assert lead(run(made)).code == "compute.bound"
+    assert "compute.device" not in found(run(made, host=replace(QUIET, gpus_present=None)))
+    hidden = rank(facts=facts(model=_model(), environment={"CUDA_VISIBLE_DEVICES": ""}))
+    assert "compute.device" not in found(run(hidden, host=there))
+    split = gpu_rank(facts=facts(model=_model(devices={"cpu": 300_000, "cuda:0": 700_000})))
+    assert found(run(split, gpus=(gpu(),)))["compute.device"].severity == "warning"
+
+
+def test_exact_products_with_idle_tensor_cores() -> None:
+    model = _model(devices={"cuda:0": 1_000_000})
+    exact = msgspec.structs.replace(backends(float32_matmul_precision="highest"), model=model)
+    idle, working = gpu(tensor_active_share=0.0), gpu()
+    assert "compute.fp32" in found(run(gpu_rank(facts=exact), gpus=(idle,)))
+    assert "compute.fp32" not in found(run(gpu_rank(facts=exact), gpus=(working,)))
+    tf32 = msgspec.structs.replace(backends(float32_matmul_precision="high"), model=model)
+    assert "compute.fp32" not in found(run(gpu_rank(facts=tf32), gpus=(idle,)))
+    half = msgspec.structs.replace(exact, model=_model(dtypes={"bfloat16": 1_000_000}, devices=model.devices))
+    assert "compute.fp32" not in found(run(gpu_rank(facts=half), gpus=(idle,)))
+    unread = gpu(tensor_active_share=None)
+    assert "compute.fp32" in abstained(judge(run(gpu_rank(facts=exact), gpus=(unread,))))
+
+
+def test_formats_that_are_turned() -> None:
+    model = _model(devices={"cuda:0": 1_000_000}, four_d=53, channels_last=0.0)
+    turning = KernelFigures(
+        name="void nchwToNhwcKernel<float>",
+        kind="other",
+        count=10,
+        total_us=1,
+        self_us=1,
+        mean_us=1,
+        max_us=1,
+        share=0.06,
+        tensor_cores=None,
+    )
+    made = gpu_rank(facts=facts(model=model), report=_report(kernels=[turning]))
+    assert found(run(made, gpus=(gpu(),)))["compute.layout"].share == 0.06
+    less = _report(kernels=[msgspec.structs.replace(turning, share=0.04)])
+    assert "compute.layout" not in found(run(replace(made, report=less), gpus=(gpu(),)))
+    assert "compute.layout" in abstained(judge(run(replace(made, report=None), gpus=(gpu(),))))
+
+
+def test_small_batches_on_a_gpu_with_room() -> None:
+    roomy = gpu(sm_active_share=0.3, memory_used_mib=10_000.0)
+    made = gpu_rank(loader=loader(batch_size=8))
+    assert found(run(made, gpus=(roomy,)))["compute.small_batch"].severity == "info"
+    for other in (gpu(sm_active_share=0.8, memory_used_mib=10_000.0), gpu(sm_active_share=0.3)):
+        assert "compute.small_batch" not in found(run(made, gpus=(other,)))
+    assert "compute.small_batch" not in found(run(gpu_rank(loader=loader(batch_size=16)), gpus=(roomy,)))
+
+
+@pytest.mark.parametrize(
+    ("share", "severity"), [(0.34, None), (0.35, "info"), (0.49, "info"), (0.50, "warning"), (0.9, "warning")]
+)
+def test_optimizer(share: float, severity: str | None) -> None:
+    kind = OptimizerFacts(
+        kind="Adam", groups=1, tensors=600, parameters=10, flags={"foreach": False, "fused": None}
+    )
+    made = rank(shares=shares(optimizer=share, forward=0.02), facts=facts(optimizers=[kind]))
+    finding = found(run(made)).get("compute.optimizer")
+    assert (finding and finding.severity) == severity
+
+
+def test_an_optimizer_that_is_given_a_closure_computes_the_model() -> None:
+    inside = replace(
+        rank(), shares=msgspec.structs.replace(shares(), optimizer=0.98, forward=None, backward=None)
+    )
+    assert "compute.optimizer" not in found(run(inside))
+    looked = facts(stacks=stacks(100, model=40, backward=50, optimizer=10))
+    mixed = rank(shares=shares(optimizer=0.8, forward=0.02), facts=looked)
+    assert "compute.optimizer" not in found(run(mixed))
+
+
+def test_denormal_weights() -> None:
+    assert (
+        found(run(rank(facts=facts(model=_model(subnormal=0.01)))))["compute.denormals"].severity == "warning"
+    )
+    assert "compute.denormals" not in found(run(rank(facts=facts(model=_model(subnormal=0.009)))))
+    assert "compute.denormals" not in found(run(rank(facts=facts(model=_model(subnormal=None)))))
+
+
+@pytest.mark.parametrize(
+    ("forward", "seen"), [(0.60, False), (0.62, True), (0.16, False), (0.14, True), (0.3, False)]
+)
+def test_forward_and_backward_out_of_proportion(forward: float, seen: bool) -> None:
+    """Of 0.92 that both take together."""
+    made = rank(shares=shares(forward=forward, optimizer=0.05))
+    finding = found(run(made)).get("compute.backward_ratio")
+    assert (finding is not None) is seen
+    if finding is not None:
+        assert finding.severity == "info"
+        assert finding.unsure is not None
+    assert "compute.backward_ratio" not in found(run(made, rank(1, shares=made.shares)))
+
+
+def test_one_operator() -> None:
+    def top(share: float) -> RankSignals:
+        operator = OperatorFigures(
+            name="aten::conv2d",
+            count=4,
+            total_us=1,
+            self_us=1,
+            device_us=None,
+            self_device_us=None,
+            share=share,
+            host_per_device=None,
+            callers=[CallerFigures(caller="net.py:12 forward", count=4, total_us=1, device_us=None)],
+        )
+        report = RankReport(rank=0, path="t", window_ms=20.0, steps=_STEPS, operators=[operator])
+        return rank(report=report)
+
+    finding = found(run(top(0.5)))["compute.operator"]
+    assert finding.remedy is not None
+    assert finding.remedy.at == "net.py:12 forward"
+    assert "compute.operator" not in found(run(top(0.49)))

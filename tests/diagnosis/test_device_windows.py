@@ -1,0 +1,243 @@
+"""Host against device, from made profiling windows and readings of a GPU: each rule at its thresholds."""
+
+import msgspec.structs
+import pytest
+
+from perftui.ipc.facts import (
+    BatchFacts,
+    BatchSignature,
+    TensorFacts,
+)
+from perftui.ipc.trace_report import (
+    CopyFigures,
+    GpuShares,
+    IdleShares,
+    LaunchFigures,
+    OperatorFigures,
+    RankReport,
+    StepSpan,
+    SyncFigures,
+    TrustCheck,
+)
+from perftui.ipc.view import DeviceView
+from perftui.trainer.diagnosis import POLICY, judge
+
+from .made import (
+    facts,
+    found,
+    gpu,
+    gpu_rank,
+    loader,
+    rank,
+    run,
+    shares,
+    workers,
+)
+
+_STEPS = [
+    StepSpan(step=n, start_us=0, duration_us=10_000, device_busy_share=0.5, loader_share=0.0) for n in (1, 2)
+]
+
+
+def _report(
+    *, loader: float = 0.0, sync: float = 0.0, host: float = 0.0, latency: float = 0.0, **more: object
+) -> RankReport:
+    """A window of which so much was idle, for these reasons."""
+    idle = loader + sync + host + latency
+    made = RankReport(
+        rank=0,
+        path="trace.json",
+        window_ms=20.0,
+        steps=_STEPS,
+        gpu=GpuShares(compute_only=1 - idle, overlap=0, comm_exposed=0, mem_exposed=0, idle=idle),
+        idle=IdleShares(
+            loader=loader, sync_call=sync, host_other=host, launch_latency=latency, dependency=0.0
+        ),
+    )
+    return msgspec.structs.replace(made, **more)
+
+
+def _launches(**changes: float) -> LaunchFigures:
+    made = LaunchFigures(
+        count=2000,
+        graph_launches=0,
+        driver_launches=0,
+        per_step=1000.0,
+        call_us_total=9000.0,
+        call_us_p50=6.0,
+        call_us_max=90.0,
+        device_us_p50=3.0,
+        delay_us_p50=2.0,
+        delay_us_p90=9.0,
+        delay_us_max=40.0,
+        short_share=0.8,
+        slow_calls=0,
+        long_delays=0,
+    )
+    return msgspec.structs.replace(made, **changes)
+
+
+_ITEM = SyncFigures(
+    call="cudaStreamSynchronize",
+    operator="aten::item",
+    where="train.py:61 main",
+    count=2,
+    per_step=1.0,
+    total_us=6_000.0,
+    share=0.3,
+)
+
+
+@pytest.mark.parametrize(
+    ("sync", "host", "severity"),
+    [
+        (0.04, 0.3, None),
+        (0.05, 0.3, "warning"),
+        (0.19, 0.1, "warning"),
+        (0.20, 0.1, "critical"),
+        (0.10, 0.0, None),
+    ],
+)
+def test_waiting_calls_cost_where_the_gpu_idles_for_them(
+    sync: float, host: float, severity: str | None
+) -> None:
+    """With the GPU busy the host has to wait somewhere: no finding, and no remedy."""
+    made = gpu_rank(report=_report(sync=sync, host=host, syncs=[_ITEM]))
+    finding = found(run(made, gpus=(gpu(),))).get("sync.each_step")
+    assert (finding and finding.severity) == severity
+    if finding is not None and finding.remedy is not None:
+        assert finding.remedy.at == "train.py:61 main"
+        assert "aten::item" in finding.sentence
+
+
+def test_without_a_window_waiting_calls_are_not_judged() -> None:
+    judgement = judge(run(gpu_rank(), gpus=(gpu(),)))
+    assert (
+        "profile window"
+        in {each.settled_by for each in judgement.abstained if each.code == "sync.each_step"}.pop()
+    )
+    assert "sync.each_step" not in {each.code for each in judge(run(rank())).abstained}
+
+
+def test_a_failed_check_of_the_trace_suppresses_what_it_names() -> None:
+    check = TrustCheck(
+        name="distortion", passed=False, value=2.0, text="twice as slow", suppresses=["sync.each_step"]
+    )
+    made = gpu_rank(report=_report(sync=0.3, syncs=[_ITEM], trust=[check]))
+    assert "sync.each_step" not in found(run(made, gpus=(gpu(),)))
+
+
+@pytest.mark.parametrize(
+    ("host", "changes", "severity"),
+    [
+        (0.19, {}, None),
+        (0.20, {}, "warning"),
+        (0.40, {}, "critical"),
+        (0.40, {"short_share": 0.49}, None),
+        (0.40, {"delay_us_p50": 10.0}, None),
+    ],
+)
+def test_launches(host: float, changes: dict[str, float], severity: str | None) -> None:
+    operators = [
+        OperatorFigures(
+            name="aten::addmm",
+            count=900,
+            total_us=1,
+            self_us=1,
+            device_us=1,
+            self_device_us=1,
+            share=0.2,
+            host_per_device=3.0,
+        )
+    ]
+    made = gpu_rank(report=_report(host=host, launches=_launches(**changes), operators=operators))
+    finding = found(run(made, gpus=(gpu(),))).get("launch.bound")
+    assert (finding and finding.severity) == severity
+    if finding is not None:
+        assert "aten::addmm" in finding.sentence
+        assert finding.remedy is not None
+        assert "experiment" in (finding.remedy.advice or "")
+
+
+@pytest.mark.parametrize(
+    ("engine", "cpu", "code"),
+    [
+        (0.69, 0.95, "launch.bound"),
+        (0.70, 0.95, "compute.bound"),
+        (0.5, 0.6, None),
+        (0.95, 1.0, "compute.bound"),
+    ],
+)
+def test_launches_by_the_gpus_own_counters(engine: float, cpu: float, code: str | None) -> None:
+    """ResNet-50 at batch 16 on an H200: 23 ms of launches for 5 ms of work."""
+    judgement = judge(run(gpu_rank(cpu_share=cpu), gpus=(gpu(graphics_share=engine),)))
+    assert next(iter(each.code for each in judgement.findings), None) == code
+
+
+def test_a_starved_gpu_is_no_launch_problem() -> None:
+    starved = gpu_rank(
+        shares=shares(wait=0.5, forward=0.2), loader=loader(num_workers=2), workers=workers(2, cpu_share=0.9)
+    )
+    codes = found(run(starved, gpus=(gpu(graphics_share=0.4),)))
+    assert "input.workers" in codes
+    assert {"launch.bound", "compute.small_batch", "transfer.pageable"}.isdisjoint(codes)
+
+
+# --- transfer ---
+
+
+def _times(h2d_ms: float) -> DeviceView:
+    return DeviceView(
+        sampled_steps=5,
+        step_ms=100.0,
+        wait_ms=0.0,
+        h2d_ms=h2d_ms,
+        forward_ms=30.0,
+        backward_ms=60.0 - h2d_ms,
+        optimizer_ms=10.0,
+        other_ms=0.0,
+    )
+
+
+def _batch(*, pinned: bool) -> BatchFacts:
+    tensor = TensorFacts(shape=[256, 3, 224, 224], dtype="float32", device="cpu", pinned=pinned)
+    return BatchFacts(looked=1, newest=BatchSignature(tensors=[tensor]), distinct_shapes=1)
+
+
+def test_pageable_copies() -> None:
+    def code(h2d_ms: float, *, pinned: bool, pin_memory: bool) -> bool:
+        made = gpu_rank(
+            device_ms=_times(h2d_ms),
+            facts=facts(batch=_batch(pinned=pinned)),
+            loader=loader(pin_memory=pin_memory),
+        )
+        return "transfer.pageable" in found(run(made, gpus=(gpu(),)))
+
+    assert code(5.0, pinned=False, pin_memory=False)
+    assert not code(4.9, pinned=False, pin_memory=False)
+    assert not code(20.0, pinned=True, pin_memory=False)
+    assert not code(20.0, pinned=False, pin_memory=True)
+    made = gpu_rank(device_ms=_times(20.0), loader=loader(index=1))
+    remedy = found(run(made, gpus=(gpu(),)))["transfer.pageable"].remedy
+    assert remedy is not None
+    assert remedy.set == {"loader[1].pin_memory": True}
+
+
+def test_many_small_copies() -> None:
+    def code(per_step: float, mib: float) -> bool:
+        copy = CopyFigures(
+            kind="HtoD (Pageable -> Device)",
+            pageable=True,
+            count=int(2 * per_step),
+            total_us=400.0,
+            mib=mib,
+            gib_s=0.1,
+            exposed_us=400.0,
+            per_step=per_step,
+        )
+        made = gpu_rank(report=_report(host=0.5, memcpy=[copy]))
+        return "transfer.many_small" in found(run(made, gpus=(gpu(),)))
+
+    assert code(POLICY.small_copies, 0.1)
+    assert not code(POLICY.small_copies - 1, 0.1)
+    assert not code(POLICY.small_copies, 1000.0)

@@ -1,0 +1,252 @@
+"""Why a rank waits for its loader: each cause at its thresholds, and what it says when it cannot tell."""
+
+from dataclasses import replace
+
+import msgspec.structs
+import pytest
+
+from perftui.ipc.facts import StackFacts, StackPlace
+from perftui.ipc.view import Pressure
+from perftui.ipc.worker_stacks import WorkerFrame, WorkerStacks
+from perftui.trainer.diagnosis import POLICY, judge
+from perftui.trainer.diagnosis.signals import EpochWait, HostSignals, RankSignals, StepPatterns
+
+from .made import BUSY, QUIET, facts, found, lead, loader, rank, run, shares, stacks, workers
+
+_FULL = replace(QUIET, cpus=2.0, cores=2.0, online=2, cpu_busy=1.9, run_busy=1.9)
+
+
+def _starved(count: int, **figures: object) -> RankSignals:
+    """Half of the step is waiting for workers."""
+    seen = workers(count, **figures) if count else None
+    return rank(shares=shares(wait=0.5, forward=0.15), loader=loader(num_workers=count), workers=seen)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "held_up", "code"),
+    [
+        (POLICY.worker_busy, 0.0, "input.item"),
+        (0.5, 0.25, "input.item"),
+        (POLICY.worker_idle, 0.0, "input.workers"),
+    ],
+)
+def test_workers_that_compute_are_dear_items_and_idle_ones_are_too_few(
+    cpu: float, held_up: float, code: str
+) -> None:
+    finding = lead(run(_starved(2, cpu_share=cpu, cpu_wait_share=held_up), host=_FULL))
+    assert (finding.code, finding.severity) == (code, "critical")
+
+
+def test_workers_that_compute_are_too_few_while_cores_are_free() -> None:
+    finding = lead(run(_starved(2, cpu_share=0.95, cpu_wait_share=0.0)))
+    assert finding.code == "input.workers"
+    assert finding.remedy is not None
+    assert finding.remedy.set == {"loader.num_workers": 6}
+
+
+def test_workers_whose_waits_overlap_may_be_more_than_cores() -> None:
+    finding = lead(run(_starved(2, cpu_share=0.05, cpu_wait_share=0.0), host=_FULL))
+    assert finding.code == "input.workers"
+    assert finding.remedy is not None
+    assert finding.remedy.set == {"loader.num_workers": 6}
+    assert finding.remedy.bound == 2.0
+    assert finding.remedy.expected is not None
+    assert finding.remedy.expected <= 2.0
+    assert "few cores" in (finding.remedy.caution or "")
+
+
+@pytest.mark.parametrize(
+    ("figures", "host"),
+    [
+        ({"blocked_share": POLICY.blocked_share}, _FULL),
+        ({"io_wait_share": POLICY.blocked_share}, _FULL),
+        ({"storage_read_mib_s": POLICY.storage_mib_s}, _FULL),
+        ({"major_faults_per_s": POLICY.major_faults_per_s}, _FULL),
+        ({}, replace(_FULL, run_storage_read_mib_s=POLICY.storage_mib_s)),
+        ({}, replace(_FULL, pressure_io=Pressure(source="cgroup", some=POLICY.pressure_io))),
+    ],
+)
+def test_idle_workers_with_traces_of_storage(figures: dict[str, object], host: HostSignals) -> None:
+    finding = lead(run(_starved(2, cpu_share=0.1, cpu_wait_share=0.0, **figures), host=host))
+    assert finding.code == "input.storage"
+    assert finding.remedy is not None
+    assert "disk" in (finding.remedy.advice or "")
+
+
+def test_pressure_of_everybody_on_storage_says_nothing_about_this_run() -> None:
+    host = replace(_FULL, pressure_io=Pressure(source="host", some=0.9))
+    assert lead(run(_starved(2, cpu_share=0.1, cpu_wait_share=0.0), host=host)).code == "input.workers"
+
+
+def test_a_thread_that_sleeps_in_its_dataset_waits_for_something() -> None:
+    idle = replace(_starved(0), cpu_share=0.52)
+    finding = lead(run(idle))
+    assert finding.code == "input.workers"
+    assert "waits for something" in finding.sentence
+    stored = replace(QUIET, run_storage_read_mib_s=20.0)
+    assert lead(run(idle, host=stored)).code == "input.storage"
+
+
+def test_a_loader_that_mostly_collates() -> None:
+    place = StackPlace(area="collate", at="train.py:7 rows", line="return torch.tensor(rows)", count=28)
+    seen = replace(_starved(0), facts=facts(stacks=stacks(100, place, collate=30, dataset=20, model=50)))
+    finding = lead(run(seen))
+    assert (finding.code, finding.remedy and finding.remedy.at) == ("input.collate", "train.py:7 rows")
+    fewer = replace(_starved(0), facts=facts(stacks=stacks(100, place, collate=29, dataset=21, model=50)))
+    assert lead(run(fewer)).code == "input.workers"
+
+
+def test_the_line_that_makes_samples_is_named() -> None:
+    place = StackPlace(area="dataset", at="data.py:31 Photos.__getitem__", line=None, count=45)
+    seen = replace(_starved(0), facts=facts(stacks=stacks(100, place, dataset=50, model=50)))
+    finding = lead(run(seen))
+    assert finding.remedy is not None
+    assert finding.remedy.at == "data.py:31 Photos.__getitem__"
+
+
+def test_a_window_names_what_workers_spend_their_time_on() -> None:
+    def frame(function: str, file: str, own: float, total: float) -> WorkerFrame:
+        return WorkerFrame(function=function, file=file, line=9, self_share=own, total_share=total)
+
+    frames = [
+        frame("decode", "/usr/lib/python3/site-packages/PIL/Image.py", 0.7, 0.7),
+        frame("load_picture", "/home/me/data.py", 0.1, 0.8),
+        frame("Photos.__getitem__", "/home/me/data.py", 0.05, 0.95),
+        frame("main", "/home/me/train.py", 0.0, 0.1),
+    ]
+    seen = WorkerStacks(rank=0, pid=1, number=0, samples=100, frames=frames)
+    busy = _starved(2, cpu_share=0.95, cpu_wait_share=0.0)
+    finding = lead(run(replace(busy, worker_stacks=(seen,)), host=_FULL))
+    assert finding.code == "input.item"
+    assert finding.remedy is not None
+    assert finding.remedy.at == "/home/me/data.py:9 load_picture"
+    assert finding.unsure is None
+    few = msgspec.structs.replace(seen, samples=POLICY.stack_looks - 1)
+    unnamed = lead(run(replace(busy, worker_stacks=(few,)), host=_FULL))
+    assert unnamed.remedy is not None
+    assert unnamed.remedy.at is None
+    assert "profile window" in (unnamed.unsure or "")
+
+
+def _awaited(worker: dict[str, int], ready: int) -> RankSignals:
+    looked = StackFacts(looks=100, areas={"loader": 100}, awaited=worker, others_ready=ready)
+    made = _starved(3, cpu_share=0.1, cpu_wait_share=0.0)
+    patterns = StepPatterns(worker_wait_ms={0: 0.3, 1: 140.0, 2: 0.3}, worker_steps=99, run_steps=200)
+    return replace(made, facts=facts(stacks=looked), patterns=patterns)
+
+
+def test_one_worker_awaited_while_all_others_are_done() -> None:
+    finding = lead(run(_awaited({"1": 60}, 60)))
+    assert finding.code == "input.one_slow_worker"
+    assert "worker 1" in finding.sentence
+    assert {e.name: e.value for e in finding.evidence}["wait for worker 1"] == 140.0
+
+
+def test_one_worker_awaited_while_the_others_work_too_is_a_shortage_in_step() -> None:
+    """Workers that are all too slow finish together: only the first of their batches is waited for."""
+    assert lead(run(_awaited({"1": 60}, 10))).code == "input.workers"
+    assert lead(run(_awaited({"0": 30, "1": 30}, 60))).code == "input.workers"
+
+
+def test_a_slow_worker_by_its_cpu_where_nobody_looked() -> None:
+    made = replace(_awaited({}, 0), facts=facts())
+    assert lead(run(made)).code == "input.workers"
+    uneven = workers(3, cpu_share=0.35, cpu_share_max=0.98, cpu_wait_share=0.0)
+    assert lead(run(replace(made, workers=uneven))).code == "input.one_slow_worker"
+
+
+def test_workers_with_nothing_to_do_cost_more_than_they_bring() -> None:
+    made = replace(_starved(2, cpu_share=0.05, cpu_wait_share=0.0), step_ms=rank(step_ms=5.0).step_ms)
+    finding = lead(run(made))
+    assert finding.code == "input.too_many_workers"
+    assert finding.remedy is not None
+    assert finding.remedy.set == {"loader.num_workers": 0}
+
+
+def test_more_workers_than_cores_that_get_no_core() -> None:
+    crowd = _starved(16, cpu_share=0.1, cpu_wait_share=0.7)
+    finding = lead(run(replace(crowd, window_steps=100), host=_FULL))
+    assert finding.code == "input.too_many_workers"
+    assert finding.remedy is not None
+    assert finding.remedy.set == {"loader.num_workers": 2}
+
+
+def test_a_crowd_of_workers_costs_at_the_heads_of_epochs() -> None:
+    patterns = StepPatterns(epoch_starts=5, epoch_start_ms=200.0, run_steps=200)
+    made = rank(
+        shares=shares(wait=0.31, forward=0.2),
+        epoch_start_wait=0.3,
+        patterns=patterns,
+        loader=loader(num_workers=12),
+        workers=workers(12, cpu_share=0.1, cpu_wait_share=0.6),
+    )
+    first, second = judge(run(made, host=_FULL)).findings
+    assert (first.code, first.share) == ("input.too_many_workers", 0.3)
+    assert first.remedy is not None
+    assert first.remedy.set == {"loader.num_workers": 2}
+    assert (second.code, second.under) == ("input.epoch_start", "input.too_many_workers")
+    fewer = replace(made, loader=loader(num_workers=3), workers=workers(3, cpu_share=0.1, cpu_wait_share=0.6))
+    assert [f.code for f in judge(run(fewer, host=_FULL)).findings] == ["input.epoch_start"]
+
+
+@pytest.mark.parametrize(
+    ("cpu", "host", "seen"), [(0.7, _FULL, True), (0.9, _FULL, False), (0.7, BUSY, False)]
+)
+def test_a_crowd_of_workers_takes_the_models_cores(cpu: float, host: HostSignals, seen: bool) -> None:
+    crowded = workers(20, cpu_share=0.1, cpu_wait_share=0.6)
+    made = rank(cpu_share=cpu, loader=loader(num_workers=20), workers=crowded)
+    codes = found(run(replace(made, window_steps=100), host=host))
+    assert ("input.too_many_workers" in codes) is seen
+
+
+def test_workers_that_get_their_cores_are_not_in_doubt_on_a_busy_host() -> None:
+    sure = judge(run(_starved(2, cpu_share=0.1, cpu_wait_share=0.05), host=BUSY)).findings
+    assert [f.code for f in sure] == ["input.workers", "self.contended"]
+    doubted = judge(run(_starved(2, cpu_share=0.1, cpu_wait_share=0.4), host=BUSY)).findings
+    assert [f.code for f in doubted] == ["self.contended", "input.workers"]
+    assert doubted[1].severity == "warning"
+
+
+@pytest.mark.parametrize(
+    ("before", "later", "code"),
+    [(0.5, 0.05, "input.cold_start"), (0.5, 0.45, "input.workers"), (0.2, 0.09, "input.workers")],
+)
+def test_a_first_epoch_that_alone_waited(before: float, later: float, code: str) -> None:
+    epochs = (
+        EpochWait(epoch=0, steps=50, wall_ms=5000, wait_ms=5000 * before),
+        EpochWait(epoch=1, steps=50, wall_ms=5000, wait_ms=5000 * later),
+    )
+    waits = (before + later) / 2
+    made = rank(shares=shares(wait=waits, forward=0.2), patterns=StepPatterns(epochs=epochs, run_steps=200))
+    assert lead(run(made)).code == code
+
+
+@pytest.mark.parametrize(
+    ("at_heads", "severity"), [(0.09, None), (0.10, "warning"), (0.19, "warning"), (0.2, "critical")]
+)
+def test_heads_of_epochs(at_heads: float, severity: str | None) -> None:
+    patterns = StepPatterns(epoch_starts=5, epoch_start_ms=200.0, run_steps=200)
+    made = rank(
+        shares=shares(wait=at_heads + 0.01, forward=0.2),
+        epoch_start_wait=at_heads,
+        patterns=patterns,
+        loader=loader(num_workers=4),
+    )
+    finding = found(run(made)).get("input.epoch_start")
+    assert (finding and finding.severity) == severity
+    if finding is not None and finding.remedy is not None:
+        assert finding.remedy.set == {"loader.persistent_workers": True}
+
+
+def test_heads_of_epochs_with_workers_kept_or_without_any() -> None:
+    patterns = StepPatterns(epoch_starts=5, epoch_start_ms=200.0, run_steps=200)
+    for given in (loader(num_workers=4, persistent_workers=True), loader(num_workers=0)):
+        made = rank(
+            shares=shares(wait=0.31, forward=0.2), epoch_start_wait=0.3, patterns=patterns, loader=given
+        )
+        judgement = judge(run(made))
+        assert [f.code for f in judgement.findings] == ["input.epoch_start"]
+        remedy = judgement.findings[0].remedy
+        assert remedy is not None
+        assert remedy.set == {}
+        assert "once" in (remedy.advice or "")

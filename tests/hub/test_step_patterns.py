@@ -1,0 +1,119 @@
+"""What single steps tell beyond their means, interruptions and arrivals: worked out by hand."""
+
+import pytest
+
+from perftui.ipc.messages import (
+    FLAG_COMPILING,
+    FLAG_EPOCH_START,
+    FLAG_FAILED,
+    FLAG_WAIT_UNKNOWN,
+    EventKind,
+    RankEvent,
+)
+from perftui.ipc.step_record import StepRecord
+from perftui.trainer.hub.arrivals import arrivals_of
+from perftui.trainer.hub.pause_log import PauseLog
+from perftui.trainer.hub.step_log import WARM_STEPS, StepLog
+from perftui.trainer.hub.step_patterns import patterns_of
+
+MS = 1_000_000
+
+
+def row(
+    step: int,
+    *,
+    wall_ms: float = 100.0,
+    wait_ms: float = 0.0,
+    backward_ms: float = 0.0,
+    worker: int = -1,
+    epoch: int = 0,
+    flags: int = 0,
+    micro: int = 1,
+    comm_ns: int = -1,
+) -> StepRecord:
+    return StepRecord(
+        step, (step + 1) * 100 * MS, int(wall_ms * MS), int(wait_ms * MS), 0, int(backward_ms * MS), 0, 0, 8,
+        micro, epoch, flags, -1, comm_ns, worker,
+    )  # fmt: skip
+
+
+def log_of(rows: list[StepRecord]) -> StepLog:
+    log = StepLog()
+    log.extend(rows)
+    return log
+
+
+def test_waits_by_worker_leave_heads_of_epochs_out() -> None:
+    rows = [row(n, worker=n % 3, wait_ms=50.0 if n % 3 == 1 else 1.0) for n in range(60)]
+    rows[45] = row(45, worker=0, wait_ms=900.0, flags=FLAG_EPOCH_START)
+    found = patterns_of(log_of(rows), None)
+    assert found.worker_wait_ms == {0: 1.0, 1: 50.0, 2: 1.0}
+    assert (found.worker_steps, found.epoch_starts, found.epoch_start_ms) == (60 - WARM_STEPS, 1, 900.0)
+
+
+def test_waits_by_epoch_without_warm_up_and_heads() -> None:
+    rows = [row(n, epoch=n // 20, wait_ms=40.0 if n < 20 else 5.0) for n in range(60)]
+    first, second, third = patterns_of(log_of(rows), None).epochs
+    assert (first.epoch, first.steps, first.wall_ms, first.wait_ms) == (0, 10, 1000.0, 400.0)
+    assert (second.steps, second.wait_ms, third.wait_ms) == (20, 100.0, 100.0)
+
+
+def test_fifths_of_the_run() -> None:
+    rows = [row(n, wall_ms=100.0 + max(0, n - WARM_STEPS) // 20) for n in range(WARM_STEPS + 100)]
+    assert patterns_of(log_of(rows), 200).fifths_ms == (100.0, 101.0, 102.0, 103.0, 104.0)
+    assert patterns_of(log_of(rows[:50]), 200).fifths_ms == ()
+
+
+def test_a_long_run_is_thinned_and_keeps_its_trend() -> None:
+    rows = [row(n, wall_ms=10.0 if n < 2500 else 20.0) for n in range(5000)]
+    fifths = patterns_of(log_of(rows), 200).fifths_ms
+    assert (fifths[0], fifths[1], fifths[3], fifths[4]) == (10.0, 10.0, 20.0, 20.0)
+
+
+def test_unusual_steps_are_counted_and_kept_out() -> None:
+    rows = [row(n) for n in range(40)]
+    rows[20] = row(20, wall_ms=500.0, flags=FLAG_COMPILING)
+    rows[21] = row(21, flags=FLAG_FAILED)
+    found = patterns_of(log_of(rows), None)
+    assert (found.compiling, found.compiling_of, found.failed) == (1, 30, 1)
+    assert found.compiling_share == pytest.approx(500 / (29 * 100 + 500))
+
+
+def test_steps_without_a_loader_and_with_micro_batches() -> None:
+    blind = patterns_of(log_of([row(n, flags=FLAG_WAIT_UNKNOWN, micro=4) for n in range(40)]), None)
+    assert (blind.wait_known, blind.micro_batches, blind.samples) == (False, 4.0, 8.0)
+    assert patterns_of(log_of([row(n, comm_ns=5) for n in range(40)]), 20).comm_steps == 20
+
+
+def _event(kind: EventKind, at_ms: int, ms: int) -> RankEvent:
+    return RankEvent(
+        run_id="r", host="h", rank=0, seq=0, at_ns=at_ms * MS, event=kind, text="", duration_ns=ms * MS
+    )
+
+
+def test_interruptions_within_a_stretch_and_over_the_run() -> None:
+    log = PauseLog()
+    for event in (_event("checkpoint", 100, 50), _event("checkpoint", 900, 150), _event("note", 500, 400)):
+        log.add(event)
+    (recent,) = log.between(800 * MS, 1800 * MS)
+    assert (recent.kind, recent.count, recent.total_ms, recent.share) == ("checkpoint", 1, 150.0, 0.15)
+    (whole,) = log.whole(0, 2000 * MS)
+    assert (whole.count, whole.total_ms, whole.longest_ms, whole.share) == (2, 200.0, 150.0, 0.1)
+    assert log.between(2000 * MS, 3000 * MS) == ()
+
+
+def test_who_comes_last() -> None:
+    first = [row(n, backward_ms=60.0) for n in range(20, 30)]
+    second = [row(n, backward_ms=30.0 if n % 5 else 70.0) for n in range(22, 32)]
+    found = arrivals_of({0: first, 1: second})
+    assert found is not None
+    assert found.steps == 8
+    late = {each.rank: (each.late_ms, each.last_share) for each in found.ranks}
+    assert late[1] == pytest.approx((7 * 30 / 8, 7 / 8))
+    assert late[0] == pytest.approx((10 / 8, 1 / 8))
+    assert found.lost_ms == pytest.approx((7 * 15 + 5) / 8)
+
+
+def test_ranks_without_a_step_in_common_are_not_compared() -> None:
+    assert arrivals_of({0: [row(1)], 1: [row(2)]}) is None
+    assert arrivals_of({0: [row(1)]}) is None
