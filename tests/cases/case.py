@@ -24,6 +24,7 @@ class Case:
         cause_share: share of the step's time that goes when the script is mended, by the stopwatch of
             `tests.cases.truth`, which knows nothing of perftui; None where the trouble is not one of time.
         busy: processes that keep a core busy beside it.
+        gpu_neighbour: a process beside it keeps its first GPU busy.
         shm_mib: size of its /dev/shm, where not the machine's own.
         note: what a reader of the table must know.
     """
@@ -39,8 +40,14 @@ class Case:
     mended_samples: float = 1.0
     cause_share: float | None = None
     busy: int = 0
+    gpu_neighbour: bool = False
     shm_mib: int | None = None
     note: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return what the case is called: a script may be in more than one."""
+        return f"{self.script}+busy" if self.busy else self.script
 
     @property
     def healthy(self) -> bool:

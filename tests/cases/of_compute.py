@@ -38,9 +38,7 @@ COMPUTE = (
         ("compile.graph_breaks",),
         seconds=30,
         report="R215",
-        mend=(
-            ("        if scale > self.longest:\n            self.longest.copy_(scale)\n", ""),
-        ),
+        mend=(("        if scale > self.longest:\n            self.longest.copy_(scale)\n", ""),),
     ),
     Case(
         "compiles_tiny_pieces",
@@ -80,4 +78,40 @@ COMPUTE = (
         mend=(("batch_size=1,", "batch_size=64,"), ("if step % 50 == 0:", "if step % 5 == 0:")),
         mended_samples=64,
     ),
+    Case(
+        "watches_values_when_compiled",
+        ("compile.graph_breaks",),
+        seconds=30,
+        mend=(
+            (
+                '        self.seen = [float(hidden.detach().mean())]\n        if self.seen[0] > 2:\n            log.warning("mean %f", self.seen[0])\n',
+                "",
+            ),
+        ),
+    ),
+    Case(
+        "compiles_a_deep_model",
+        ("compile.warming_up",),
+        seconds=5,
+        note="watched while it compiles: nothing else can be said of it yet",
+    ),
+    Case(
+        "dense_table",
+        ("compute.optimizer",),
+        mend=(
+            ("EmbeddingBag(60_000, 64)", "EmbeddingBag(60_000, 64, sparse=True)"),
+            ("torch.optim.Adam(", "torch.optim.SGD("),
+        ),
+    ),
+    Case(
+        "whitens_with_svd",
+        ("compute.operator",),
+        mend=(
+            (
+                "_, scale, basis = torch.linalg.svd(features, full_matrices=False)",
+                "scale, basis = features.std(0), torch.eye(128)",
+            ),
+        ),
+    ),
+    Case("vanishing_weights", ("compute.denormals",), mend=(("TINY = 1e-39", "TINY = 1e-3"),)),
 )

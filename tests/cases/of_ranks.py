@@ -59,7 +59,9 @@ RANKS = (
         ("rank.straggler_host",),
         ranks=2,
         report="R248",
-        mend=(("if dist.get_rank() == 0:\n            for name", "if step % 200 == 0:\n            for name"),),
+        mend=(
+            ("if dist.get_rank() == 0:\n            for name", "if step % 200 == 0:\n            for name"),
+        ),
     ),
     Case(
         "epoch_never_set",
@@ -67,9 +69,57 @@ RANKS = (
         ranks=2,
         report="R173",
         mend=(
-            ("loader = DataLoader(data, batch_size=64, sampler=DistributedSampler(data, shuffle=True)",
-             "sampler = DistributedSampler(data, shuffle=True)\nloader = DataLoader(data, batch_size=64, sampler=sampler"),
-            ("    for images, labels in loader:\n", "    sampler.set_epoch(epoch)\n    for images, labels in loader:\n"),
+            (
+                "loader = DataLoader(data, batch_size=64, sampler=DistributedSampler(data, shuffle=True)",
+                "sampler = DistributedSampler(data, shuffle=True)\nloader = DataLoader(data, batch_size=64, sampler=sampler",
+            ),
+            (
+                "    for images, labels in loader:\n",
+                "    sampler.set_epoch(epoch)\n    for images, labels in loader:\n",
+            ),
         ),
+    ),
+    Case(
+        "looks_for_unused",
+        ("comm.find_unused",),
+        ranks=2,
+        report="R131",
+        mend=(("find_unused_parameters=True", "find_unused_parameters=False"),),
+    ),
+    Case(
+        "one_rank_decodes",
+        ("rank.straggler_input",),
+        ranks=2,
+        mend=(("(640, 480) if rank == 1 else (32, 32)", "(32, 32)"),),
+    ),
+    Case(
+        "one_rank_has_longer_texts",
+        ("rank.straggler_compute",),
+        ranks=2,
+        mend=(("384 if dist.get_rank() == 0 else 48", "48"),),
+    ),
+    Case(
+        "every_rank_reads_all",
+        ("data.same_on_ranks",),
+        ranks=2,
+        mend=(
+            (
+                "DataLoader(data, batch_size=64, shuffle=True)",
+                "DataLoader(data, batch_size=64, sampler=DistributedSampler(data))",
+            ),
+            ("import DataLoader, TensorDataset", "import DataLoader, DistributedSampler, TensorDataset"),
+            (
+                "    for images, labels in loader:\n",
+                "    loader.sampler.set_epoch(epoch)\n    for images, labels in loader:\n",
+            ),
+        ),
+    ),
+    Case(
+        "four_samples_a_rank",
+        ("scaling.small_per_rank_batch",),
+        ranks=2,
+        mend=(("batch_size=8 //", "batch_size=512 //"), ("step % 20 == 0", "step % 5 == 0")),
+        mended_samples=64,
+        note="the communication that shows is its consequence",
     ),
 )

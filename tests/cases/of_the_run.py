@@ -13,7 +13,12 @@ OF_THE_RUN = (
         "saves_every_20_steps",
         ("pause.checkpoint",),
         report="R245",
-        mend=(("        if step % 20 == 0:\n            with", "        if step % 20 == 0:\n            print(f'step {step}', flush=True)\n        if step % 20000 == 0:\n            with"),),
+        mend=(
+            (
+                "        if step % 20 == 0:\n            with",
+                "        if step % 20 == 0:\n            print(f'step {step}', flush=True)\n        if step % 20000 == 0:\n            with",
+            ),
+        ),
     ),
     Case(
         "validates_too_often",
@@ -53,5 +58,43 @@ OF_THE_RUN = (
         ("data.worker_seed",),
         report="R176",
         mend=(("np.random.seed(42)", "np.random.seed(42 + worker_id)"),),
+    ),
+    Case(
+        "draws_a_bar",
+        ("pause.logging", "cpu.python"),
+        report="R240",
+        mend=(("        draw_bar(step, loss.item())\n", ""),),
+        note="logging at every step is not a pause but Python work of the training thread: two names of one thing",
+    ),
+    Case(
+        "keeps_the_graphs",
+        ("memory.host_growth",),
+        seconds=30,
+        mend=(
+            (
+                "loss.detach(), penalty, model(images).mean()",
+                "loss.item(), penalty.item(), model(images).mean().item()",
+            ),
+        ),
+    ),
+    Case(
+        "sums_the_whole_history",
+        ("drift.slower", "cpu.python"),
+        seconds=40,
+        mend=(("sum(guesses) / len(guesses)", "guesses[-1]"),),
+        note="steps get slower, and it is Python of the training thread that makes them so",
+    ),
+    Case(
+        "stream_read_twice",
+        ("data.iterable_duplicates",),
+        seconds=30,
+        mend=(
+            (
+                "for number, picture in enumerate(PICTURES):",
+                "for number in range(get_worker_info().id, len(PICTURES), 2):",
+            ),
+            ("yield picture,", "yield PICTURES[number],"),
+            ("import DataLoader, IterableDataset", "import DataLoader, IterableDataset, get_worker_info"),
+        ),
     ),
 )

@@ -14,6 +14,14 @@ from tests.cases.case import Case
 NAME = "train.py"
 _TAKEN_OUT = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 _BUSY = "while True: pass"
+_BUSY_ON_GPU = """
+import torch
+rows = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
+while True:
+    for _ in range(50):
+        rows @ rows
+    torch.cuda.synchronize()
+"""
 
 
 @contextmanager
@@ -47,9 +55,10 @@ def environment() -> dict[str, str]:
 
 
 @contextmanager
-def neighbours(count: int) -> Iterator[None]:
-    """Keep `count` cores busy meanwhile."""
-    busy = [subprocess.Popen([sys.executable, "-c", _BUSY]) for _ in range(count)]
+def neighbours(cores: int, *, gpu: bool = False) -> Iterator[None]:
+    """Keep so many cores busy meanwhile, and the first GPU."""
+    programs = [_BUSY] * cores + [_BUSY_ON_GPU] * gpu
+    busy = [subprocess.Popen([sys.executable, "-c", program]) for program in programs]
     try:
         yield
     finally:

@@ -6,12 +6,17 @@ Knows nothing of perftui: it reads `step N` in the scripts' own output and takes
 """
 
 import argparse
+import os
 import queue
 import re
 import subprocess
 import sys
 import threading
 import time
+from dataclasses import dataclass
+from math import nan
+from pathlib import Path
+from statistics import median
 
 from tests.cases.case import Case
 from tests.cases.catalogue import CASES
@@ -21,9 +26,17 @@ _STEP = re.compile(r"step (\d+)")
 _FIRST_LINE_S = 120.0
 
 
-def step_ms(case: Case, text: str, seconds: float) -> float | None:
-    """Return the mean time of a step past the first few; None when it printed too little."""
-    with placed(text) as folder, neighbours(case.busy):
+@dataclass(frozen=True)
+class StepTime:
+    """Means of a step past the first few: on the clock, and of the processor for all processes together."""
+
+    wall_ms: float
+    cpu_ms: float
+
+
+def step_time(case: Case, text: str, seconds: float) -> StepTime | None:
+    """Return what a step takes; None when it printed too little."""
+    with placed(text) as folder, neighbours(case.busy, gpu=case.gpu_neighbour):
         process = subprocess.Popen(
             within(case, command_of(case)),
             cwd=folder,
@@ -34,32 +47,32 @@ def step_ms(case: Case, text: str, seconds: float) -> float | None:
             start_new_session=True,
         )
         try:
-            return _mean_ms(process, seconds)
+            return _watch(process, seconds)
         finally:
             end_group(process)
 
 
-def _mean_ms(process: "subprocess.Popen[str]", seconds: float) -> float | None:
-    lines: queue.Queue[tuple[float, str]] = queue.Queue()
+def _watch(process: "subprocess.Popen[str]", seconds: float) -> StepTime | None:
+    lines: queue.Queue[tuple[float, float, str]] = queue.Queue()
     assert process.stdout is not None
 
     def read() -> None:
         for line in process.stdout or ():
-            lines.put((time.monotonic(), line))
+            lines.put((time.monotonic(), _cpu_seconds(process.pid), line))
 
     threading.Thread(target=read, daemon=True).start()
-    seen: list[tuple[float, int]] = []
+    seen: list[tuple[float, float, int]] = []
     others: list[str] = []
     deadline = time.monotonic() + _FIRST_LINE_S
     while (left := deadline - time.monotonic()) > 0 and process.poll() is None:
         try:
-            at, line = lines.get(timeout=min(left, 1.0))
+            at, cpu, line = lines.get(timeout=min(left, 1.0))
         except queue.Empty:
             continue
         if found := _STEP.search(line):
             if not seen:
                 deadline = time.monotonic() + seconds
-            seen.append((at, int(found[1])))
+            seen.append((at, cpu, int(found[1])))
         else:
             others.append(line)
     if process.poll() not in (None, 0):
@@ -67,31 +80,59 @@ def _mean_ms(process: "subprocess.Popen[str]", seconds: float) -> float | None:
     began = next((entry for entry in seen if entry[0] >= seen[0][0] + 0.15 * seconds), None)
     if began is None or began is seen[-1]:
         return None
-    (first_at, first), (last_at, last) = began, seen[-1]
-    return 1000 * (last_at - first_at) / (last - first)
+    (first_at, first_cpu, first), (last_at, last_cpu, last) = began, seen[-1]
+    steps = last - first
+    return StepTime(1000 * (last_at - first_at) / steps, 1000 * (last_cpu - first_cpu) / steps)
+
+
+def _cpu_seconds(root: int) -> float:
+    """Return the processor time of a process and all below it, those that have ended included."""
+    parent: dict[int, int] = {}
+    ticks: dict[int, int] = {}
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = entry.read_text().rpartition(")")[2].split()
+        except OSError:  # ended meanwhile
+            continue
+        pid = int(entry.parent.name)
+        parent[pid], ticks[pid] = int(fields[1]), sum(map(int, fields[11:15]))
+    total = 0
+    for pid in ticks:
+        above: int | None = pid
+        while above and above != root:
+            above = parent.get(above)
+        total += ticks[pid] if above == root else 0
+    return total / os.sysconf("SC_CLK_TCK")
 
 
 def _tell(case: Case, seconds: float, rounds: int) -> None:
-    faulty: list[float] = []
-    mended: list[float] = []
+    faulty: list[StepTime] = []
+    mended: list[StepTime] = []
     for _ in range(rounds):
         for text, into in ((case.text(), faulty), (case.mended_text() if case.mend else "", mended)):
-            if text and (ms := step_ms(case, text, seconds)) is not None:
-                into.append(ms)
-    plain = sum(faulty) / len(faulty) if faulty else float("nan")
-    healed = sum(mended) / len(mended) / case.mended_samples if mended else float("nan")
-    print(f"{case.script:26} {plain:9.2f} ms {healed:9.2f} ms mended, share {1 - healed / plain:5.2f}", flush=True)
+            if text and (taken := step_time(case, text, seconds)) is not None:
+                into.append(taken)
+    told = [f"{case.name:28}"]
+    for part in ("wall_ms", "cpu_ms"):
+        plain, healed = (median([getattr(t, part) for t in times] or [nan]) for times in (faulty, mended))
+        healed /= case.mended_samples
+        told.append(
+            f"{part} {plain:8.2f} mended {healed:8.2f} share {1 - healed / plain if plain else nan:5.2f}"
+        )
+    print("  ".join(told), flush=True)
 
 
 def main() -> int:
     """Print a line per script."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("scripts", nargs="*")
     asked = parser.parse_args()
     for case in CASES:
-        if case.script in asked.scripts or not (asked.scripts or case.gpus):
+        if case.name in asked.scripts or not (asked.scripts or case.gpus):
             _tell(case, asked.seconds, asked.rounds)
     return 0
 

@@ -43,5 +43,5 @@ for epoch in itertools.count():
         loss.backward()
         optimizer.step()
         step += 1
-        if step % 5 == 0:
+        if step % 2 == 0:
             print(f"step {step} loss {loss.item():.3f}", flush=True)
