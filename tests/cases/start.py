@@ -5,11 +5,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.cases.case import Case
+from tests.processes import processes_below
 
 NAME = "train.py"
 _TAKEN_OUT = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -77,3 +79,13 @@ def end_group(process: "subprocess.Popen[str]", within_s: float = 20.0) -> None:
             return
         except subprocess.TimeoutExpired:
             continue
+
+
+def end_left(folder: Path, within_s: float = 20.0) -> None:
+    """Wait until nothing works below a folder any more; end by its id what stays."""
+    deadline = time.monotonic() + within_s
+    while (left := processes_below(folder)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    for pid in left:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)

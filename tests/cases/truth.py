@@ -24,6 +24,9 @@ from tests.cases.start import command_of, end_group, environment, neighbours, pl
 
 _STEP = re.compile(r"step (\d+)")
 _FIRST_LINE_S = 120.0
+_LINES = 4
+_PATIENCE = 6.0
+"""So many times the seconds asked for are waited for so many lines."""
 
 
 @dataclass(frozen=True)
@@ -71,13 +74,15 @@ def _watch(process: "subprocess.Popen[str]", seconds: float) -> StepTime | None:
             continue
         if found := _STEP.search(line):
             if not seen:
-                deadline = time.monotonic() + seconds
+                deadline = time.monotonic() + _PATIENCE * seconds
             seen.append((at, cpu, int(found[1])))
+            if at > seen[0][0] + seconds and len(seen) > _LINES:
+                break
         else:
             others.append(line)
     if process.poll() not in (None, 0):
         print("".join(others[-12:]))
-    began = next((entry for entry in seen if entry[0] >= seen[0][0] + 0.15 * seconds), None)
+    began = seen[min(len(seen) // 4, len(seen) - 1)] if seen else None
     if began is None or began is seen[-1]:
         return None
     (first_at, first_cpu, first), (last_at, last_cpu, last) = began, seen[-1]

@@ -35,7 +35,7 @@ class Layer(torch.nn.Module):
         return nodes + self.out(torch.relu(self.mix(nodes)))
 
 
-model = torch.nn.Sequential(*(Layer(128) for _ in range(8)))
+model = torch.nn.Sequential(*(Layer(128) for _ in range(4)))
 head = torch.nn.Linear(NODES, 1)
 optimizer = torch.optim.AdamW([*model.parameters(), *head.parameters()], lr=1e-3)
 step = 0

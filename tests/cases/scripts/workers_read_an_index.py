@@ -19,7 +19,7 @@ class Cells(Dataset):
 
     def build_index(self):
         draw = np.random.default_rng(0)
-        self.index = {number: draw.integers(0, 1000, 3).tolist() for number in range(400_000)}
+        self.index = {number: draw.integers(0, 1000, 3).tolist() for number in range(200_000)}
 
     def __len__(self):
         return 1600
