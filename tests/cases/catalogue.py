@@ -1,0 +1,11 @@
+"""Every case of the test bed. The expected codes were decided by what each script does, before any rule was tuned."""
+
+from tests.cases.case import Case
+from tests.cases.of_compute import COMPUTE
+from tests.cases.of_gpus import GPUS
+from tests.cases.of_health import HEALTH
+from tests.cases.of_input import INPUT
+from tests.cases.of_ranks import RANKS
+from tests.cases.of_the_run import OF_THE_RUN
+
+CASES: tuple[Case, ...] = (*INPUT, *COMPUTE, *RANKS, *OF_THE_RUN, *HEALTH, *GPUS)

@@ -1,0 +1,21 @@
+"""Sum the loss itself, not its number, over the whole training: the graph of every step stays on the GPU."""
+
+import torch
+
+torch.manual_seed(0)
+device = torch.device("cuda")
+model = torch.nn.Sequential(torch.nn.Linear(1024, 4096), torch.nn.GELU(), torch.nn.Linear(4096, 1024)).to(device)
+inputs = torch.randn(2048, 1024, device=device)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-5)
+total = 0.0
+step = 0
+while True:
+    loss = model(inputs).pow(2).mean()
+    total = total + model(inputs[:512]).abs().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    step += 1
+    if step % 50 == 0:
+        print(f"step {step} mean {total.item() / step:.3f}", flush=True)
+    torch.cuda._sleep(20_000_000)  # a larger model's share of the step

@@ -1,0 +1,36 @@
+"""Stream rows with two workers, each reading a part of its own: nothing is wrong with it."""
+
+import itertools
+
+import torch
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+
+torch.manual_seed(0)
+torch.set_num_threads(1)
+PICTURES = torch.randn(3200, 3, 24, 24)
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        worker = get_worker_info()
+        mine = range(worker.id, len(PICTURES), worker.num_workers)
+        for number in mine:
+            yield PICTURES[number], number % 10
+
+
+loader = DataLoader(Stream(), batch_size=32, num_workers=2, persistent_workers=True)
+model = torch.nn.Sequential(
+    torch.nn.Conv2d(3, 64, 3), torch.nn.ReLU(), torch.nn.Conv2d(64, 64, 3), torch.nn.ReLU(),
+    torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(64, 10),
+)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+step = 0
+for epoch in itertools.count():
+    for images, labels in loader:
+        loss = torch.nn.functional.cross_entropy(model(images), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        step += 1
+        if step % 10 == 0:
+            print(f"epoch {epoch} step {step} loss {loss.item():.3f}", flush=True)

@@ -1,0 +1,93 @@
+"""The results as Markdown: what led where it should, and what led instead. Pure."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+
+from tests.cases.case import Case
+from tests.cases.results import Result
+
+_NOTHING = "—"
+
+Answers = Mapping[str, Mapping[str, str]]
+"""For each other tool, what it said of each case."""
+
+
+def tables(results: Sequence[Result], cases: Sequence[Case], rivals: Answers | None = None) -> str:
+    """Return the totals, the confusion by code, and a line per case."""
+    plain = [result for result in results if not result.mended]
+    mended = [result for result in results if result.mended]
+    known = {case.name: case for case in cases}
+    faulty = [result for result in plain if not _healthy(result, known)]
+    healthy = [result for result in plain if _healthy(result, known)]
+    parts = [_totals(faulty, healthy, mended), _confusion(plain), _by_case(plain, known, rivals or {})]
+    return "\n".join(parts)
+
+
+def _healthy(result: Result, known: Mapping[str, Case]) -> bool:
+    return result.case in known and known[result.case].healthy
+
+
+def _totals(faulty: Sequence[Result], healthy: Sequence[Result], mended: Sequence[Result]) -> str:
+    lines = []
+    if faulty:
+        lines.append(f"Scripts with a cause: {_rate(faulty)} led by the right code.")
+    if healthy:
+        idle, busy = ([r for r in healthy if r.busy == state] for state in (False, True))
+        told = [
+            f"{_rate(part)} {word}"
+            for part, word in ((idle, "idle"), (busy, "beside a busy process"))
+            if part
+        ]
+        critical = sum(result.critical for result in healthy)
+        lines.append(f"Healthy scripts: {', '.join(told)} without fault; {critical} with a critical finding.")
+    if mended:
+        lines.append(f"Mended scripts: {_rate(mended)} without the finding.")
+    return "".join(f"* {line}\n" for line in lines)
+
+
+def _rate(results: Sequence[Result]) -> str:
+    right = sum(result.right for result in results)
+    return f"{right} of {len(results)} ({100 * right / len(results):.1f} %)"
+
+
+def _confusion(results: Sequence[Result]) -> str:
+    led: dict[str, Counter[str]] = defaultdict(Counter)
+    right: Counter[str] = Counter()
+    for result in results:
+        expected = " or ".join(result.expected)
+        right[expected] += result.right
+        led[expected][_lead(result)] += 1
+    rows = ["| expected | runs | right | led instead |", "|---|---|---|---|"]
+    for expected in sorted(led):
+        count = sum(led[expected].values())
+        others = [f"{code} ×{times}" for code, times in led[expected].most_common() if code not in expected]
+        rows.append(f"| {expected} | {count} | {right[expected]} | {', '.join(others) or _NOTHING} |")
+    return "\n".join(rows) + "\n"
+
+
+def _by_case(results: Sequence[Result], known: Mapping[str, Case], rivals: Answers) -> str:
+    by_case: dict[str, list[Result]] = defaultdict(list)
+    for result in results:
+        by_case[result.case].append(result)
+    heads = ["case", "report", "cause's share", "expected", "perftui", "right", *rivals]
+    rows = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for name, runs in by_case.items():
+        case = known.get(name)
+        leads = Counter(map(_lead, runs))
+        cells = [
+            name,
+            (case.report if case else None) or _NOTHING,
+            f"{case.cause_share:.2f}" if case and case.cause_share is not None else _NOTHING,
+            " or ".join(runs[0].expected),
+            ", ".join(
+                code if times == len(runs) else f"{code} ×{times}" for code, times in leads.most_common()
+            ),
+            f"{sum(run.right for run in runs)}/{len(runs)}",
+            *(answers.get(name, _NOTHING) for answers in rivals.values()),
+        ]
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows) + "\n"
+
+
+def _lead(result: Result) -> str:
+    return "no answer" if result.problem is not None else result.lead or "no finding"
