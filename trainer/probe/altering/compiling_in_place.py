@@ -39,13 +39,36 @@ def why_not_compiled(module: Optimised) -> str | None:
 
 
 def compile_in_place(module: nn.Module, options: Mapping[str, SettingValue]) -> None:
-    """Compile a module in place; what torch compiles comes at its next call."""
-    module.compile(**options)
+    """Compile a module in place; what torch compiles comes at its next call.
+
+    Of a module that `fully_shard` has sharded, the innermost units' forwards are compiled: torch compiles
+    nothing where its own hooks run, which gather the parameters round each unit.
+    """
+    units = _innermost_units(module)
+    for unit in units:
+        unit.__dict__["forward"] = torch.compile(unit.forward, **_arguments(options))
+    if not units:
+        module.compile(**options)
+
+
+def _arguments(options: Mapping[str, SettingValue]) -> dict[str, Foreign]:
+    return dict(options)
 
 
 def take_back(module: nn.Module) -> None:
     """Let a module run as it is written."""
     module.__dict__.pop(SEAM, None)
+    for unit in _innermost_units(module):
+        unit.__dict__.pop("forward", None)
+
+
+def _innermost_units(module: nn.Module) -> list[nn.Module]:
+    units = [part for part in module.modules() if _is_unit(part)]
+    return [unit for unit in units if not any(_is_unit(part) for part in unit.modules() if part is not unit)]
+
+
+def _is_unit(module: nn.Module) -> bool:
+    return any(kind.__name__ == "FSDPModule" for kind in type(module).__mro__)
 
 
 def dynamo_error() -> type[Exception]:
