@@ -67,7 +67,7 @@ dist.destroy_process_group()
 
 
 def train_on(body: str, forward: str = "model(images)") -> str:
-    """Return a short training of what `body` builds as `model` and `optimizer`; it prints losses and weights."""
+    """Return a short training of what `body` builds as `model` and `optimizer`; it prints its losses."""
     return f"""
 import json
 import torch
