@@ -76,21 +76,15 @@ def test_what_is_there_or_was_not_asked_for_is_not(asked: Settings, told: Told) 
 
 
 def test_nothing_told_refuses_nothing() -> None:
-    everything: Settings = {
-        row.name: {
-            "int": 2,
-            "bool": True,
-            "choice": row.choices[-1:] and row.choices[-1],
-            "text": "inductor",
-        }[row.kind]
-        for row in TABLE
-    }
+    by_kind: Settings = {"int": 2, "bool": True, "text": "inductor"}
+    everything = {row.name: row.choices[-1] if row.choices else by_kind[row.kind] for row in TABLE}
     assert why_impossible(everything, Told()) == {}
     assert why_idle(everything, Told()) == {}
 
 
 def test_changing_shapes_make_cuda_graphs_idle_and_not_impossible() -> None:
-    for asked in ({"compile.mode": "reduce-overhead"}, {"cudnn.benchmark": True}):
+    both: list[Settings] = [{"compile.mode": "reduce-overhead"}, {"cudnn.benchmark": True}]
+    for asked in both:
         changing = Told(facts=batches(5))
         assert why_idle(asked, changing) == {next(iter(asked)): PREREQUISITES["static_shapes"].reason}
         assert why_impossible(asked, changing) == {}

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
@@ -25,7 +25,7 @@ class Bench:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(torch.autograd, "backward", torch.autograd.backward)
-        self.weight = nn.Parameter(torch.ones(3))
+        self.weight: Any = nn.Parameter(torch.ones(3))
         self.optimizer = torch.optim.SGD([self.weight], lr=0.5)
         self.left_out = 0
         self.given_up: list[str] = []
@@ -54,13 +54,14 @@ def test_the_script_sees_true_gradients_of_each_micro_batch(bench: Bench) -> Non
     assert bench.gradient() == pytest.approx([1.5, 2.5, 3.1], rel=1e-7)
     (bench.weight * 2).backward(torch.tensor([1.0, 0.0, 2.0]))
     assert bench.gradient() == pytest.approx([3.5, 2.5, 7.1], rel=1e-7)
-    torch.autograd.backward([bench.weight.sum(), bench.weight.prod()], [None, None])
+    foreign: Any = torch.autograd
+    foreign.backward([bench.weight.sum(), bench.weight.prod()], [None, None])
     assert bench.gradient() == pytest.approx([5.5, 4.5, 9.1], rel=1e-7)
 
 
 def test_within_the_backward_the_loss_is_scaled(bench: Bench) -> None:
     seen: list[torch.Tensor] = []
-    loss = bench.weight.sum()
+    loss: Any = bench.weight.sum()
     loss.register_hook(seen.append)
     loss.backward()
     assert [float(gradient) for gradient in seen] == [65536.0]
@@ -86,6 +87,10 @@ def test_the_scale_grows_after_two_thousand_good_steps(bench: Bench) -> None:
     assert bench.scale.scale == 131072.0
 
 
+def _second_order(bench: Bench) -> None:
+    bench.weight.pow(2).sum().backward(create_graph=True)
+
+
 def _closure(bench: Bench) -> None:
     bench.optimizer.step(lambda: bench.weight.sum().item())
 
@@ -93,7 +98,7 @@ def _closure(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("act", "reason"),
     [
-        (lambda bench: bench.weight.pow(2).sum().backward(create_graph=True), "create_graph=True"),
+        (_second_order, "create_graph=True"),
         (_closure, "is given a closure"),
     ],
 )
@@ -104,7 +109,7 @@ def test_what_ends_it(bench: Bench, act: Callable[[Bench], None], reason: str) -
     assert reason in bench.given_up[0]
     bench.optimizer.zero_grad()
     seen: list[torch.Tensor] = []
-    loss = bench.weight.sum()
+    loss: Any = bench.weight.sum()
     loss.register_hook(seen.append)
     loss.backward()
     assert [float(gradient) for gradient in seen] == [1.0]
@@ -119,28 +124,29 @@ def test_schedulers_take_the_altered_step_for_a_method(bench: Bench) -> None:
     assert bench.weight.tolist() == [0.5, 0.5, 0.5]
 
 
-def _model() -> tuple[nn.Linear, torch.optim.Optimizer]:
-    model = nn.Linear(4, 2)
+def _model() -> tuple[Any, torch.optim.Optimizer]:
+    model: Any = nn.Linear(4, 2)
     model(torch.ones(1, 4)).sum().backward()
     return model, torch.optim.SGD(model.parameters(), lr=0.1)
 
 
 def test_what_is_refused() -> None:
     model, optimizer = _model()
+    seen: list[Any] = []
     modules = [Optimised(model, model, None)]
     assert why_not_scaled(optimizer, modules, 1, 1) is None
     assert "2 optimizers" in str(why_not_scaled(optimizer, modules, 2, 1))
     assert "without DistributedDataParallel" in str(why_not_scaled(optimizer, modules, 1, 2))
-    handle = model.weight.register_hook(lambda gradient: gradient)
+    handle = model.weight.register_hook(seen.append)
     assert "hooks on gradients" in str(why_not_scaled(optimizer, modules, 1, 1))
     handle.remove()
     assert why_not_scaled(optimizer, modules, 1, 1) is None
-    model.weight.register_post_accumulate_grad_hook(lambda _parameter: None)
+    model.weight.register_post_accumulate_grad_hook(seen.append)
     assert "hooks on gradients" in str(why_not_scaled(optimizer, modules, 1, 1))
 
 
 def test_sparse_gradients_are_refused() -> None:
-    words = nn.Embedding(10, 4, sparse=True)
+    words: Any = nn.Embedding(10, 4, sparse=True)
     words(torch.tensor([1, 2])).sum().backward()
     optimizer = torch.optim.SGD(words.parameters(), lr=0.1)
     assert why_not_scaled(optimizer, [Optimised(words, words, None)], 1, 1) == (

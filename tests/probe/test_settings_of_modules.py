@@ -21,13 +21,13 @@ ROUNDING = 2e-3
 @pytest.fixture(scope="module")
 def as_written(module_hub: "Hub") -> dict[str, Any]:
     module_hub.apply(settings={})
-    return said(module_hub.train(CONVOLUTIONS))
-
-
-def said(outcome: "Outcome") -> dict[str, Any]:
-    assert outcome.exit_code == 0, outcome.stderr
-    found: dict[str, Any] = json.loads(outcome.stdout.splitlines()[-1])
+    found: dict[str, Any] = said(module_hub.train(CONVOLUTIONS))
     return found
+
+
+def said(outcome: "Outcome") -> Any:  # noqa: ANN401 (what a script says)
+    assert outcome.exit_code == 0, outcome.stderr
+    return json.loads(outcome.stdout.splitlines()[-1])
 
 
 def effective(outcome: "Outcome", rank: int = 0) -> Effective:
@@ -58,7 +58,7 @@ def test_the_training_is_the_same_to_the_last_bit(
     module_hub: "Hub", as_written: dict[str, Any], settings: dict[str, Any]
 ) -> None:
     module_hub.apply(settings=settings)
-    disabled = {"TORCH_COMPILE_DISABLE": "1"} if settings.get("compile.mode") == "off" else {}
+    disabled: dict[str, Any] = {"TORCH_COMPILE_DISABLE": "1"} if settings.get("compile.mode") == "off" else {}
     outcome = module_hub.train(CONVOLUTIONS, **disabled)
     assert said(outcome) == as_written
     told = effective(outcome)
