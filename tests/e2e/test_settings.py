@@ -46,8 +46,9 @@ def test_arguments_of_the_script_by_a_template(desk: Desk) -> None:
     printing = "\nprint('argv', sys.argv[4:])\n"
     script = desk.script(STARVED.replace("sys.exit(code)", f"{printing}sys.exit(code)"))
     done = desk.perftui(
-        "run", "--no-tui", "--map", "depth:neutral=--depth={value}", "--set", "arg.depth=3",
-        "--set", "arg.only=x y", "--json", "summary.json", "--", sys.executable, str(script), *ARGUMENTS, "--depth", "1",
+        "run", "--no-tui", "--json", "summary.json", "--map", "depth:neutral=--depth={value}",
+        "--set", "arg.depth=3", "--set", "arg.only=x y",
+        "--", sys.executable, str(script), *ARGUMENTS, "--depth", "1",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "argv ['--depth', '3', '--only', 'x y']" in done.stdout

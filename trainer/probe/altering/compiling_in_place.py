@@ -5,7 +5,7 @@ compiled: torch then cuts its graph at the buckets of gradients.
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import nn
@@ -44,15 +44,27 @@ def compile_in_place(module: nn.Module, options: Mapping[str, SettingValue]) -> 
     Of a module that `fully_shard` has sharded, the innermost units' forwards are compiled: torch compiles
     nothing where its own hooks run, which gather the parameters round each unit.
     """
+    arguments: dict[str, Foreign] = dict(options)
     units = _innermost_units(module)
     for unit in units:
-        unit.__dict__["forward"] = torch.compile(unit.forward, **_arguments(options))
+        unit.__dict__["forward"] = torch.compile(_framed(unit, unit.forward), **arguments)
     if not units:
-        module.compile(**options)
+        foreign: Foreign = module
+        module.__dict__[SEAM] = torch.compile(_framed(module, foreign._call_impl), **arguments)
 
 
-def _arguments(options: Mapping[str, SettingValue]) -> dict[str, Foreign]:
-    return dict(options)
+def _framed(module: nn.Module, call: Callable[..., Foreign]) -> Callable[..., Foreign]:
+    """Return the call within a frame of its own code.
+
+    Before torch 2.6 what begins in torch's own files is not compiled, as `nn.Sequential` does; and the limit
+    of recompilations is counted for each code, which modules would share.
+    """
+
+    def framed(*args: Foreign, **kwargs: Foreign) -> Foreign:
+        return call(*args, **kwargs)
+
+    framed.__code__ = framed.__code__.replace(co_name=type(module).__name__)
+    return framed
 
 
 def take_back(module: nn.Module) -> None:
