@@ -2,9 +2,12 @@
 
 import pytest
 
-from perftui.ipc.errors import UsageError
+from perftui.ipc.argument_templates import ArgumentTemplate
+from perftui.ipc.errors import Refused, UsageError
 from perftui.ipc.settings import (
+    Settings,
     SettingValue,
+    combined,
     environment_of,
     format_value,
     parse_assignment,
@@ -27,6 +30,11 @@ from perftui.ipc.settings import (
         ("loader.multiprocessing_context=spawn", "loader.multiprocessing_context", "spawn"),
         ("env.OMP_NUM_THREADS=1", "env.OMP_NUM_THREADS", "1"),
         ("env.NCCL_SOCKET_IFNAME=a=b", "env.NCCL_SOCKET_IFNAME", "a=b"),
+        ("compile.mode=reduce-overhead", "compile.mode", "reduce-overhead"),
+        ("compile.backend=aot_eager", "compile.backend", "aot_eager"),
+        ("precision.autocast=bf16", "precision.autocast", "bf16"),
+        ("debug.launch_blocking=off", "debug.launch_blocking", False),
+        ("ddp.bucket_cap_mb=100", "ddp.bucket_cap_mb", 100),
     ],
 )
 def test_what_is_taken(text: str, name: str, value: SettingValue) -> None:
@@ -53,6 +61,12 @@ def test_what_is_taken(text: str, name: str, value: SettingValue) -> None:
             "loader.multiprocessing_context=thread",
             "loader.multiprocessing_context='thread': expected one of fork, spawn, forkserver",
         ),
+        (
+            "compile.backend=in ductor",
+            "compile.backend='in ductor': expected the name of a backend, as in inductor",
+        ),
+        ("ddp.bucket_cap_mb=0", "ddp.bucket_cap_mb=0: expected 1 to 4096"),
+        ("precision.autocast=true", "precision.autocast='true': expected one of off, bf16, fp16"),
         (
             "env.LD_PRELOAD=/tmp/x.so",
             "env.LD_PRELOAD: this environment variable is not on the list that perftui sets",
@@ -98,3 +112,73 @@ def test_values_are_written_as_they_are_read() -> None:
     for text in ("loader.pin_memory=true", "loader.num_workers=3", "env.OMP_NUM_THREADS=1"):
         name, value = parse_assignment(text)
         assert f"{name}={format_value(value)}" == text
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        (
+            ["precision.tf32=true", "precision.autocast=bf16"],
+            "precision.tf32=true and precision.autocast=bf16",
+        ),
+        (["optimizer.fused=on", "optimizer.foreach=on"], "optimizer.fused=true and optimizer.foreach=true"),
+        (["compile.mode=off", "compile.dynamic=true"], "compile.mode=off and compile.dynamic"),
+        (["compile.backend=eager", "compile.mode=max-autotune"], "modes are inductor's"),
+    ],
+)
+def test_two_of_one_group_are_refused_with_the_reason(texts: list[str], words: str) -> None:
+    with pytest.raises(Refused, match=words) as refused:
+        parse_assignments(texts)
+    assert "exclude each other: " in str(refused.value)
+    assert refused.value.exit_code == 4
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["precision.tf32=false", "precision.autocast=bf16"],
+        ["precision.tf32=true", "precision.autocast=off"],
+        ["optimizer.fused=true", "optimizer.foreach=false"],
+        ["compile.mode=default", "compile.backend=eager"],
+        ["compile.mode=off", "precision.tf32=true"],
+    ],
+)
+def test_what_goes_together(texts: list[str]) -> None:
+    assert len(parse_assignments(texts)) == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "after"),
+    [
+        ({"a": 1}, {"b": 2}, {"a": 1, "b": 2}),
+        ({"loader.num_workers": 1}, {"loader.num_workers": 2}, {"loader.num_workers": 2}),
+        ({"precision.tf32": True}, {"precision.autocast": "bf16"}, {"precision.autocast": "bf16"}),
+        ({"precision.tf32": False}, {"precision.autocast": "bf16"},
+         {"precision.tf32": False, "precision.autocast": "bf16"}),
+        ({"compile.dynamic": True, "gc.freeze": True}, {"compile.mode": "off"},
+         {"gc.freeze": True, "compile.mode": "off"}),
+    ],
+)  # fmt: skip
+def test_a_change_takes_the_slot_of_its_group(before: Settings, change: Settings, after: Settings) -> None:
+    assert combined(before, change) == after
+
+
+def test_arguments_of_the_script_are_settings_once_they_are_mapped() -> None:
+    mapped = {"bs": ArgumentTemplate("--bs {value}"), "every": ArgumentTemplate("--every {value}", "neutral")}
+    assert parse_assignment("arg.bs=8", mapped) == ("arg.bs", "8")
+    assert semantics_of({"arg.bs": "8"}, mapped) == "changes-training"
+    assert semantics_of({"arg.every": "8"}, mapped) == "neutral"
+    with pytest.raises(UsageError, match=r"arg\.bs: perftui does not know how .* \(none is mapped\)"):
+        setting("arg.bs")
+    with pytest.raises(UsageError, match="expected a value"):
+        parse_assignment("arg.bs=", mapped)
+
+
+def test_what_is_set_in_the_environment_for_settings_of_other_names() -> None:
+    assert environment_of({"debug.launch_blocking": False}) == {"CUDA_LAUNCH_BLOCKING": "0"}
+    assert environment_of({"debug.launch_blocking": True}) == {"CUDA_LAUNCH_BLOCKING": "1"}
+    assert environment_of({"compile.mode": "off"}) == {
+        "TORCH_COMPILE_DISABLE": "1",
+        "TORCHDYNAMO_DISABLE": "1",
+    }
+    assert environment_of({"compile.mode": "default"}) == {}

@@ -64,3 +64,42 @@ if dist.get_rank() == 0:
     print(json.dumps({"losses": losses, "ddp": own, "keys": list(model.state_dict())}))
 dist.destroy_process_group()
 """
+
+
+def train_on(body: str, forward: str = "model(images)") -> str:
+    """Return a short training of what `body` builds as `model` and `optimizer`; it prints its losses."""
+    return f"""
+import json
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+torch.set_num_threads(1)
+data = TensorDataset(torch.randn(64, 3, 8, 8), torch.arange(64) % 4)
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3)
+        self.head = nn.Linear(288, 4)
+
+    def features(self, images):
+        return torch.relu(self.conv(images)).flatten(1)
+
+    def forward(self, images):
+        return self.head(self.features(images))
+
+{body}
+losses = []
+for images, labels in DataLoader(data, batch_size=8):
+    optimizer.zero_grad()
+    loss = nn.functional.cross_entropy({forward}, labels)
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+print(json.dumps({{"losses": losses}}))
+"""
+
+
+PLAIN = "model = Net()\noptimizer = torch.optim.SGD(model.parameters(), lr=0.01)"

@@ -26,6 +26,8 @@ _ASK_AGAIN_S = 1.0
 _HUB_AWAY_S = 60.0
 _NEWEST = 20
 _SETTINGS_READ_AFTER_STEPS = 20
+_SETTINGS_READ_AFTER_S = 5.0
+"""From the first step: ranks read back once a second, and the hub may be busy."""
 _ENDED = frozenset({"finished", "failed", "stopped", "lost"})
 
 
@@ -150,9 +152,7 @@ class Follower:
         return assessment.enough or len(steps_s) >= self._caps.steps or measured_s >= self._caps.seconds
 
     def _reason_to_fail(self, now: float) -> str | None:
-        reason = self._collector.why_not_applied(
-            self._asked, final=self._collector.newest_step() >= _SETTINGS_READ_AFTER_STEPS
-        )
+        reason = self._collector.why_not_applied(self._asked, final=self._settings_are_read(now))
         if reason or self._collector.state in _ENDED:
             return reason
         if now - self._heard_at > _HUB_AWAY_S:
@@ -162,6 +162,12 @@ class Follower:
         if self._first_step_at is not None and now - self._newest_at > self._caps.silent_seconds:
             return f"no new step for {now - self._newest_at:.0f} s"
         return None
+
+    def _settings_are_read(self, now: float) -> bool:
+        """Tell whether what has not been read back by now never will be."""
+        if self._first_step_at is None or now - self._first_step_at < _SETTINGS_READ_AFTER_S:
+            return False
+        return self._collector.newest_step() >= _SETTINGS_READ_AFTER_STEPS
 
     def _too_short(self, steps_s: list[float], assessment: Assessment, *, over: bool) -> str | None:
         """Say why nothing can be made of a launch that is over or at its cap; None when something can."""

@@ -5,7 +5,7 @@ compiled: torch then cuts its graph at the buckets of gradients.
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import nn
@@ -39,13 +39,48 @@ def why_not_compiled(module: Optimised) -> str | None:
 
 
 def compile_in_place(module: nn.Module, options: Mapping[str, SettingValue]) -> None:
-    """Compile a module in place; what torch compiles comes at its next call."""
-    module.compile(**options)
+    """Compile a module in place; what torch compiles comes at its next call.
+
+    Of a module that `fully_shard` has sharded, the innermost units' forwards are compiled: torch compiles
+    nothing where its own hooks run, which gather the parameters round each unit.
+    """
+    arguments: dict[str, Foreign] = dict(options)
+    units = _innermost_units(module)
+    for unit in units:
+        unit.__dict__["forward"] = torch.compile(_framed(unit, unit.forward), **arguments)
+    if not units:
+        foreign: Foreign = module
+        module.__dict__[SEAM] = torch.compile(_framed(module, foreign._call_impl), **arguments)
+
+
+def _framed(module: nn.Module, call: Callable[..., Foreign]) -> Callable[..., Foreign]:
+    """Return the call within a frame of its own code.
+
+    Before torch 2.6 what begins in torch's own files is not compiled, as `nn.Sequential` does; and the limit
+    of recompilations is counted for each code, which modules would share.
+    """
+
+    def framed(*args: Foreign, **kwargs: Foreign) -> Foreign:
+        return call(*args, **kwargs)
+
+    framed.__code__ = framed.__code__.replace(co_name=type(module).__name__)
+    return framed
 
 
 def take_back(module: nn.Module) -> None:
     """Let a module run as it is written."""
     module.__dict__.pop(SEAM, None)
+    for unit in _innermost_units(module):
+        unit.__dict__.pop("forward", None)
+
+
+def _innermost_units(module: nn.Module) -> list[nn.Module]:
+    units = [part for part in module.modules() if _is_unit(part)]
+    return [unit for unit in units if not any(_is_unit(part) for part in unit.modules() if part is not unit)]
+
+
+def _is_unit(module: nn.Module) -> bool:
+    return any(kind.__name__ == "FSDPModule" for kind in type(module).__mro__)
 
 
 def dynamo_error() -> type[Exception]:

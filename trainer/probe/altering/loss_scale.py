@@ -10,6 +10,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from threading import get_ident
+from types import MethodType
 
 import torch
 
@@ -152,7 +153,7 @@ class LossScale:
         original: Callable[..., Foreign] = optimizer.step
 
         @functools.wraps(original)
-        def step(*args: Foreign, **kwargs: Foreign) -> Foreign:
+        def step(_self: Foreign, *args: Foreign, **kwargs: Foreign) -> Foreign:
             if not self._on:
                 return original(*args, **kwargs)
             if (args[0] if args else kwargs.get("closure")) is not None:
@@ -170,7 +171,7 @@ class LossScale:
                 self._good_steps = 0
             return original(*args, **kwargs)
 
-        optimizer.step = step
+        optimizer.step = MethodType(step, optimizer)  # a method: schedulers ask for its function
 
     def _overflowed(self) -> bool:
         found = bool(self._not_finite.item())  # waits for the GPU, as GradScaler does

@@ -3,6 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable, Iterator
+from types import MethodType
 from typing import Any
 
 import torch
@@ -28,6 +29,7 @@ def patch_optimizers(book: AlterationBook) -> None:
 def _patch(book: AlterationBook, kind: Foreign, wanted: dict[str, SettingValue]) -> None:
     original: Callable[..., None] = kind.__init__
     signature = inspect.signature(original)
+    names = [_PREFIX + name for name in wanted]
 
     @functools.wraps(original)
     def build(self: Foreign, *args: Foreign, **kwargs: Foreign) -> None:
@@ -46,9 +48,50 @@ def _patch(book: AlterationBook, kind: Foreign, wanted: dict[str, SettingValue])
             original(self, **_merged(arguments, wanted, signature))
         except TORCH_ERRORS as error:
             original(self, **arguments)
-            book.refuse([_PREFIX + name for name in wanted], f"{kind.__name__} refused it: {error}")
+            book.refuse(names, f"{kind.__name__} refused it: {error}")
+            return
+        own = {name: arguments.get(name) for name in _OTHER if name in signature.parameters}
+
+        def refused(error: Exception) -> None:
+            book.refuse(names, f"the first update fails with it: {error}")
+
+        _guard_first_step(self, own, refused)
 
     kind.__init__ = build
+
+
+def _guard_first_step(
+    optimizer: Foreign, own: dict[str, Foreign], refused: Callable[[Exception], None]
+) -> None:
+    """Do a first step that fails with our arguments once more, with the script's.
+
+    There may be no such kernel for parameters that are sharded, or of a rare type; torch says so before it
+    updates any.
+    """
+    original: Callable[..., Foreign] = optimizer.step
+
+    @functools.wraps(original)
+    def step(_self: Foreign, *args: Foreign, **kwargs: Foreign) -> Foreign:
+        own_step = vars(optimizer).get("step")
+        if getattr(own_step, "__func__", None) is step:
+            del optimizer.step
+        try:
+            return original(*args, **kwargs)
+        except (NotImplementedError, RuntimeError) as error:
+            with_closure = (args[0] if args else kwargs.get("closure")) is not None
+            if done or with_closure or isinstance(error, torch.cuda.OutOfMemoryError):
+                raise
+            done.append(True)
+            for group in optimizer.param_groups:
+                group.update(own)
+            result = original(*args, **kwargs)
+            refused(error)
+            return result
+        finally:
+            done.append(True)
+
+    done: list[bool] = []
+    optimizer.step = MethodType(step, optimizer)
 
 
 def _merged(
