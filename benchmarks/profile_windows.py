@@ -27,6 +27,8 @@ from typing import Any
 
 LOOP = "benchmarks.profile_windows_loop"
 STEADY_STEPS = 60
+EXTRA = os.environ.get("PROFILE_WINDOWS_EXTRA", "").split()
+"""More options for every loop, such as `--device cpu` to try the program out."""
 PATIENCE_S = 150.0
 RESNET = ["--model", "resnet50", "--batch"]
 COST = {
@@ -59,7 +61,7 @@ class Training:
         launcher = [sys.executable, "-m"]
         if gpus > 1:
             launcher = ["torchrun", "--standalone", f"--nproc-per-node={gpus}", "-m"]
-        loop = [*launcher, LOOP, *options, "--log", str(self._log)]
+        loop = [*launcher, LOOP, *options, *EXTRA, "--log", str(self._log)]
         self._err = (folder / "err").open("w+")
         self._process = subprocess.Popen(
             [program, "run", "--no-tui", "--", *loop],
@@ -227,6 +229,14 @@ def fill_caches(folder: str) -> None:
         loop.wait(PATIENCE_S)
 
 
+def gpus_there() -> str | None:
+    """Return what `nvidia-smi -L` says; None without it."""
+    try:
+        return subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False).stdout
+    except FileNotFoundError:
+        return None
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("result", type=Path)
@@ -241,7 +251,7 @@ def main() -> None:
         "date": time.strftime("%Y-%m-%d"),
         "python": platform.python_version(),
         "versions": {name: version(name) for name in ("torch", "torchvision")},
-        "gpu": subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False).stdout,
+        "gpu": gpus_there(),
         "command": " ".join(["python -m benchmarks.profile_windows", *sys.argv[1:]]),
     }
 

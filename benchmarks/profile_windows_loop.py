@@ -38,36 +38,36 @@ class Made(Dataset[Any]):
         return self.rows[index % 16], index % 10
 
 
-def resident(model: str, batch: int) -> tuple[torch.Tensor, torch.Tensor]:
+def resident(model: str, batch: int, device: str) -> tuple[torch.Tensor, torch.Tensor]:
     """Return one batch on the GPU, for the jobs that need no loader."""
     if model == "gpt":
-        text = torch.randint(VOCABULARY, (batch, CONTEXT + 1), device="cuda")
+        text = torch.randint(VOCABULARY, (batch, CONTEXT + 1), device=device)
         return text[:, :-1].contiguous(), text[:, 1:].contiguous().flatten()
     if model == "mlp":
-        return torch.randn(batch, 512, device="cuda"), torch.randint(10, (batch,), device="cuda")
-    images = torch.randn(batch, 3, 224, 224, device="cuda")
-    return images.to(memory_format=torch.channels_last), torch.randint(10, (batch,), device="cuda")
+        return torch.randn(batch, 512, device=device), torch.randint(10, (batch,), device=device)
+    images = torch.randn(batch, 3, 224, 224, device=device)
+    return images.to(memory_format=torch.channels_last), torch.randint(10, (batch,), device=device)
 
 
-def built(model: str) -> torch.nn.Module:
+def built(model: str, device: str) -> torch.nn.Module:
     """Return the model on the GPU."""
     if model == "gpt":
-        return Gpt().cuda()
+        return Gpt().to(device)
     if model == "mlp":
         layers = [torch.nn.Linear(512, 512) for _ in range(40)]
-        return torch.nn.Sequential(*layers, torch.nn.Linear(512, 10)).cuda()
+        return torch.nn.Sequential(*layers, torch.nn.Linear(512, 10)).to(device)
     if model == "wide":
-        return torch.nn.Sequential(torch.nn.Linear(4096, 8192), torch.nn.Linear(8192, 10)).cuda()
+        return torch.nn.Sequential(torch.nn.Linear(4096, 8192), torch.nn.Linear(8192, 10)).to(device)
     from torchvision.models import resnet50  # pyright: ignore[reportMissingTypeStubs]
 
     network: torch.nn.Module = resnet50(num_classes=10)
-    return network.cuda().to(memory_format=torch.channels_last)
+    return network.to(device).to(memory_format=torch.channels_last)
 
 
 def batches(args: argparse.Namespace) -> Any:
     """Yield batches for ever: one that lies on the GPU, or a loader's."""
     if args.job in ("plain", "reading"):
-        ready = resident(args.model, args.batch)
+        ready = resident(args.model, args.batch, args.device)
         while True:
             yield ready
     shape = (4096,) if args.model == "wide" else (3, 224, 224)
@@ -84,16 +84,21 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1_000_000)
     parser.add_argument("--slow-rank", type=int, default=-1)
     parser.add_argument("--bucket-mb", type=float, default=25.0)
+    parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"), help="cpu: to try it out")
     parser.add_argument("--log", type=Path, required=True)
     args = parser.parse_args()
     rank, local = int(os.environ.get("RANK", "0")), int(os.environ.get("LOCAL_RANK", "0"))
-    torch.cuda.set_device(local)
+    on_gpu = args.device == "cuda"
+    if on_gpu:
+        torch.cuda.set_device(local)
     if "WORLD_SIZE" in os.environ:
-        dist.init_process_group("nccl")
+        dist.init_process_group("nccl" if on_gpu else "gloo")
     torch.manual_seed(0)
-    model = built(args.model)
+    model = built(args.model, args.device)
     if dist.is_initialized():
-        model = torch.nn.parallel.DistributedDataParallel(model, [local], bucket_cap_mb=args.bucket_mb)
+        model = torch.nn.parallel.DistributedDataParallel(
+            model, [local] if on_gpu else None, bucket_cap_mb=args.bucket_mb
+        )
     run = model if args.mode == "eager" else torch.compile(model, mode=args.mode)
     optimizer = torch.optim.SGD(model.parameters(), 1e-3, momentum=0.9)
     loss_of = torch.nn.CrossEntropyLoss()
@@ -101,8 +106,8 @@ def main() -> None:
         for step, (inputs, labels) in enumerate(batches(args)):
             if rank == args.slow_rank:
                 time.sleep(0.02)
-            inputs, labels = inputs.cuda(), labels.cuda()
-            with torch.autocast("cuda", torch.bfloat16):
+            inputs, labels = inputs.to(args.device), labels.to(args.device)
+            with torch.autocast(args.device, torch.bfloat16):
                 loss = loss_of(run(inputs), labels)
             optimizer.zero_grad()
             loss.backward()
@@ -113,7 +118,8 @@ def main() -> None:
             log.write(struct.pack("<q", time.monotonic_ns()))
             if step + 1 == args.steps:
                 break
-    torch.cuda.synchronize()
+    if on_gpu:
+        torch.cuda.synchronize()
     if dist.is_initialized():
         dist.destroy_process_group()
 
