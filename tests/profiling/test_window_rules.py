@@ -79,6 +79,14 @@ def test_a_variable_that_makes_no_sense_is_refused(text: str) -> None:
         schedule_in({"PERFTUI_PROFILE": text})
 
 
+def test_a_window_may_be_asked_for_as_soon_as_the_one_before_has_ended() -> None:
+    watch = ScheduleWatch(ProfileSchedule(every_steps=100))
+    assert watch.due([steps_of(done=195)], 5, free=False) is None
+    due = watch.due([steps_of(done=196)], 5, free=True)
+    assert due is not None
+    assert due.start_step == 200
+
+
 def steps_of(*walls_ms: float, done: int | None = None, rank: int = 0) -> RankSteps:
     return RankSteps(rank, len(walls_ms) if done is None else done, walls_ms)
 
@@ -90,8 +98,9 @@ def test_a_window_at_each_multiple_and_no_more_than_asked_for() -> None:
     first = watch.due([steps_of(done=84), steps_of(done=85)], 5, free=True)
     assert first == Due("every100", 100, "every 100 steps (window 2 of at most 3)")
     assert watch.due([steps_of(done=150)], 5, free=True) is None
-    assert watch.due([steps_of(done=190)], 5, free=False) is None, "it falls into another window"
-    assert watch.due([steps_of(done=199)], 5, free=True) is None
+    assert watch.due([steps_of(done=195)], 5, free=False) is None
+    assert watch.due([steps_of(done=200)], 5, free=False) is None, "it falls into another window"
+    assert watch.due([steps_of(done=201)], 5, free=True) is None
     late = watch.due([steps_of(done=777)], 5, free=True)
     assert late is None, "a training that was not looked at for long goes on with the next multiple"
     third = watch.due([steps_of(done=790)], 5, free=True)

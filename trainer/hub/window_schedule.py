@@ -97,19 +97,19 @@ class ScheduleWatch:
         if not ranks or not self._schedule.wanted or self._opened >= self._schedule.most:
             return None
         furthest = max(rank.done for rank in ranks)
-        found = self._due_by_steps(furthest, margin) or self._due_by_jump(ranks, furthest)
+        found = self._due_by_steps(furthest, margin, free=free) or self._due_by_jump(ranks, furthest)
         if found is None or not free:  # what falls into another window is left out
             return None
         self._opened += 1
         return found._replace(why=f"{found.why} (window {self._opened} of at most {self._schedule.most})")
 
-    def _due_by_steps(self, furthest: int, margin: int) -> Due | None:
+    def _due_by_steps(self, furthest: int, margin: int, *, free: bool) -> Due | None:
         every = self._schedule.every_steps
         if every is None:
             return None
         if self._next is None or self._next < furthest - every:
             self._next = (furthest // every + 1) * every
-        if furthest + _LEAD_MARGINS * margin < self._next:
+        if furthest + _LEAD_MARGINS * margin < self._next or (not free and furthest < self._next):
             return None
         start, self._next = self._next, (max(furthest, self._next) // every + 1) * every
         return Due(f"every{start}", start, f"every {every} steps")
