@@ -293,7 +293,6 @@ class Agent:
         self._plan_sleep(steps)
         saves, gaps_found = _drain(recorder.saves), _drain(recorder.reader.gaps)
         self._facts.phases.note(steps, gaps_found, saves)
-        self._plan_sleep(steps)
         for save in saves:
             self._saves.add(save.at_ns, save)
         for at_ns, value in _drain(recorder.loss.ready):
