@@ -112,7 +112,7 @@ class StepBatch(RankMessage, frozen=True, kw_only=True, tag="steps"):
     probe_ns: int = 0
     """Time spent in the probe's background thread so far (CPU of that thread)."""
     hook_ns: int = 0
-    """Time of the training thread in the probe's hooks so far, by the stamps at which a step may begin, one of 61."""
+    """Time of the training thread in the probe's hooks so far, by one in 61 stamps that may begin a step."""
     hook_steps: int = 0
     """How many steps that was for; 0 before the first measurement."""
     h2d_ns: list[int] = []

@@ -63,7 +63,7 @@ class Overhead(msgspec.Struct, frozen=True, kw_only=True):
     """What perftui costs the training, mean over all ranks; None where nothing was measured yet."""
 
     us_per_step: float | None = None
-    """Time of the training thread in perftui's hooks, by timing single stamps, without the calls into them."""
+    """Time of the training thread in perftui's hooks, by single stamps, without the calls into them."""
     share: float | None = None
     """The same over the step's wall time."""
     background_us_per_step: float | None = None
