@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from . import test_accelerate, test_fastai, test_hf_trainer, test_torchdata
+from . import test_accelerate, test_fastai, test_hf_trainer, test_lightning, test_torchdata
 from .checks import (
     assert_boundaries,
     assert_checkpoints,
@@ -47,6 +47,7 @@ TRAININGS = {
     ),
     "transformers": Training(TRANSFORMERS, test_hf_trainer.SCRIPT, test_hf_trainer.EACH_EPOCH),
     "transformers, accumulated": Training(TRANSFORMERS, test_hf_trainer.SCRIPT, {**THREE}, THREE_EACH, 0, 0),
+    "lightning": Training(("lightning",), test_lightning.SCRIPT, validations=3),
     "fastai": Training(("fastai",), test_fastai.SCRIPT, checkpoints=1),
     "torchdata": Training(("torchdata",), test_torchdata.PLAIN),
 }

@@ -186,6 +186,25 @@ def test_several_validations_in_a_row_are_one_to_the_reader_of_the_screen() -> N
     assert loop.ledger.sums_ns["validation"] == 2 * 81 + 15
 
 
+def test_a_validation_whose_end_is_never_asked_for_ends_with_the_checkpoint() -> None:
+    """As Lightning validates: it knows how many batches there are."""
+    loop = StampedLoop()
+    loop.iterate().step().step().end()
+    loop.iterate(VAL, grad=False).fetch(VAL, grad=False).idle(15).fetch(VAL, grad=False).idle(15)
+    assert loop.wake().phase == "validation"
+    loop.save(40).idle(100)
+    assert loop.wake().phase == "between"
+    assert loop.ledger.sums_ns["validation"] == 55
+    assert loop.sums() == {
+        "starting": STARTED,
+        "between": 15,
+        "training": 124,
+        "validation": 55,
+        "checkpoint": 40,
+        "ending": 1 + 100,
+    }
+
+
 def test_nothing_is_told_anew_while_only_time_passes() -> None:
     loop = StampedLoop()
     loop.iterate().step().step().ask()

@@ -94,7 +94,8 @@ class PhaseLedger:
         self._settle(min(self._newest_step_ns, now_ns))
         now = self._now(now_ns, present, at_end=at_end)
         spans: dict[str, list[Span]] = {kind: [*self._spans[kind]] for kind in _KINDS}
-        spans["validation"] += present.evaluations
+        if not at_end:  # else all are certain
+            spans["validation"] += present.evaluations
         if now.phase in spans:
             spans[now.phase].append((now.since_ns, now_ns))
         ns = self._parted(self._settled_ns, now_ns, spans, "ending" if at_end else "training")

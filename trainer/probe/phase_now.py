@@ -77,8 +77,9 @@ class PhaseNow:
     def evaluations(self, now_ns: int) -> tuple[Span, ...]:
         """Return the evaluations since the last work, the one that goes on until now."""
         run = self._run
-        going_on = run is not None and run.evaluates and not run.ended
-        return (*self._evaluated, (run.begin_ns, now_ns)) if run and going_on else self._evaluated
+        if run is None or not run.evaluates or run.ended:
+            return self._evaluated
+        return (*self._evaluated, (run.begin_ns, run.left_ns if run.left_ns >= 0 else now_ns))
 
     def now(self, saved_ns: int = -1) -> Now:
         """Return what goes on, compilations apart.
@@ -89,7 +90,7 @@ class PhaseNow:
         if self.saving_ns > saved_ns:
             return Now("checkpoint", self.saving_ns)
         run = self._run
-        if run is not None and run.evaluates and not run.ended:
+        if run is not None and run.evaluates and not run.ended and run.left_ns < 0:
             return Now("validation", run.since_ns)
         if self._turn_ns >= 0:
             return Now("between", self._turn_ns)
@@ -101,10 +102,13 @@ class PhaseNow:
         if code in _BEGINS_A_WAIT:
             run = self._run = self._run_of(value >> 1, at_ns, again=code == FETCH_BEGIN)
             run.grad, run.training, run.wait_ns = bool(value & 1), run.loader == training_loader, at_ns
+            run.left_ns = -1
             if run.training and run.grad and code == ITERATOR_BEGIN:
                 self._begin_turn(at_ns)
         elif run is None:
             return
+        elif code == SAVE_BEGIN:
+            run.left_ns = at_ns if run.left_ns < 0 else run.left_ns
         elif code == FETCH_END:
             run.batches += 1
             if run.training and run.grad:
@@ -126,7 +130,8 @@ class PhaseNow:
     def _end(self, run: "_Run", at_ns: int) -> None:
         run.ended = True
         if run.evaluates and run.batches:
-            self._evaluated = (*self._evaluated, (run.begin_ns, at_ns))[-_EVALUATIONS_KEPT:]
+            end_ns = run.left_ns if run.left_ns >= 0 else at_ns
+            self._evaluated = (*self._evaluated, (run.begin_ns, end_ns))[-_EVALUATIONS_KEPT:]
 
     def _begin_turn(self, at_ns: int) -> None:
         if self._turn_ns < 0:
@@ -136,13 +141,25 @@ class PhaseNow:
 class _Run:
     """Fetches in a row from one iterator."""
 
-    __slots__ = ("batches", "begin_ns", "ended", "grad", "loader", "since_ns", "training", "wait_ns")
+    __slots__ = (
+        "batches",
+        "begin_ns",
+        "ended",
+        "grad",
+        "left_ns",
+        "loader",
+        "since_ns",
+        "training",
+        "wait_ns",
+    )
 
     def __init__(self, loader: int, begin_ns: int, since_ns: int) -> None:
         self.loader = loader
         self.begin_ns = self.wait_ns = begin_ns
         self.since_ns = since_ns
         """When the first of several evaluations in a row began."""
+        self.left_ns = -1
+        """When a checkpoint began after its last fetch: a loader need not be asked for its end."""
         self.batches = 0
         self.grad = self.training = True
         self.ended = False
