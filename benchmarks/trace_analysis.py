@@ -11,10 +11,10 @@ overlap, idle classes, launch statistics, queue length, copy bandwidth. The larg
 """
 
 import argparse
-import contextlib
 import json
 import os
 import platform
+import re
 import statistics
 import subprocess
 import sys
@@ -22,8 +22,6 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
-
-import psutil
 
 OURS = """
 import sys, time
@@ -81,22 +79,31 @@ def measure(python: str, program: str, trace: Path, processes: int = 1) -> dict[
 def peak_mib(python: str, program: str, trace: Path, processes: int = 1) -> float:
     """Return the most that the process and its children held at once; its times would be worth nothing."""
     command = [python, "-c", program + END, str(trace), str(processes)]
-    peak = 0
+    peak_kib = 0
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
-        watched = psutil.Process(running.pid)
         while running.poll() is None:
-            held = 0
-            with contextlib.suppress(psutil.NoSuchProcess):
-                for process in (watched, *watched.children()):
-                    with contextlib.suppress(psutil.NoSuchProcess):
-                        held += process.memory_full_info().pss
-            peak = max(peak, held)
+            children = read(f"/proc/{running.pid}/task/{running.pid}/children").split()
+            held_kib = pss_kib(str(running.pid)) + sum(map(pss_kib, children))
+            peak_kib = max(peak_kib, held_kib)
             time.sleep(0.005)
-    return peak / (1 << 20)
+    return peak_kib / 1024
+
+
+def pss_kib(pid: str) -> int:
+    found = re.search(r"^Pss: +(\d+) kB", read(f"/proc/{pid}/smaps_rollup"), re.MULTILINE)
+    return int(found[1]) if found else 0
+
+
+def read(path: str) -> str:
+    try:
+        return Path(path).read_text()
+    except OSError:
+        return ""
 
 
 def median(rounds: list[dict[str, Any]], name: str) -> float:
-    return statistics.median(figures[name] for figures in rounds)
+    values: list[float] = [figures[name] for figures in rounds]
+    return statistics.median(values)
 
 
 def write_large(path: Path, mib: int) -> None:
@@ -174,7 +181,11 @@ def main() -> None:
     parsed = parser.parse_args()
 
     cores = len(os.sched_getaffinity(0))
-    result = {"python": platform.python_version(), "machine": platform.machine(), "cores": cores}
+    result: dict[str, Any] = {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "cores": cores,
+    }
     result |= {"load_before": os.getloadavg()}
     result |= compared(parsed.trace, parsed.hta, parsed.rounds, cores)
     result |= {"load_after": os.getloadavg()}
