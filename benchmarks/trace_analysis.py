@@ -12,11 +12,14 @@ overlap, idle classes, launch statistics, queue length, copy bandwidth. The larg
 
 import argparse
 import json
+import os
 import platform
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +30,7 @@ from pathlib import Path
 from perftui.trainer.profiling.analysis import analyse_files
 imported = time.perf_counter()
 cpu = time.process_time()
-report = analyse_files([Path(sys.argv[1])])
+report = analyse_files([Path(sys.argv[1])], processes=int(sys.argv[2]))
 assert report.ranks[0].error is None, report.ranks[0].error
 done = time.perf_counter()
 extra = {"events": report.ranks[0].events, "sentence": report.sentence}
@@ -60,24 +63,47 @@ extra = {"load_s": loaded - imported}
 """
 END = """
 import json
-peak = open("/proc/self/status").read().split("VmHWM:")[1].split()[0]
 print(json.dumps({
-    "import_s": imported - began, "wall_s": done - imported, "cpu_s": time.process_time() - cpu,
-    "peak_mib": int(peak) / 1024, **extra,
+    "import_s": imported - began, "wall_s": done - imported, "cpu_s": time.process_time() - cpu, **extra,
 }))
 """
 
 
-def measure(python: str, program: str, trace: Path) -> dict[str, Any]:
-    done = subprocess.run(
-        [python, "-c", program + END, str(trace)], capture_output=True, text=True, check=True
-    )
+def measure(python: str, program: str, trace: Path, processes: int = 1) -> dict[str, Any]:
+    command = [python, "-c", program + END, str(trace), str(processes)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     figures: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return figures
 
 
+def peak_mib(python: str, program: str, trace: Path, processes: int = 1) -> float:
+    """Return the most that the process and its children held at once; its times would be worth nothing."""
+    command = [python, "-c", program + END, str(trace), str(processes)]
+    peak_kib = 0
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+        while running.poll() is None:
+            children = read(f"/proc/{running.pid}/task/{running.pid}/children").split()
+            held_kib = pss_kib(str(running.pid)) + sum(map(pss_kib, children))
+            peak_kib = max(peak_kib, held_kib)
+            time.sleep(0.005)
+    return peak_kib / 1024
+
+
+def pss_kib(pid: str) -> int:
+    found = re.search(r"^Pss: +(\d+) kB", read(f"/proc/{pid}/smaps_rollup"), re.MULTILINE)
+    return int(found[1]) if found else 0
+
+
+def read(path: str) -> str:
+    try:
+        return Path(path).read_text()
+    except OSError:
+        return ""
+
+
 def median(rounds: list[dict[str, Any]], name: str) -> float:
-    return statistics.median(figures[name] for figures in rounds)
+    values: list[float] = [figures[name] for figures in rounds]
+    return statistics.median(values)
 
 
 def write_large(path: Path, mib: int) -> None:
@@ -109,6 +135,42 @@ def _event(cat: str, name: str, start: float, duration: float, tid: int, args: s
     )
 
 
+def compared(trace: Path, hta: str | None, rounds: int, cores: int) -> dict[str, Any]:
+    """Run all in turns and print medians, and the ratios to HTA within a round."""
+    programs = {"one process": (sys.executable, OURS, 1), f"{cores} processes": (sys.executable, OURS, cores)}
+    if hta:
+        programs["HTA"] = (hta, HTA, 1)
+    size_mib = trace.stat().st_size / (1 << 20)
+    found: dict[str, list[dict[str, Any]]] = {title: [] for title in programs}
+    for _ in range(rounds):
+        for title, (python, program, processes) in programs.items():
+            found[title].append(measure(python, program, trace, processes))
+    result: dict[str, Any] = {
+        "trace": trace.name,
+        "size_mib": size_mib,
+        "rounds": found,
+        "peak_mib": {},
+        "ratios": {},
+    }
+    for title, (python, program, processes) in programs.items():
+        peak = peak_mib(python, program, trace, processes)
+        result["peak_mib"][title] = peak
+        wall_s, cpu_s, import_s = (median(found[title], name) for name in ("wall_s", "cpu_s", "import_s"))
+        print(
+            f"{title:12} wall {wall_s:.3f} s, CPU {cpu_s:.3f} s, import {import_s:.3f} s, "
+            f"peak {peak:.0f} MiB ({peak / size_mib:.2f} x the file)"
+        )
+    for title in programs if hta else ():
+        ratios = [
+            slow["wall_s"] / fast["wall_s"] for fast, slow in zip(found[title], found["HTA"], strict=True)
+        ]
+        result["ratios"][title] = ratios
+        if title != "HTA":
+            spread = f"{min(ratios):.1f} to {max(ratios):.1f}"
+            print(f"{title:12} HTA takes {statistics.median(ratios):.1f} times as long (rounds {spread})")
+    return result
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("trace", type=Path)
@@ -118,42 +180,21 @@ def main() -> None:
     parser.add_argument("--large-mib", type=int, default=0, help="also make and read a trace of this size")
     parsed = parser.parse_args()
 
-    ours: list[dict[str, Any]] = []
-    theirs: list[dict[str, Any]] = []
-    for _ in range(parsed.rounds):
-        ours.append(measure(sys.executable, OURS, parsed.trace))
-        if parsed.hta:
-            theirs.append(measure(parsed.hta, HTA, parsed.trace))
-    size_mib = parsed.trace.stat().st_size / (1 << 20)
+    cores = len(os.sched_getaffinity(0))
     result: dict[str, Any] = {
-        "trace": parsed.trace.name,
-        "size_mib": size_mib,
         "python": platform.python_version(),
         "machine": platform.machine(),
-        "perftui": ours,
-        "hta": theirs,
+        "cores": cores,
     }
-    for title, rounds in (("perftui", ours), ("HTA", theirs)):
-        if rounds:
-            print(
-                f"{title:8} wall {median(rounds, 'wall_s'):.3f} s, CPU {median(rounds, 'cpu_s'):.3f} s, "
-                f"import {median(rounds, 'import_s'):.3f} s, peak {median(rounds, 'peak_mib'):.0f} MiB "
-                f"({median(rounds, 'peak_mib') / size_mib:.2f} x the file)"
-            )
-    if theirs:
-        ratios = {
-            name: [slow[name] / fast[name] for fast, slow in zip(ours, theirs, strict=True)]
-            for name in ("wall_s", "cpu_s")
-        }
-        result["ratios"] = ratios
-        for name, values in ratios.items():
-            spread = f"{min(values):.1f} to {max(values):.1f}"
-            print(f"{name}: median of the rounds' ratios {statistics.median(values):.1f} ({spread})")
+    result |= {"load_before": os.getloadavg()}
+    result |= compared(parsed.trace, parsed.hta, parsed.rounds, cores)
+    result |= {"load_after": os.getloadavg()}
     if parsed.large_mib:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "large.json"
             write_large(path, parsed.large_mib)
-            large = measure(sys.executable, OURS, path)
+            large = measure(sys.executable, OURS, path, cores)
+            large["peak_mib"] = peak_mib(sys.executable, OURS, path, cores)
             large["size_mib"] = path.stat().st_size / (1 << 20)
         result["large"] = large
         print(

@@ -284,6 +284,11 @@ class RankReport(msgspec.Struct, frozen=True, kw_only=True):
     kernels: list[KernelFigures] = []
     kernel_classes: list[KernelClassFigures] = []
     tensor_core_share: float | None = None
+    """Of the time of all kernels that compute; a kernel whose name does not tell counts as none."""
+    sm_efficiency: float | None = None
+    """Estimated: mean over the window of the share of multiprocessors that had a block to run."""
+    occupancy: float | None = None
+    """Estimated: of the kernels' warps, weighted with time."""
     operators: list[OperatorFigures] = []
     launches: LaunchFigures | None = None
     queue: list[QueueFigures] = []

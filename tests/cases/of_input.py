@@ -9,7 +9,12 @@ INPUT = (
         report="R002",
         mend=(("resize((640, 480))", "resize((80, 60))"),),
     ),
-    Case("one_worker", ("input.workers",), report="R004", mend=(("np.abs(np.fft.rfft(frames)) ** 2", "np.abs(frames[:, :201])"),)),
+    Case(
+        "one_worker",
+        ("input.workers",),
+        report="R004",
+        mend=(("np.abs(np.fft.rfft(frames)) ** 2", "np.abs(frames[:, :201])"),),
+    ),
     Case(
         "graphs_in_main",
         ("input.workers",),

@@ -125,6 +125,20 @@ def test_overlap_of_streams_and_self_time(reported: Reporter) -> None:
     assert [kernels[name].share for name in ("first", "second")] == [0.5, 0.5]
 
 
+def test_estimates_from_launch_configurations(reported: Reporter) -> None:
+    """40 µs of two kernels with 0.5 and 0.8 blocks per multiprocessor, 20 µs of them at once; 60 µs idle."""
+    maker = TraceMaker()
+    maker.step()
+    wide: dict[str, object] = {"blocks per SM": 0.5, "est. achieved occupancy %": 30}
+    wider: dict[str, object] = {"blocks per SM": 0.8, "est. achieved occupancy %": 60}
+    maker.kernel(40_000, "a", STREAM, None, correlation=maker.launch(maker.now_ns), **wide)
+    maker.kernel(40_000, "b", SIDE, maker.now_ns + 20_000, correlation=maker.launch(maker.now_ns), **wider)
+    maker.now_ns += 120_000
+    report = reported(maker)
+    assert report.sm_efficiency == pytest.approx((0.5 * 20 + 1 * 20 + 0.8 * 20) / 120)
+    assert report.occupancy == pytest.approx(0.45)
+
+
 def test_queue_depth(reported: Reporter) -> None:
     """Three launches at once, each running 10 µs: depth 3 before the first, then 2, 1, 0 waiting."""
     maker = TraceMaker()

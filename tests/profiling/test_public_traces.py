@@ -111,10 +111,23 @@ def test_own_definitions_agree_with_a_second_opinion(public_trace: Path) -> None
     assert report.launches.short_share * 100 == pytest.approx(
         other["launch"]["gpu_shorter_than_launch_pct"], abs=0.1
     )
+    check_estimates(report, other)
     kinds = {f"Memcpy {copy.kind}".replace("Memcpy Memset", "Memset"): copy for copy in report.memcpy}
     for kind, figures in other["memcpy"].items():
         assert kinds[kind].count == figures["n"]
         assert kinds[kind].total_us == pytest.approx(figures["ms"] * 1000, abs=1)
+
+
+def check_estimates(report: RankReport, other: dict[str, Any]) -> None:
+    if other["est_sm_eff_pct_of_span"] is None:
+        assert (report.sm_efficiency, report.occupancy) == (None, None)
+        return
+    assert report.sm_efficiency is not None
+    assert report.occupancy is not None
+    # the other adds kernels up that run at once, beyond all multiprocessors
+    assert 0.9 * other["est_sm_eff_pct_of_span"] < report.sm_efficiency * 100
+    assert report.sm_efficiency * 100 < other["est_sm_eff_pct_of_span"] + 0.01
+    assert report.occupancy * 100 == pytest.approx(other["est_occupancy_pct"], abs=0.1)
 
 
 def test_parts_are_disjoint_and_whole(public_trace: Path) -> None:

@@ -16,7 +16,7 @@ from perftui.ipc.profile_schedule import (
     schedule_of,
 )
 from perftui.ipc.step_record import StepRecord
-from perftui.trainer.hub.trace_retention import TraceFile, too_many
+from perftui.trainer.hub.trace_retention import TraceFile, too_many, trace_files
 from perftui.trainer.hub.window_ranks import Lost, RankLife, given_up
 from perftui.trainer.hub.window_schedule import Due, RankSteps, ScheduleWatch, jump_of, steady_walls_ms
 from perftui.trainer.profiling.event_budget import clamped_steps
@@ -202,6 +202,26 @@ def test_a_window_far_ahead_may_wait() -> None:
 
 def files(*sizes: int) -> list[TraceFile]:
     return [TraceFile(Path(f"t{age}"), f"w{age}", size, 1000.0 - age) for age, size in enumerate(sizes)]
+
+
+def test_what_a_window_s_files_are(tmp_path: Path) -> None:
+    """Traces, snapshots and timelines go; reports and analyses stay."""
+    for name in (
+        "rank0_step4_n3_ab12.pt.trace.json.gz",
+        "rank0_step4_n3_ab12.memory.pickle",
+        "ab12.rank0.timeline",
+        "ab12.report.json",
+        "ab12.analysis.json",
+        "ab12.workers.json",
+    ):
+        (tmp_path / name).touch()
+    found = trace_files(tmp_path)
+    assert {file.window_id for file in found} == {"ab12"}
+    assert {file.path.name.split(".", 1)[1] for file in found} == {
+        "pt.trace.json.gz",
+        "memory.pickle",
+        "rank0.timeline",
+    }
 
 
 def test_the_newest_traces_stay() -> None:

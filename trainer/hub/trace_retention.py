@@ -9,6 +9,7 @@ from typing import NamedTuple
 WINDOWS_KEPT = 20
 BYTES_KEPT = 2 * 1024**3
 _FILE = re.compile(r"rank\d+_step\d+_n\d+_(?P<window>[^.]+)\.(pt\.trace\.json\.gz|memory\.pickle)$")
+_TIMELINE = re.compile(r"(?P<window>[^.]+)\.rank\d+\.timeline$")
 _UNFINISHED = re.compile(r"rank\d+_step\d+_n\d+_(?P<window>[^.]+)\..*tmp$")
 
 
@@ -22,11 +23,11 @@ class TraceFile(NamedTuple):
 
 
 def trace_files(folder: Path) -> list[TraceFile]:
-    """Return the traces and snapshots in a folder; none where it cannot be read."""
+    """Return the traces, snapshots and timelines in a folder; none where it cannot be read."""
     found: list[TraceFile] = []
     with contextlib.suppress(OSError):
         for path in folder.iterdir():
-            match = _FILE.match(path.name)
+            match = _FILE.match(path.name) or _TIMELINE.match(path.name)
             if match is not None:
                 status = path.stat()
                 found.append(TraceFile(path, match["window"], status.st_size, status.st_mtime))

@@ -6,6 +6,7 @@ or not at all, the answer last. Exit code 0 when it was written, even if a trace
 answer.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -58,4 +59,5 @@ def _rank_and_file(text: str) -> tuple[int, Path] | None:
 
 
 if __name__ == "__main__":
+    os.nice(10)  # the training may want every core
     sys.exit(main(sys.argv[1:]))

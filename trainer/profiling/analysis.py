@@ -64,8 +64,8 @@ def analyse_files(
 ) -> TraceReport:
     """Analyse files from anywhere, each a rank; of several only the ranks asked for are kept.
 
-    The rank is what the trace tells, else what the file's name tells, else its place; timelines are kept under
-    the place.
+    The rank is what the trace tells, else what the file's name tells, else its place; timelines are kept
+    under the place.
     """
     results = [
         analyse_trace(path, place, keep_timeline, processes=processes) for place, path in enumerate(paths)

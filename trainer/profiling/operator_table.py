@@ -1,7 +1,6 @@
 """Operators: what each took on the host, and on the device by what it launched."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -163,7 +162,8 @@ class _Details:
         return _TOP_LEVEL if not text or step_number(text) is not None else text
 
 
-class _Group(NamedTuple):
+@dataclass(frozen=True)
+class _Group:
     """Rows with one name and one key, summed."""
 
     key: int

@@ -25,6 +25,7 @@ from perftui.trainer.profiling.memory_figures import allocator_figures
 from perftui.trainer.profiling.operator_table import operator_table
 from perftui.trainer.profiling.queue_depth import queue_depths
 from perftui.trainer.profiling.sentence import rank_sentence
+from perftui.trainer.profiling.sm_figures import occupancy, sm_efficiency
 from perftui.trainer.profiling.subject import Subject
 from perftui.trainer.profiling.trace_events import TraceHead
 from perftui.trainer.profiling.trust import trust_checks
@@ -53,6 +54,8 @@ def rank_report(subject: Subject, rank: int, path: str) -> RankReport:
         kernels=kernels[:KERNEL_LIMIT],
         kernel_classes=kernel_classes(kernels),
         tensor_core_share=tensor_core_share(kernels),
+        sm_efficiency=sm_efficiency(subject),
+        occupancy=occupancy(subject),
         operators=operator_table(subject),
         launches=launch_figures(subject, find_launches(subject)),
         queue=queue_depths(subject),

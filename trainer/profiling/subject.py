@@ -57,7 +57,8 @@ class Subject:
     def communicates(self) -> Flags:
         """Device spans that are communication kernels."""
         device = self.trace.device
-        return (device.kind == KERNEL) & self.named(device.name, is_communication)
+        chosen: Flags = (device.kind == KERNEL) & self.named(device.name, is_communication)
+        return chosen
 
     @cached_property
     def host_in_window(self) -> Flags:

@@ -1,7 +1,7 @@
 """Reads Kineto's Chrome JSON, plain or gzip, from any torch since 1.13, CUDA, ROCm or CPU only."""
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def read_trace(path: Path, processes: int = 1) -> Trace:
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
+def _uncollected() -> Generator[None, None, None]:
     """Keep the garbage collector off: events hold no cycles, and it would go through them again and again."""
     collecting = gc.isenabled()
     gc.disable()

@@ -36,7 +36,10 @@ data = Crops()
 sampler = DistributedSampler(data)
 loader = DataLoader(data, batch_size=8, sampler=sampler, num_workers=16, worker_init_fn=use_all_cores)
 net = torch.nn.Sequential(
-    torch.nn.Conv2d(3, 16, 3, stride=2), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(4), torch.nn.Flatten(),
+    torch.nn.Conv2d(3, 16, 3, stride=2),
+    torch.nn.ReLU(),
+    torch.nn.AdaptiveAvgPool2d(4),
+    torch.nn.Flatten(),
     torch.nn.Linear(256, 10),
 )
 model = DistributedDataParallel(net)
