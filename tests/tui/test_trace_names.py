@@ -17,7 +17,8 @@ from tests.tui.trace_scenes import GEMM, HOSTILE, LONG_KERNEL
         (90, "vectorized_elementwise_kernel<4, CUDAFunctor_add<float>, std::array<char*, 3ul> >"),
         (70, "vectorized_elementwise_kernel<4, CUDAFunctor_add<…>, std::array<…> >"),
         (50, "vectorized_elementwise_kernel<4, CUDAFunctor_add…>"),
-        (30, "vectorized_elementwise_kernel"),
+        (36, "vectorized_…kernel<4, CUDAFunctor_…>"),
+        (29, "vectorized_elementwise_kernel"),
         (20, "vectorized_e…_kernel"),
     ],
 )  # fmt: skip

@@ -21,6 +21,9 @@ _PARTS = {
 }
 
 
+_BEWARE = "a few steps of each: what moved, not whether it got faster; only a relaunch measures that"
+
+
 class _Row(NamedTuple):
     name: str
     kind: str
@@ -40,7 +43,7 @@ def movers_table(context: TraceContext) -> AnyTable:
         search=lambda row: f"{row.name} {row.kind}",
         record=_record,
         details=lambda row, width: _details(row, per, width),
-        notes=found.notes if found else (),
+        notes=[_BEWARE, *found.notes] if found and rows else (),
     )
 
 

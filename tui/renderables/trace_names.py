@@ -16,6 +16,8 @@ _NOISE = ("(anonymous namespace)::", "at::native::")
 _FUNCTION = re.compile(r"[A-Za-z_]\w*(<.*>)?\(.*\)$")
 _ARGUMENTS_MIN = 8
 """Fewer cells of template arguments say nothing."""
+_HALVED_MIN = 30
+"""From so many cells on, a name that fits gives way to its arguments where both do not fit."""
 _LABEL_MIN = 16
 """From so many cells on, a name is cut in its middle, and told apart by its end too."""
 _LONGEST = 20_000
@@ -60,6 +62,9 @@ def _first_arguments(text: str, width: int) -> str:
     bare = _without_arguments(text, 1)
     at = bare.find("<…>") + 1
     room = width - cell_len(bare)
+    if at > 0 and 0 <= room < _ARGUMENTS_MIN and width >= _HALVED_MIN:
+        head = middle_cut(bare[: at - 1], width // 2)
+        return f"{head}<{set_cell_size(text[at:], width - cell_len(head) - 3).rstrip()}…>"
     if at == 0 or room < _ARGUMENTS_MIN:
         return bare if room >= 0 else bare.replace("<…>", "")
     return f"{bare[:at]}{set_cell_size(text[at:], room).rstrip()}{bare[at:]}"

@@ -24,7 +24,7 @@ from perftui.tui.renderables.trace_table import (
 from perftui.tui.renderables.trace_tabs import tab_line
 from perftui.tui.widgets.picture import Picture
 
-_NOTES_MAX = 3
+_NOTES_MAX = 4
 _EDGE = 2
 """Cells of the frame at the left."""
 
