@@ -12,7 +12,7 @@ from perftui.trainer.diagnosis.signals import Arrival, Arrivals, RankSignals, Ru
 
 from .made import BUSY, abstained, ddp, facts, found, gpu, gpu_rank, lead, loader, rank, run, stacks
 
-_LOOKED = StepPatterns(run_steps=200, comm_steps=5, samples=32.0)
+_LOOKED = StepPatterns(run_steps=200, comm_steps=8, samples=32.0)
 
 
 def _member(
@@ -50,6 +50,14 @@ def test_the_rank_that_waits_least_for_the_exchange_came_last(gap: float, severi
         assert finding.rank == 1
         assert finding.unsure is None
         assert "Rank 1 comes last" in finding.sentence
+
+
+def test_few_looks_show_large_gaps_only() -> None:
+    few = replace(_LOOKED, comm_steps=POLICY.straggler_looks - 1)
+    small = run(_member(0, 0.3, patterns=few), _member(1, 0.02, patterns=few))
+    assert "rank.straggler_compute" not in found(small)
+    large = run(_member(0, 0.5, patterns=few), _member(1, 0.02, patterns=few))
+    assert "rank.straggler_compute" in found(large)
 
 
 def test_what_a_late_rank_does_besides_is_the_hosts() -> None:

@@ -198,6 +198,9 @@ class Policy:
     """Steps of all ranks, matched, least for a judgement on who comes last."""
     straggler_sure: float = 0.40
     """Share. From here on other work on a busy host does not explain that the same rank comes last."""
+    straggler_looks: int = 8
+    """Steps whose communication was looked at on each rank, least for a straggler by a smaller gap than
+    `straggler_sure`: so few lengths scatter."""
     last_fixed: float = 0.70
     """Share of steps at which the same rank is last: it is the cause, not chance."""
     last_rotating: float = 0.60
@@ -246,6 +249,9 @@ class Policy:
 
     drift_ratio: float = 1.20
     """Factor. Median step of the run's last fifth over its first."""
+    drift_cpu_ratio: float = 1.10
+    """Factor. The same of the training thread's CPU time: with less, and others on the host, they may be the
+    cause."""
     drift_steps: int = 100
     """Steps past the warm-up, least, before a trend is judged."""
     drift_rises: int = 3

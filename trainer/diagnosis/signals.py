@@ -81,6 +81,8 @@ class StepPatterns:
     """Mean loader wait of these."""
     fifths_ms: tuple[float, ...] = ()
     """Medians of five equal parts of the run so far, oldest first, warm-up left out; empty: too short."""
+    cpu_fifths_ms: tuple[float, ...] = ()
+    """The same of the CPU time of the training thread; empty too for a run of which old steps are gone."""
     run_steps: int = 0
     """Steps so far."""
     compiling: int = 0

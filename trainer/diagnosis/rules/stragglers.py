@@ -72,12 +72,19 @@ def _by_exchange(case: Case, ranks: tuple[RankSignals, ...], waits: dict[int, fl
     last = min(ranks, key=lambda rank: (waits[rank.rank], rank.rank))
     others = [rank for rank in ranks if rank is not last]
     gap = median(waits[rank.rank] for rank in others) - waits[last.rank]
+    looks = min(_looks(rank) for rank in ranks)
     if gap < case.policy.straggler_gap:
+        return None
+    if gap < case.policy.straggler_sure and looks < case.policy.straggler_looks:
         return None
     if min(waits[rank.rank] for rank in others) < case.policy.straggler_ratio * max(waits[last.rank], 0.01):
         return None
     # Only one alone is a straggler: the others must all wait for it.
     return _blamed(last, others, gap, timed=True)
+
+
+def _looks(rank: RankSignals) -> int:
+    return rank.patterns.comm_steps if rank.device_ms is None else rank.device_ms.sampled_steps
 
 
 def _by_work_before(case: Case, ranks: tuple[RankSignals, ...]) -> Late | None:
