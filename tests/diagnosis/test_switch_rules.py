@@ -64,6 +64,16 @@ def test_graph_breaks(breaks: int, severity: str | None) -> None:
     assert (finding and finding.severity) == severity
 
 
+def test_functions_that_torch_gave_up() -> None:
+    place = GraphBreak(reason="graph break in a loop", at="forward (net.py:4)")
+    books = facts(compile=_compiled(graphs=0, failures=1, uncompiled=[place]))
+    finding = lead(run(rank(facts=books, patterns=_COMPILED_ONCE)))
+    assert (finding.code, finding.severity) == ("compile.graph_breaks", "warning")
+    assert "run uncompiled: graph break in a loop" in finding.sentence
+    assert finding.remedy is not None
+    assert finding.remedy.at == "forward (net.py:4)"
+
+
 def test_compiling_that_goes_on_or_does_not_pay_back() -> None:
     books = facts(compile=_compiled(compile_s=40.0))
     early = StepPatterns(run_steps=60, compiling=10, compiling_of=50, compiling_share=0.7)
