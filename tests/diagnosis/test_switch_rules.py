@@ -10,7 +10,7 @@ from perftui.ipc.facts import (
     GraphBreak,
     Recompiled,
 )
-from perftui.ipc.view import DeviceView, GpuProcess
+from perftui.ipc.view import DeviceView, GpuProcess, Shares
 from perftui.trainer.diagnosis import judge
 from perftui.trainer.diagnosis.signals import StepPatterns
 
@@ -105,6 +105,11 @@ def test_anomaly_detection_weighs_as_much_as_what_it_slows() -> None:
     paced = replace(starved, loader=loader(num_workers=2), workers=workers(2, cpu_share=0.9))
     assert found(run(paced))["debug.anomaly"].severity == "info"
     assert "debug.anomaly" not in found(run(rank(facts=backends(anomaly=None))))
+
+
+def test_switches_are_known_before_steps_count() -> None:
+    on = rank(facts=backends(anomaly=True), window_steps=0, shares=Shares())
+    assert lead(run(on)).code == "debug.anomaly"
 
 
 def test_blocking_launches_matter_on_a_gpu() -> None:

@@ -206,6 +206,11 @@ class Policy:
     last_rotating: float = 0.60
     """The same for the most frequent one, below which the culprit changes from step to step."""
 
+    imbalance_cpu: float = 0.3
+    """Share of the time lost to uneven ranks that uneven CPU times must explain to prove uneven work."""
+    imbalance_unsure: float = 0.20
+    """Share of the step lost, from which uneven ranks are a finding without that proof."""
+
     gpu_throttled: float = 0.05
     """Share of time with clocks held down by heat or a power brake."""
     gpu_throttled_critical: float = 0.25

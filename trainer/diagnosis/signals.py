@@ -204,6 +204,8 @@ class Arrivals:
     ranks: tuple[Arrival, ...]
     lost_ms: float
     """Mean over the steps of how much longer the last rank took than the mean of all."""
+    lost_cpu_ms: float | None = None
+    """The same of the training threads' CPU time, in which neither waiting nor others' work counts."""
 
 
 @dataclass(frozen=True)

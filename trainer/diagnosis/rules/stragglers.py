@@ -185,7 +185,7 @@ def _advice(rank: RankSignals, *, compute: bool) -> str:
     )
 
 
-def _imbalance(case: Case) -> Finding | None:
+def _imbalance(case: Case) -> Finding | Abstention | None:
     """Ranks that take turns in being last: uneven batches."""
     arrivals, policy = case.signals.arrivals, case.policy
     if arrivals is None or arrivals.steps < policy.arrival_steps:
@@ -196,6 +196,13 @@ def _imbalance(case: Case) -> Finding | None:
     if lost < policy.straggler_gap or most > policy.last_rotating:
         return None
     if arrivals.lost_ms < policy.wait_floor_ms:
+        return None
+    # Other work holds up one rank or another by chance, and leaves the CPU time of a step as it is.
+    own = (arrivals.lost_cpu_ms or 0.0) >= policy.imbalance_cpu * arrivals.lost_ms
+    if not own and case.contended:
+        reason = "the ranks take turns in coming last, and other work on the host may be why"
+        return Abstention("rank.imbalance", reason, "a quiet host")
+    if not own and lost < policy.imbalance_unsure:
         return None
     return Finding(
         code="rank.imbalance",
