@@ -88,6 +88,12 @@ def test_affinity(cores: float, busy: float, severity: str | None) -> None:
     assert (finding and finding.severity) == severity
 
 
+def test_a_mask_that_others_fill_is_ours_if_we_work_there() -> None:
+    host = replace(QUIET, cpus=2.0, cores=2.0, cpu_busy=1.9)
+    assert "cpu.affinity" in found(run(rank(), host=replace(host, run_busy=0.8)))
+    assert "cpu.affinity" not in found(run(rank(), host=replace(host, run_busy=0.7)))
+
+
 def test_affinity_of_workers_and_where_it_was_not_measured() -> None:
     seen = workers(4, cpu_share=0.24, cpu_wait_share=0.7)
     made = rank(shares=shares(wait=0.5, forward=0.2), loader=loader(num_workers=4), workers=seen)

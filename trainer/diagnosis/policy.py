@@ -119,6 +119,8 @@ class Policy:
     """Share of the quota's periods that ran out of quota; own choice: a period is 100 ms."""
     throttled_critical: float = 0.5
     """The same, from which it is the first thing to change."""
+    affinity_own: float = 0.40
+    """Share of the mask's cores that the run itself keeps busy, at least."""
     affinity_full: float = 0.85
     """Share of the affinity mask's cores that the run keeps busy, with others of the host out of reach."""
 

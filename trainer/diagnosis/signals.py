@@ -178,7 +178,7 @@ class HostSignals:
     run_threads: int | None = None
     run_storage_write_mib_s: float | None = None
     online: float | None = None
-    """CPUs of the host that are switched on, whether the run may use them or not."""
+    """CPUs that the run's control groups leave it; an affinity mask may leave fewer."""
     gpus_present: int | None = None
     """GPUs that the host has, whether a rank uses them or not."""
     worker_cores: int | None = None

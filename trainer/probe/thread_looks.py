@@ -130,7 +130,8 @@ class ThreadLooks:
         for area, parts in _OTHERS:
             if any(part in name for part in parts):
                 return area
-        return "" if name.startswith(("<", _OURS, *self._installed)) else "script"
+        compiled = "torchinductor" in name
+        return "" if compiled or name.startswith(("<", _OURS, *self._installed)) else "script"
 
     def _look_at_workers(self) -> None:
         """See for which worker's batch the loader waits, and whether all other batches are there."""
