@@ -134,6 +134,8 @@ def _machine(second: int) -> dict[str, str]:
     cpus = (ticks // 2, 0, ticks // 4, ticks // 4), (ticks // 4, 0, 0, 3 * ticks // 4 + 1)
     return {
         "proc/stat": cpu_stat(*cpus),
+        "sys/devices/system/cpu/online": "0-1\n",
+        "sys/class/net/uevent": "",
         "proc/loadavg": "1.50 1.00 0.50 3/456 7890\n",
         "proc/pressure/cpu": psi(second * 125_000, avg10=12.0),
         "proc/pressure/io": psi(second * 250_000, second * 62_500),
