@@ -177,6 +177,7 @@ class HostView(msgspec.Struct, frozen=True, kw_only=True):
     workers: list[WorkerView] = []
     """By rank, then by age; those of one reading that did not look again are those of the reading before."""
     cpus_online: int | None = None
-    """CPUs of the host that are switched on, whether the run may use them or not."""
+    """CPUs that the run's control groups leave it, of those that are switched on: an affinity mask may leave
+    fewer."""
     gpus_present: int | None = None
     """NVIDIA and AMD GPUs that the kernel's drivers know, whether a rank uses them or not."""

@@ -16,7 +16,7 @@ from perftui.trainer.diagnosis.signals import EpochWait, FactsChange, PauseSigna
 
 from .made import ddp
 
-_unhurried = settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.too_slow])
+_unhurried = settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 _ORDER = {"critical": 0, "warning": 1, "info": 2}
 _share = st.floats(0, 1)
 _maybe_share = st.none() | _share

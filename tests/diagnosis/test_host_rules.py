@@ -88,6 +88,12 @@ def test_affinity(cores: float, busy: float, severity: str | None) -> None:
     assert (finding and finding.severity) == severity
 
 
+def test_a_mask_that_others_fill_is_ours_if_we_work_there() -> None:
+    host = replace(QUIET, cpus=2.0, cores=2.0, cpu_busy=1.9)
+    assert "cpu.affinity" in found(run(rank(), host=replace(host, run_busy=0.8)))
+    assert "cpu.affinity" not in found(run(rank(), host=replace(host, run_busy=0.7)))
+
+
 def test_affinity_of_workers_and_where_it_was_not_measured() -> None:
     seen = workers(4, cpu_share=0.24, cpu_wait_share=0.7)
     made = rank(shares=shares(wait=0.5, forward=0.2), loader=loader(num_workers=4), workers=seen)
@@ -288,8 +294,17 @@ def test_steps_that_get_slower(fifths: tuple[float, ...], severity: str | None) 
     assert (finding and finding.severity) == severity
 
 
+def test_a_trend_beside_other_work_is_ours_if_our_cpu_time_grows() -> None:
+    some = replace(QUIET, cpu_busy=2.8, run_busy=1.1)
+    trend = StepPatterns(fifths_ms=(10, 12, 14, 17, 20), run_steps=500)
+    for cpu, seen in (((9, 9, 9, 9, 9.5), False), ((9, 11, 13, 16, 19), True), ((), False)):
+        made = rank(patterns=replace(trend, cpu_fifths_ms=cpu))
+        assert ("drift.slower" in found(run(made, host=some))) is seen
+        assert "drift.slower" in found(run(made))
+
+
 def test_a_trend_on_a_busy_host_is_not_judged() -> None:
     made = rank(patterns=StepPatterns(fifths_ms=(10, 12, 14, 17, 20), run_steps=500))
     judgement = judge(run(made, host=BUSY))
     assert "drift.slower" not in {each.code for each in judgement.findings}
-    assert "busy" in abstained(judgement)["drift.slower"]
+    assert "other work" in abstained(judgement)["drift.slower"]

@@ -8,11 +8,18 @@ import pytest
 from perftui.ipc.facts import ParallelFacts, RankFacts, SamplingFacts, StackPlace
 from perftui.ipc.view import DeviceView, Shares
 from perftui.trainer.diagnosis import POLICY, judge
-from perftui.trainer.diagnosis.signals import Arrival, Arrivals, RankSignals, RunSignals, StepPatterns
+from perftui.trainer.diagnosis.signals import (
+    Arrival,
+    Arrivals,
+    HostSignals,
+    RankSignals,
+    RunSignals,
+    StepPatterns,
+)
 
-from .made import BUSY, abstained, ddp, facts, found, gpu, gpu_rank, lead, loader, rank, run, stacks
+from .made import BUSY, QUIET, abstained, ddp, facts, found, gpu, gpu_rank, lead, loader, rank, run, stacks
 
-_LOOKED = StepPatterns(run_steps=200, comm_steps=5, samples=32.0)
+_LOOKED = StepPatterns(run_steps=200, comm_steps=8, samples=32.0)
 
 
 def _member(
@@ -30,9 +37,11 @@ def _member(
     )
 
 
-def _arrivals(*late: tuple[float, float], lost_ms: float = 0.0, steps: int = 100) -> Arrivals:
+def _arrivals(
+    *late: tuple[float, float], lost_ms: float = 0.0, steps: int = 100, lost_cpu_ms: float | None = None
+) -> Arrivals:
     ranks = tuple(Arrival(rank=n, late_ms=ms, last_share=share) for n, (ms, share) in enumerate(late))
-    return Arrivals(steps=steps, ranks=ranks, lost_ms=lost_ms)
+    return Arrivals(steps=steps, ranks=ranks, lost_ms=lost_ms, lost_cpu_ms=lost_cpu_ms)
 
 
 # --- stragglers ---
@@ -50,6 +59,14 @@ def test_the_rank_that_waits_least_for_the_exchange_came_last(gap: float, severi
         assert finding.rank == 1
         assert finding.unsure is None
         assert "Rank 1 comes last" in finding.sentence
+
+
+def test_few_looks_show_large_gaps_only() -> None:
+    few = replace(_LOOKED, comm_steps=POLICY.straggler_looks - 1)
+    small = run(_member(0, 0.3, patterns=few), _member(1, 0.02, patterns=few))
+    assert "rank.straggler_compute" not in found(small)
+    large = run(_member(0, 0.5, patterns=few), _member(1, 0.02, patterns=few))
+    assert "rank.straggler_compute" in found(large)
 
 
 def test_what_a_late_rank_does_besides_is_the_hosts() -> None:
@@ -92,9 +109,21 @@ def test_ranks_that_do_not_keep_step_hold_nobody_up() -> None:
     [(9.0, 0.5, None), (10.0, 0.5, "warning"), (40.0, 0.6, "critical"), (40.0, 0.61, None)],
 )
 def test_ranks_that_take_turns_in_coming_last(lost_ms: float, most: float, severity: str | None) -> None:
-    arrivals = _arrivals((10.0, most), (10.0, 1 - most), lost_ms=lost_ms)
+    arrivals = _arrivals((10.0, most), (10.0, 1 - most), lost_ms=lost_ms, lost_cpu_ms=lost_ms)
     finding = found(run(_member(0, 0.05), _member(1, 0.05), arrivals=arrivals)).get("rank.imbalance")
     assert (finding and finding.severity) == severity
+
+
+def test_uneven_ranks_are_told_from_chance_by_their_cpu_time() -> None:
+    def codes(lost_ms: float, cpu_ms: float | None, host: HostSignals = QUIET) -> set[str]:
+        arrivals = _arrivals((10.0, 0.5), (10.0, 0.5), lost_ms=lost_ms, lost_cpu_ms=cpu_ms)
+        return set(found(run(_member(0, 0.05), _member(1, 0.05), arrivals=arrivals, host=host)))
+
+    assert "rank.imbalance" in codes(19.0, 6.0)
+    assert "rank.imbalance" not in codes(19.0, 5.0)
+    assert "rank.imbalance" in codes(20.0, None)
+    assert "rank.imbalance" in codes(20.0, 8.0, BUSY)
+    assert "rank.imbalance" not in codes(20.0, 1.0, BUSY)
 
 
 def test_on_a_busy_host_stragglers_come_after_it() -> None:

@@ -10,7 +10,7 @@ from perftui.ipc.facts import (
     GraphBreak,
     Recompiled,
 )
-from perftui.ipc.view import DeviceView, GpuProcess
+from perftui.ipc.view import DeviceView, GpuProcess, Shares
 from perftui.trainer.diagnosis import judge
 from perftui.trainer.diagnosis.signals import StepPatterns
 
@@ -64,6 +64,16 @@ def test_graph_breaks(breaks: int, severity: str | None) -> None:
     assert (finding and finding.severity) == severity
 
 
+def test_functions_that_torch_gave_up() -> None:
+    place = GraphBreak(reason="graph break in a loop", at="forward (net.py:4)")
+    books = facts(compile=_compiled(graphs=0, failures=1, uncompiled=[place]))
+    finding = lead(run(rank(facts=books, patterns=_COMPILED_ONCE)))
+    assert (finding.code, finding.severity) == ("compile.graph_breaks", "warning")
+    assert "run uncompiled: graph break in a loop" in finding.sentence
+    assert finding.remedy is not None
+    assert finding.remedy.at == "forward (net.py:4)"
+
+
 def test_compiling_that_goes_on_or_does_not_pay_back() -> None:
     books = facts(compile=_compiled(compile_s=40.0))
     early = StepPatterns(run_steps=60, compiling=10, compiling_of=50, compiling_share=0.7)
@@ -95,6 +105,11 @@ def test_anomaly_detection_weighs_as_much_as_what_it_slows() -> None:
     paced = replace(starved, loader=loader(num_workers=2), workers=workers(2, cpu_share=0.9))
     assert found(run(paced))["debug.anomaly"].severity == "info"
     assert "debug.anomaly" not in found(run(rank(facts=backends(anomaly=None))))
+
+
+def test_switches_are_known_before_steps_count() -> None:
+    on = rank(facts=backends(anomaly=True), window_steps=0, shares=Shares())
+    assert lead(run(on)).code == "debug.anomaly"
 
 
 def test_blocking_launches_matter_on_a_gpu() -> None:

@@ -87,6 +87,13 @@ def test_a_thread_that_sleeps_in_its_dataset_waits_for_something() -> None:
     assert lead(run(idle, host=stored)).code == "input.storage"
 
 
+def test_a_thread_without_a_core_on_a_busy_host_is_not_taken_to_wait() -> None:
+    idle = replace(_starved(0), cpu_share=0.52)
+    assert "waits for something" not in lead(run(idle, host=BUSY)).sentence
+    stored = replace(BUSY, run_storage_read_mib_s=POLICY.storage_mib_s)
+    assert lead(run(idle, host=stored)).code == "input.storage"
+
+
 def test_a_loader_that_mostly_collates() -> None:
     place = StackPlace(area="collate", at="train.py:7 rows", line="return torch.tensor(rows)", count=28)
     seen = replace(_starved(0), facts=facts(stacks=stacks(100, place, collate=30, dataset=20, model=50)))
@@ -219,6 +226,16 @@ def test_a_first_epoch_that_alone_waited(before: float, later: float, code: str)
     waits = (before + later) / 2
     made = rank(shares=shares(wait=waits, forward=0.2), patterns=StepPatterns(epochs=epochs, run_steps=200))
     assert lead(run(made)).code == code
+
+
+def test_a_first_epoch_on_a_busy_host_is_not_called_cold() -> None:
+    epochs = (
+        EpochWait(epoch=0, steps=50, wall_ms=5000, wait_ms=2500),
+        EpochWait(epoch=1, steps=50, wall_ms=5000, wait_ms=100),
+    )
+    made = rank(shares=shares(wait=0.26, forward=0.2), patterns=StepPatterns(epochs=epochs, run_steps=200))
+    assert "input.cold_start" not in found(run(made, host=BUSY))
+    assert "input.cold_start" in found(run(made, host=replace(BUSY, run_storage_read_mib_s=50.0)))
 
 
 @pytest.mark.parametrize(

@@ -62,12 +62,15 @@ def test_fifths_of_the_run() -> None:
     rows = [row(n, wall_ms=100.0 + max(0, n - WARM_STEPS) // 20) for n in range(WARM_STEPS + 100)]
     assert patterns_of(log_of(rows), 200).fifths_ms == (100.0, 101.0, 102.0, 103.0, 104.0)
     assert patterns_of(log_of(rows[:50]), 200).fifths_ms == ()
+    busy = [each._replace(cpu_ns=each.wall_ns // 2) for each in rows]
+    assert patterns_of(log_of(busy), 200).cpu_fifths_ms == (50.0, 50.5, 51.0, 51.5, 52.0)
 
 
 def test_a_long_run_is_thinned_and_keeps_its_trend() -> None:
     rows = [row(n, wall_ms=10.0 if n < 2500 else 20.0) for n in range(5000)]
     fifths = patterns_of(log_of(rows), 200).fifths_ms
     assert (fifths[0], fifths[1], fifths[3], fifths[4]) == (10.0, 10.0, 20.0, 20.0)
+    assert patterns_of(log_of(rows), 200).cpu_fifths_ms == ()
 
 
 def test_unusual_steps_are_counted_and_kept_out() -> None:

@@ -60,6 +60,14 @@ class _Slow(Dataset[int]):
         return index
 
 
+class _Rows(Dataset[list[float]]):
+    def __len__(self) -> int:
+        return 64
+
+    def __getitem__(self, index: int) -> list[float]:
+        return [0.5] * 2000
+
+
 class _Quick(Dataset[int]):
     def __len__(self) -> int:
         return 64
@@ -87,6 +95,14 @@ def test_a_collate_function_of_the_scripts_own() -> None:
     found = _looked(lambda ended: [None for _ in quick if not ended.is_set()])
     assert _most(found) == "collate"
     assert any("_slow_rows" in place.at for place in found.places)
+
+
+def test_collating_by_torch_is_not_blamed_on_the_scripts_loop() -> None:
+    rows = DataLoader(_Rows(), batch_size=16)
+    found = _looked(lambda ended: [None for _ in rows if not ended.is_set()])
+    assert _most(found) == "collate"
+    places = [place.at for place in found.places if place.area == "collate"]
+    assert all("collate.py" in at for at in places)
 
 
 def test_forward_backward_and_optimizer() -> None:

@@ -134,6 +134,8 @@ def _machine(second: int) -> dict[str, str]:
     cpus = (ticks // 2, 0, ticks // 4, ticks // 4), (ticks // 4, 0, 0, 3 * ticks // 4 + 1)
     return {
         "proc/stat": cpu_stat(*cpus),
+        "sys/devices/system/cpu/online": "0-1\n",
+        "sys/class/net/uevent": "",
         "proc/loadavg": "1.50 1.00 0.50 3/456 7890\n",
         "proc/pressure/cpu": psi(second * 125_000, avg10=12.0),
         "proc/pressure/io": psi(second * 250_000, second * 62_500),
@@ -203,6 +205,33 @@ def test_ranks_are_asked_how_they_are_confined_not_the_hub(tmp_path: Path) -> No
     assert sampler.read({}).cpus == min(1.0, len(os.sched_getaffinity(0)))
     view = sampler.read({}, [RankProcess(0, 10, 5), RankProcess(1, 20, 5)])
     assert (view.cores, view.cpus) == (4.0, 2.5)
+
+
+def test_how_many_cpus_there_are_without_a_mask_and_which_gpus(tmp_path: Path) -> None:
+    lay(
+        tmp_path,
+        {
+            "proc/self/mountinfo": V2,
+            "proc/self/cgroup": "0::/job/rank\n",
+            "sys/devices/system/cpu/online": "0-15,32\n",
+            "sys/class/net/uevent": "",
+        },
+    )
+    clock = Clock()
+    sampler = HostSampler("h", tmp_path, clock, lambda _pid: None)
+    assert (sampler.read({}).cpus_online, sampler.read({}).gpus_present) == (17, 0)
+    lay(
+        tmp_path,
+        {
+            "sys/fs/cgroup/job/cpuset.cpus.effective": "0-3\n",
+            "proc/driver/nvidia/gpus/0000:01:00.0/information": "Model: \n",
+            "sys/class/kfd/kfd/topology/nodes/0/gpu_id": "0\n",
+            "sys/class/kfd/kfd/topology/nodes/1/gpu_id": "4711\n",
+        },
+    )
+    clock.now_s += 60.0
+    view = sampler.read({})
+    assert (view.cpus_online, view.gpus_present) == (4, 2)
 
 
 def test_processes_hidden_from_this_user_leave_no_figure_and_those_that_ended_a_zero(tmp_path: Path) -> None:

@@ -119,6 +119,8 @@ class Policy:
     """Share of the quota's periods that ran out of quota; own choice: a period is 100 ms."""
     throttled_critical: float = 0.5
     """The same, from which it is the first thing to change."""
+    affinity_own: float = 0.40
+    """Share of the mask's cores that the run itself keeps busy, at least."""
     affinity_full: float = 0.85
     """Share of the affinity mask's cores that the run keeps busy, with others of the host out of reach."""
 
@@ -198,10 +200,18 @@ class Policy:
     """Steps of all ranks, matched, least for a judgement on who comes last."""
     straggler_sure: float = 0.40
     """Share. From here on other work on a busy host does not explain that the same rank comes last."""
+    straggler_looks: int = 8
+    """Steps whose communication was looked at on each rank, least for a straggler by a smaller gap than
+    `straggler_sure`: so few lengths scatter."""
     last_fixed: float = 0.70
     """Share of steps at which the same rank is last: it is the cause, not chance."""
     last_rotating: float = 0.60
     """The same for the most frequent one, below which the culprit changes from step to step."""
+
+    imbalance_cpu: float = 0.3
+    """Share of the time lost to uneven ranks that uneven CPU times must explain to prove uneven work."""
+    imbalance_unsure: float = 0.20
+    """Share of the step lost, from which uneven ranks are a finding without that proof."""
 
     gpu_throttled: float = 0.05
     """Share of time with clocks held down by heat or a power brake."""
@@ -246,6 +256,9 @@ class Policy:
 
     drift_ratio: float = 1.20
     """Factor. Median step of the run's last fifth over its first."""
+    drift_cpu_ratio: float = 1.10
+    """Factor. The same of the training thread's CPU time: with less, and others on the host, they may be the
+    cause."""
     drift_steps: int = 100
     """Steps past the warm-up, least, before a trend is judged."""
     drift_rises: int = 3

@@ -155,7 +155,6 @@ IN_DOUBT = frozenset(
         "input.too_many_workers",
         "rank.straggler_compute",
         "rank.straggler_host",
-        "rank.imbalance",
     }
 )
 """What other work on a busy host may explain."""

@@ -81,6 +81,8 @@ class StepPatterns:
     """Mean loader wait of these."""
     fifths_ms: tuple[float, ...] = ()
     """Medians of five equal parts of the run so far, oldest first, warm-up left out; empty: too short."""
+    cpu_fifths_ms: tuple[float, ...] = ()
+    """The same of the CPU time of the training thread; empty too for a run of which old steps are gone."""
     run_steps: int = 0
     """Steps so far."""
     compiling: int = 0
@@ -176,7 +178,7 @@ class HostSignals:
     run_threads: int | None = None
     run_storage_write_mib_s: float | None = None
     online: float | None = None
-    """CPUs of the host that are switched on, whether the run may use them or not."""
+    """CPUs that the run's control groups leave it; an affinity mask may leave fewer."""
     gpus_present: int | None = None
     """GPUs that the host has, whether a rank uses them or not."""
     worker_cores: int | None = None
@@ -202,6 +204,8 @@ class Arrivals:
     ranks: tuple[Arrival, ...]
     lost_ms: float
     """Mean over the steps of how much longer the last rank took than the mean of all."""
+    lost_cpu_ms: float | None = None
+    """The same of the training threads' CPU time, in which neither waiting nor others' work counts."""
 
 
 @dataclass(frozen=True)

@@ -50,11 +50,18 @@ def _in_the_training_thread(case: Case, rank: RankSignals, host: HostSignals | N
     if collating is not None and loading and collating >= 0.6 * loading:
         return WaitCause("collate", f"{100 * collating / loading:.0f} % of it is putting samples together")
     busy = _busy_while_waiting(rank)
-    if busy is None or busy > policy.worker_idle:
-        return WaitCause("compute", "")
+    # On a busy host a thread that wants to compute may not be let: it looks idle and is not.
+    if busy is None or busy > policy.worker_idle or case.strongly_contended(rank.host):
+        return WaitCause("storage" if _storage_plain(case, host, busy) else "compute", "")
     if storage_seen(case, rank, host):
         return WaitCause("storage", "the thread waits for storage")
     return WaitCause("latency", "the thread does not compute meanwhile, each sample waits for something")
+
+
+def _storage_plain(case: Case, host: HostSignals | None, busy: float | None) -> bool:
+    """Tell whether storage delivers so much that it explains an idle thread, whoever else is on the host."""
+    read = None if host is None else host.run_storage_read_mib_s
+    return busy is not None and busy <= case.policy.worker_idle and (read or 0.0) >= case.policy.storage_mib_s
 
 
 def _busy_while_waiting(rank: RankSignals) -> float | None:

@@ -90,7 +90,7 @@ def _at(case: Case, rank: RankSignals) -> str | None:
     if rank.loader is not None and rank.loader.num_workers:
         return _in_workers(rank, case.policy)
     place = main_place(rank.facts.stacks, case.policy.place_share, "dataset", "collate")
-    return None if place is None else place.at
+    return None if place is None or any(part in place.at for part in _INSTALLED) else place.at
 
 
 def _in_workers(rank: RankSignals, policy: Policy) -> str | None:

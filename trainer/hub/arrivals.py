@@ -34,6 +34,8 @@ def arrivals_of(rows: Mapping[int, Sequence[StepRecord]]) -> Arrivals | None:
         max(own[rank][at] for rank in ranks) - fmean(own[rank][at] for rank in ranks)
         for at in range(len(usual))
     ]
+    timed = [at for at in usual if all(steps[at].cpu_ns >= 0 for steps in by_step.values())]
+    cpu = [[steps[at].cpu_ns / 1e6 for steps in by_step.values()] for at in timed]
     return Arrivals(
         steps=len(usual),
         ranks=tuple(
@@ -45,6 +47,7 @@ def arrivals_of(rows: Mapping[int, Sequence[StepRecord]]) -> Arrivals | None:
             for rank in ranks
         ),
         lost_ms=fmean(lost),
+        lost_cpu_ms=fmean(max(each) - fmean(each) for each in cpu) if cpu else None,
     )
 
 

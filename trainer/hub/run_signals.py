@@ -7,18 +7,30 @@ from perftui.ipc.ledger_records import Outcome
 from perftui.ipc.messages import UNUSUAL_FLAGS
 from perftui.ipc.step_record import StepRecord
 from perftui.ipc.trace_report import RankReport
+from perftui.ipc.view import Shares, StepStats
 from perftui.trainer.diagnosis.signals import Arrivals, HostSignals, PauseSignals, RankSignals, RunSignals
 from perftui.trainer.hub.arrivals import arrivals_of
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.newest_window import WindowSeen
 from perftui.trainer.hub.rank_track import RankTrack
-from perftui.trainer.hub.step_log import WARM_STEPS
+from perftui.trainer.hub.step_log import WARM_STEPS, WindowFigures
 from perftui.trainer.hub.step_patterns import patterns_of
 from perftui.trainer.hub.views import WINDOW_STEPS
 
 CHANGE_S = 60.0
 """Growth of totals is taken over about so long."""
 _LOSSES = 64
+_NOTHING = WindowFigures(
+    steps=0,
+    step_ms=StepStats(mean=0.0, p50=0.0, p90=0.0, p99=0.0),
+    shares=Shares(),
+    cpu_share=None,
+    steps_per_s=0.0,
+    samples_per_s=None,
+    coverage=0.0,
+    epoch_start_wait=0.0,
+)
+"""Of a rank that has stepped, and of whose steps none counts yet."""
 
 
 def signals_of(
@@ -36,9 +48,11 @@ def signals_of(
         window: the newest profiling window that could be read.
         outcome: how the training ended; None while it goes on.
     """
-    ranks = [_rank_signals(fold, track, window, whole_run=whole_run) for track in fold.ordered]
+    ranks = (
+        _rank_signals(fold, track, window, whole_run=whole_run) for track in fold.ordered if track.log.raw
+    )
     return RunSignals(
-        ranks=tuple(rank for rank in ranks if rank is not None),
+        ranks=tuple(ranks),
         hosts=tuple(_hosts(fold, whole_run=whole_run)),
         world_size=fold.world_size() if fold.ranks else 1,
         gpus=tuple(view for _, view in fold.worked.values()),
@@ -50,11 +64,9 @@ def signals_of(
 
 def _rank_signals(
     fold: RunFold, track: RankTrack, window: WindowSeen | None, *, whole_run: bool
-) -> RankSignals | None:
+) -> RankSignals:
     log = track.log
-    figures = log.whole() if whole_run else log.window(WINDOW_STEPS)
-    if figures is None:
-        return None
+    figures = (log.whole() if whole_run else log.window(WINDOW_STEPS)) or _NOTHING
     workers = fold.worker_logs.get(track.hello.rank)
     change_s = None if whole_run else CHANGE_S
     hook_ns = track.hook_ns / track.hook_steps if track.hook_steps else None

@@ -13,7 +13,7 @@ from perftui.ipc.messages import (
 )
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.diagnosis.signals import EpochWait, StepPatterns
-from perftui.trainer.hub.step_log import WARM_STEPS, StepLog, quantile
+from perftui.trainer.hub.step_log import RAW_STEPS, WARM_STEPS, StepLog, quantile
 
 _EPOCHS_KEPT = 16
 _EPOCH_ROWS = 2048
@@ -36,6 +36,7 @@ def patterns_of(log: StepLog, steps: int | None) -> StepPatterns:
         epoch_starts=sum(bool(row.flags & FLAG_EPOCH_START) for row in usual),
         epoch_start_ms=_mean([row.wait_ns / 1e6 for row in usual if row.flags & FLAG_EPOCH_START]),
         fifths_ms=_fifths(log),
+        cpu_fifths_ms=_cpu_fifths(log, warm),
         run_steps=len(log),
         compiling=sum(bool(row.flags & FLAG_COMPILING) for row in newest),
         compiling_of=len(newest),
@@ -84,10 +85,26 @@ def _fifths(log: StepLog) -> tuple[float, ...]:
         for wall, flags in zip(thinned.wall_ms[skipped:], thinned.flags[skipped:], strict=True)
         if not flags & UNUSUAL_FLAGS
     ]
-    if len(walls) < _LEAST_FOR_FIFTHS:
+    return _medians_of_fifths(walls)
+
+
+def _medians_of_fifths(values: Sequence[float]) -> tuple[float, ...]:
+    if len(values) < _LEAST_FOR_FIFTHS:
         return ()
-    cuts = [round(part * len(walls) / _FIFTHS) for part in range(_FIFTHS + 1)]
-    return tuple(quantile(sorted(walls[a:b]), 0.5) for a, b in pairwise(cuts))
+    cuts = [round(part * len(values) / _FIFTHS) for part in range(_FIFTHS + 1)]
+    return tuple(quantile(sorted(values[a:b]), 0.5) for a, b in pairwise(cuts))
+
+
+def _cpu_fifths(log: StepLog, warm: int) -> tuple[float, ...]:
+    """Return the same of the training thread's CPU time, as long as all steps of the run are kept."""
+    if len(log) > RAW_STEPS or len(log.raw) != len(log):
+        return ()
+    times = [
+        row.cpu_ns / 1e6
+        for row in log.raw
+        if row.step >= warm and row.cpu_ns >= 0 and not row.flags & UNUSUAL_FLAGS
+    ]
+    return _medians_of_fifths(times)
 
 
 def _compiling_share(rows: Sequence[StepRecord]) -> float | None:

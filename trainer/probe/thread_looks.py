@@ -46,6 +46,7 @@ _ORDER = (
 _WRITES = re.compile(
     r"\bprint\(|\.write\(|\.writelines\(|\.flush\(|fsync\(|\.writerow|add_scalar|\.dump\(|\blogg(er|ing)\."
 )
+_LOADING = frozenset({"collate", "dataset", "loader"})
 _BACKWARD = frozenset({"backward", "_engine_run_backward", "grad"})
 _OURS = str(Path(__file__).parents[1]) + os.sep
 _OWN_ROOTS = ("stdlib", "platstdlib", "purelib", "platlib")
@@ -84,6 +85,9 @@ class ThreadLooks:
         """Return the area, and (area, file, line, function) of the frame that stands for the stack."""
         seen: set[str] = set()
         own: FrameType | None = None
+        fetch: FrameType | None = None
+        """The innermost frame of the loader; `made`: the script's own innermost frame below it."""
+        made: FrameType | None = None
         frame: FrameType | None = innermost
         collating = False
         for _ in range(DEPTH):
@@ -93,6 +97,8 @@ class ThreadLooks:
             area = self._area(code)
             if area == "dataset" and not collating:
                 collating = "collate_fn" in linecache.getline(code.co_filename, frame.f_lineno)
+            if area in _LOADING and fetch is None:
+                fetch, made = frame, own
             if area == "script" and own is None:
                 own = frame
             seen.add(area)
@@ -100,6 +106,8 @@ class ThreadLooks:
         area = next((each for each in _ORDER if each in seen), "script")
         if area == "dataset" and collating:
             area = "collate"
+        if area in _LOADING:  # the script's loop, which asked for the batch, says nothing of it
+            own = made if made is not None else fetch
         chosen = own if own is not None else innermost
         code = chosen.f_code
         name = code.co_qualname if sys.version_info >= (3, 11) else code.co_name
@@ -122,7 +130,8 @@ class ThreadLooks:
         for area, parts in _OTHERS:
             if any(part in name for part in parts):
                 return area
-        return "" if name.startswith(("<", _OURS, *self._installed)) else "script"
+        compiled = "torchinductor" in name
+        return "" if compiled or name.startswith(("<", _OURS, *self._installed)) else "script"
 
     def _look_at_workers(self) -> None:
         """See for which worker's batch the loader waits, and whether all other batches are there."""

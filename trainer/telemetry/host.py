@@ -16,7 +16,7 @@ from perftui.trainer.telemetry.cgroups import cpu_quota
 from perftui.trainer.telemetry.host_seconds import HIDDEN, SecondReading, SecondSampler
 from perftui.trainer.telemetry.host_slow import SlowReading, SlowSampler
 from perftui.trainer.telemetry.pace import OwnCost, Pace
-from perftui.trainer.telemetry.place import PlaceFinder, affinity_of
+from perftui.trainer.telemetry.place import Place, PlaceFinder, affinity_of
 from perftui.trainer.telemetry.proc_files import boot_seconds, read_line
 from perftui.trainer.telemetry.process_table import ProcessTable, read_table
 from perftui.trainer.telemetry.worker_kin import RankProcess
@@ -36,6 +36,14 @@ def effective_cpus(root: Path = Path("/")) -> float:
     allowed = float(len(os.sched_getaffinity(0)))
     quota = cpu_quota(root)
     return allowed if quota is None else min(allowed, quota)
+
+
+def _unplaced(place: Place) -> dict[str, str]:
+    reasons = {
+        "cpus_online": (place.online, "/sys/devices/system/cpu/online cannot be read"),
+        "gpus_present": (place.gpus, "/sys/class cannot be read"),
+    }
+    return {name: reason for name, (value, reason) in reasons.items() if value is None}
 
 
 class HostSampler:
@@ -99,7 +107,12 @@ class HostSampler:
         view = msgspec.structs.replace(
             view, cpus=place.effective_cpus, cores=float(len(place.cpus)), sampler_cpu_share=own_share
         )
-        view = msgspec.structs.replace(view, cpus_online=place.online, gpus_present=place.gpus)
+        view = msgspec.structs.replace(
+            view,
+            cpus_online=place.online,
+            gpus_present=place.gpus,
+            missing={**view.missing, **_unplaced(place)},
+        )
         self._cost.add(now_s, spent_s + time.thread_time() - began)
         return view
 

@@ -32,7 +32,7 @@ class Place:
     uncounted: str | None
     """A file system whose reads may not be counted as storage reads, if one is mounted."""
     online: int | None = None
-    """CPUs of the host that are switched on."""
+    """CPUs that the run's control groups leave it, of those of the host that are switched on."""
     gpus: int | None = None
     """GPUs that a kernel driver of NVIDIA or AMD knows."""
 
@@ -88,9 +88,18 @@ class PlaceFinder:
             memory=tuple(hierarchies("memory", self._root, process)),
             pressure=group_with_pressure(next((each for each in cpu if each.version == 2), None)),
             uncounted=uncounted_file_system(read_text(self._root / "proc/self/mountinfo")),
-            online=_online(read_text(self._root / "sys/devices/system/cpu/online")),
+            online=_allowed(self._root, hierarchies("cpuset", self._root, process)),
             gpus=_gpus(self._root),
         )
+
+
+def _allowed(root: Path, groups: Sequence[Hierarchy]) -> int | None:
+    """Return how many CPUs a process of these groups may use without a mask of its own."""
+    counts = [_online(read_text(root / "sys/devices/system/cpu/online"))]
+    for group in groups:
+        name = "cpuset.cpus.effective" if group.version == 2 else "cpuset.effective_cpus"
+        counts.append(next((n for folder in group.folders if (n := _online(read_text(folder / name)))), None))
+    return min((count for count in counts if count), default=None)
 
 
 def _online(text: str | None) -> int | None:
@@ -104,7 +113,10 @@ def _online(text: str | None) -> int | None:
     return count
 
 
-def _gpus(root: Path) -> int:
+def _gpus(root: Path) -> int | None:
+    """Return how many GPUs the drivers know; None where the kernel does not show its devices."""
+    if not (root / "sys/class").is_dir():
+        return None
     nvidia = [*(root / "proc/driver/nvidia/gpus").glob("*")]
     amd = (read_text(path) for path in (root / "sys/class/kfd/kfd/topology/nodes").glob("*/gpu_id"))
     return len(nvidia) + sum((text or "0").strip() != "0" for text in amd)

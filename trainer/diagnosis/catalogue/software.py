@@ -25,7 +25,7 @@ ENTRIES = (
         code="compile.graph_breaks",
         title="The compiled model runs in pieces, with Python between them.",
         seen="Less gain from compile than expected.",
-        signals=("graph breaks with reason, file and line",),
+        signals=("graph breaks with reason, file and line", "functions that torch gave up"),
         why="print, .item() or other libraries cannot be captured.",
         do="Move them out; fullgraph=True to find them.",
         semantics="numeric",

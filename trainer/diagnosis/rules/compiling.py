@@ -69,29 +69,34 @@ def _recompiles(case: Case, rank: RankSignals, facts: CompileFacts) -> Finding |
 
 
 def _graph_breaks(case: Case, rank: RankSignals, facts: CompileFacts) -> Finding | None:
-    if not facts.graph_breaks:
+    breaks, given_up = facts.graph_breaks or 0, facts.failures or 0
+    if not breaks and not given_up:
         return None
-    place = facts.breaks[-1] if facts.breaks else None
-    places = len(facts.breaks)
+    places = [*facts.uncompiled, *facts.breaks] if given_up else [*facts.breaks]
+    place = places[-1] if places and not given_up else places[0] if places else None
     why = f": {place.reason}" if place is not None else ""
-    many = max(places, facts.graph_breaks) >= case.policy.breaks_warning
+    what = (
+        f"torch.compile gave up {given_up} function(s), which run uncompiled{why}"
+        if given_up
+        else f"torch.compile had to cut its graph {breaks} time(s), so the model runs in pieces with Python "
+        f"between them{why}"
+    )
+    many = given_up or max(len(facts.breaks), breaks) >= case.policy.breaks_warning
     return Finding(
         code="compile.graph_breaks",
         severity="warning" if many else "info",
         share=0.0,
         rank=rank.rank if len(case.signals.ranks) > 1 else None,
-        sentence=f"torch.compile had to cut its graph {facts.graph_breaks} time(s), so the model runs in "
-        "pieces "
-        f"with Python between them{why}.",
+        sentence=f"{what}.",
         evidence=[
-            number("graph breaks", facts.graph_breaks, ""),
+            number("graph breaks", breaks, ""),
+            number("functions given up", given_up, ""),
             *([] if facts.graphs is None else [number("graphs", facts.graphs, "")]),
             step(rank),
         ],
         remedy=Remedy(
             advice="move what cannot be captured (print, .item(), other libraries) out of the compiled "
-            "function; "
-            "fullgraph=True turns each cut into an error with its place",
+            "function, and cuts out of loops; fullgraph=True turns each cut into an error with its place",
             at=None if place is None else place.at,
             semantics="numeric",
         ),

@@ -172,9 +172,8 @@ def affinity(case: Case) -> Iterator[Finding | Abstention]:
             severity="critical" if mask <= 1 and full >= policy.affinity_full else "warning",
             share=0.0,
             host=host.name,
-            sentence=f"{whose} may use {mask:g} of the {host.online or host.cores:g} CPUs of "
-            f"{host.name}, and "
-            f"keeps them {percent(min(1.0, full))} busy.",
+            sentence=f"{whose} may use {mask:g} of {host.online or host.cores:g} CPUs on {host.name}, and "
+            f"these are {percent(min(1.0, full))} busy.",
             evidence=[
                 number("CPUs of the affinity mask", mask, "CPUs"),
                 number("CPUs of the host", host.online or host.cores or 0.0, "CPUs"),
@@ -192,8 +191,8 @@ def _bound(case: Case, host: HostSignals, ranks: list[RankSignals]) -> tuple[flo
     """Return the CPUs of the mask, who is bound by it, and how full they are."""
     policy = case.policy
     if host.online and host.cores and host.cores <= host.online / 2 and host.run_busy is not None:
-        full = host.run_busy / host.cores
-        if full >= policy.affinity_full:
+        full = max(host.run_busy, host.cpu_busy or 0.0) / host.cores
+        if full >= policy.affinity_full and host.run_busy >= policy.affinity_own * host.cores:
             return host.cores, "The run", full
     workers = [rank.workers for rank in ranks if rank.workers is not None and rank.workers.count > 1]
     starved = any((case.wait(rank) or 0.0) >= policy.wait_warning for rank in ranks)

@@ -1,4 +1,7 @@
-"""`debug.*`: switches that help to find mistakes and slow everything down, left on."""
+"""`debug.*`: switches that help to find mistakes and slow everything down, left on.
+
+They are known from the first step on, however long that takes.
+"""
 
 from collections.abc import Iterator
 
@@ -15,7 +18,7 @@ _HALF = 0.5
 
 def anomaly(case: Case) -> Iterator[Finding | Abstention]:
     """Judge anomaly detection of autograd."""
-    ranks = [r for r in case.ranks if r.facts.backends is not None and r.facts.backends.anomaly]
+    ranks = [r for r in case.signals.ranks if r.facts.backends is not None and r.facts.backends.anomaly]
     if ranks:
         nan = any(r.facts.backends is not None and r.facts.backends.anomaly_check_nan for r in ranks)
         yield _left_on(
@@ -32,7 +35,7 @@ def anomaly(case: Case) -> Iterator[Finding | Abstention]:
 
 def launch_blocking(case: Case) -> Iterator[Finding | Abstention]:
     """Judge switches that make the host wait for every launch, or every collective."""
-    on_gpu = [rank for rank in case.ranks if rank.device.startswith("cuda")]
+    on_gpu = [rank for rank in case.signals.ranks if rank.device.startswith("cuda")]
     for name, what in (
         ("CUDA_LAUNCH_BLOCKING", "the host waits for every kernel before it launches the next"),
         ("TORCH_NCCL_BLOCKING_WAIT", "the host waits for every collective"),
@@ -52,7 +55,7 @@ def detail(case: Case) -> Iterator[Finding | Abstention]:
     """Judge checks that distributed training makes only for debugging."""
     ranks = [
         rank
-        for rank in case.ranks
+        for rank in case.signals.ranks
         if rank.world_size > 1 and _value(rank, "TORCH_DISTRIBUTED_DEBUG").upper() == "DETAIL"
     ]
     if ranks:
@@ -67,7 +70,7 @@ def detail(case: Case) -> Iterator[Finding | Abstention]:
 
 def profiler_left_on(case: Case) -> Iterator[Finding | Abstention]:
     """Judge a profiler, a debugger or a coverage tool that runs along."""
-    traced = [r for r in case.ranks if r.facts.backends is not None and r.facts.backends.tracer]
+    traced = [r for r in case.signals.ranks if r.facts.backends is not None and r.facts.backends.tracer]
     if traced:
         tool = traced[0].facts.backends.tracer if traced[0].facts.backends is not None else None
         yield _left_on(
@@ -78,7 +81,7 @@ def profiler_left_on(case: Case) -> Iterator[Finding | Abstention]:
             "start the training without the debugger, or without sys.settrace and sys.setprofile",
         )
         return
-    ranks = [r for r in case.ranks if r.facts.backends is not None and r.facts.backends.profiler]
+    ranks = [r for r in case.signals.ranks if r.facts.backends is not None and r.facts.backends.profiler]
     if ranks:
         yield _left_on(
             case,
@@ -101,7 +104,7 @@ def _left_on(
     """Return the finding. What it costs was not measured: its weight is what it slows."""
     worst = max(ranks, key=_slowed)
     slowed = _slowed(worst)
-    whole = len(ranks) == len(case.ranks)
+    whole = len(ranks) == len(case.signals.ranks)
     severity: Severity = "critical" if slowed >= _HALF else "warning" if slowed >= 0.1 else "info"
     if not case.paced_by(worst, "model", "host", "device", "communication"):
         severity = "info"

@@ -7,6 +7,17 @@ from perftui.ipc.findings import Finding, Remedy
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import number, percent
 from perftui.trainer.diagnosis.readiness import Abstention
+from perftui.trainer.diagnosis.signals import RankSignals
+
+
+def _others_may(case: Case, rank: RankSignals) -> bool:
+    """Tell whether other work may slow the steps: it stretches their time and not their own CPU time."""
+    if case.strongly_contended(rank.host):
+        return True
+    busy = any(found.host.name == rank.host for found in case.contended)
+    fifths = rank.patterns.cpu_fifths_ms
+    grown = fifths[-1] / fifths[0] if fifths and fifths[0] > 0 else None
+    return busy and (grown is None or grown < case.policy.drift_cpu_ratio)
 
 
 def slower(case: Case) -> Iterator[Finding | Abstention]:
@@ -20,8 +31,8 @@ def slower(case: Case) -> Iterator[Finding | Abstention]:
         rises = sum(later > earlier for earlier, later in pairwise(fifths))
         if ratio < policy.drift_ratio or rises < policy.drift_rises or fifths[-1] < max(fifths[:3]):
             continue
-        if case.strongly_contended(rank.host):
-            reason = f"steps of rank {rank.rank} get slower, and the host is busy with other work"
+        if _others_may(case, rank):
+            reason = f"steps of rank {rank.rank} get slower, and other work on the host may be why"
             yield Abstention("drift.slower", reason, "a quiet host", rank.rank)
             return
         lost = 1 - 1 / ratio

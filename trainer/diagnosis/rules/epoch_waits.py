@@ -8,6 +8,7 @@ from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import number, offered, percent, step
 from perftui.trainer.diagnosis.readiness import Abstention, steady_wait
 from perftui.trainer.diagnosis.signals import RankSignals
+from perftui.trainer.diagnosis.wait_cause import storage_seen
 from perftui.trainer.diagnosis.wait_remedy import setting_name
 
 
@@ -131,6 +132,11 @@ def only_cold(case: Case, rank: RankSignals) -> bool:
     steps, wall = sum(e.steps for e in rest), sum(e.wall_ms for e in rest)
     if min(first.steps, steps) < policy.steps_warning or not first.wall_ms or not wall:
         return False
+    if case.strongly_contended(rank.host) and not storage_seen(case, rank, case.host(rank)):
+        return False
+    change = rank.change
+    if change is not None and (change.gc_ms or 0.0) / 1e3 >= policy.gc_share * change.seconds:
+        return False  # collections fall where they like, into waits as well
     before, later = first.wait_ms / first.wall_ms, sum(e.wait_ms for e in rest) / wall
     felt = first.wait_ms / first.steps >= policy.wait_floor_ms
     return (

@@ -24,7 +24,7 @@ def garbage(case: Case) -> Iterator[Finding | Abstention]:
     longest = 0.0 if facts is None else facts.longest_ms
     yield Finding(
         code="pause.gc",
-        severity="critical" if cost >= policy.gc_critical else "warning",
+        severity=_collections(case, worst, cost),
         share=min(1.0, cost),
         rank=worst.rank if len(case.signals.ranks) > 1 else None,
         sentence=f"Python's garbage collector stops the training {percent(cost)} of the time"
@@ -45,6 +45,13 @@ def garbage(case: Case) -> Iterator[Finding | Abstention]:
             caution="without any collection, cycles (exceptions, some frameworks) keep memory",
         ),
     )
+
+
+def _collections(case: Case, rank: RankSignals, cost: float) -> Severity:
+    """Weigh collections; on a busy host they take longer than they would, so a few say little."""
+    if cost >= case.policy.gc_critical:
+        return "critical"
+    return "info" if case.strongly_contended(rank.host) else "warning"
 
 
 def checkpoint(case: Case) -> Iterator[Finding | Abstention]:

@@ -72,12 +72,19 @@ def _by_exchange(case: Case, ranks: tuple[RankSignals, ...], waits: dict[int, fl
     last = min(ranks, key=lambda rank: (waits[rank.rank], rank.rank))
     others = [rank for rank in ranks if rank is not last]
     gap = median(waits[rank.rank] for rank in others) - waits[last.rank]
+    looks = min(_looks(rank) for rank in ranks)
     if gap < case.policy.straggler_gap:
+        return None
+    if gap < case.policy.straggler_sure and looks < case.policy.straggler_looks:
         return None
     if min(waits[rank.rank] for rank in others) < case.policy.straggler_ratio * max(waits[last.rank], 0.01):
         return None
     # Only one alone is a straggler: the others must all wait for it.
     return _blamed(last, others, gap, timed=True)
+
+
+def _looks(rank: RankSignals) -> int:
+    return rank.patterns.comm_steps if rank.device_ms is None else rank.device_ms.sampled_steps
 
 
 def _by_work_before(case: Case, ranks: tuple[RankSignals, ...]) -> Late | None:
@@ -178,7 +185,7 @@ def _advice(rank: RankSignals, *, compute: bool) -> str:
     )
 
 
-def _imbalance(case: Case) -> Finding | None:
+def _imbalance(case: Case) -> Finding | Abstention | None:
     """Ranks that take turns in being last: uneven batches."""
     arrivals, policy = case.signals.arrivals, case.policy
     if arrivals is None or arrivals.steps < policy.arrival_steps:
@@ -189,6 +196,13 @@ def _imbalance(case: Case) -> Finding | None:
     if lost < policy.straggler_gap or most > policy.last_rotating:
         return None
     if arrivals.lost_ms < policy.wait_floor_ms:
+        return None
+    # Other work holds up one rank or another by chance, and leaves the CPU time of a step as it is.
+    own = (arrivals.lost_cpu_ms or 0.0) >= policy.imbalance_cpu * arrivals.lost_ms
+    if not own and case.contended:
+        reason = "the ranks take turns in coming last, and other work on the host may be why"
+        return Abstention("rank.imbalance", reason, "a quiet host")
+    if not own and lost < policy.imbalance_unsure:
         return None
     return Finding(
         code="rank.imbalance",
