@@ -16,13 +16,18 @@ draw = np.random.default_rng(0)
 def augment(picture):
     picture = picture.numpy().astype(np.float32) / 255
     for _ in range(4):
-        picture = (picture + np.roll(picture, draw.integers(-4, 5), 1) + np.roll(picture, draw.integers(-4, 5), 2)) / 3
+        picture = (
+            picture + np.roll(picture, draw.integers(-4, 5), 1) + np.roll(picture, draw.integers(-4, 5), 2)
+        ) / 3
     picture = np.clip(picture * draw.uniform(0.8, 1.2) + draw.standard_normal(picture.shape) * 0.02, 0, 1)
     return torch.from_numpy(picture.astype(np.float32))
 
 
 model = torch.nn.Sequential(
-    torch.nn.Conv2d(3, 16, 3, stride=2), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(2), torch.nn.Flatten(),
+    torch.nn.Conv2d(3, 16, 3, stride=2),
+    torch.nn.ReLU(),
+    torch.nn.AdaptiveAvgPool2d(2),
+    torch.nn.Flatten(),
     torch.nn.Linear(64, 10),
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=0.02)

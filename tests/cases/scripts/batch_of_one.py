@@ -15,7 +15,9 @@ loader = DataLoader(data, batch_size=1, shuffle=True)
 layers = [torch.nn.Conv2d(3, 8, 3, padding=1)]
 for _ in range(12):
     layers += [torch.nn.GroupNorm(2, 8), torch.nn.SiLU(), torch.nn.Conv2d(8, 8, 3, padding=1)]
-model = torch.nn.Sequential(*layers, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(8, 10))
+model = torch.nn.Sequential(
+    *layers, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(8, 10)
+)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
 step = 0
 for epoch in itertools.count():

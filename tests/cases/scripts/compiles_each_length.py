@@ -32,13 +32,17 @@ def pad(rows):
     return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
 
 
-model = torch.nn.Sequential(torch.nn.Embedding(500, 32), torch.nn.Linear(32, 64), torch.nn.GELU(), torch.nn.Linear(64, 500))
+model = torch.nn.Sequential(
+    torch.nn.Embedding(500, 32), torch.nn.Linear(32, 64), torch.nn.GELU(), torch.nn.Linear(64, 500)
+)
 compiled = torch.compile(model, dynamic=False)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 step = 0
 for epoch in itertools.count():
     for tokens in DataLoader(Sentences(), batch_size=4, collate_fn=pad, shuffle=True):
-        loss = torch.nn.functional.cross_entropy(compiled(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+        loss = torch.nn.functional.cross_entropy(
+            compiled(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten()
+        )
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

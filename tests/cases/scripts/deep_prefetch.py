@@ -32,7 +32,10 @@ loader = DataLoader(
     Documents(), batch_size=16, shuffle=True, num_workers=len(os.sched_getaffinity(0)), prefetch_factor=32
 )
 model = torch.nn.Sequential(
-    torch.nn.Conv2d(3, 16, 3, stride=2), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(4), torch.nn.Flatten(),
+    torch.nn.Conv2d(3, 16, 3, stride=2),
+    torch.nn.ReLU(),
+    torch.nn.AdaptiveAvgPool2d(4),
+    torch.nn.Flatten(),
     torch.nn.Linear(256, 10),
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05)

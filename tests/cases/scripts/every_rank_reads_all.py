@@ -13,8 +13,13 @@ torch.set_num_threads(1)
 data = TensorDataset(torch.randn(3200, 3, 24, 24), torch.randint(10, (3200,)))
 loader = DataLoader(data, batch_size=64, shuffle=True)
 net = torch.nn.Sequential(
-    torch.nn.Conv2d(3, 32, 3), torch.nn.ReLU(), torch.nn.Conv2d(32, 32, 3), torch.nn.ReLU(),
-    torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(32, 10),
+    torch.nn.Conv2d(3, 32, 3),
+    torch.nn.ReLU(),
+    torch.nn.Conv2d(32, 32, 3),
+    torch.nn.ReLU(),
+    torch.nn.AdaptiveAvgPool2d(1),
+    torch.nn.Flatten(),
+    torch.nn.Linear(32, 10),
 )
 model = DistributedDataParallel(net)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05)

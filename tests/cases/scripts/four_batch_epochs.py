@@ -30,7 +30,9 @@ optimizer = torch.optim.AdamW([*embedding.parameters(), *head.parameters()], lr=
 step = 0
 for epoch in itertools.count():
     for tokens in loader:
-        loss = torch.nn.functional.cross_entropy(head(embedding(tokens[:, :-1])).flatten(0, 1), tokens[:, 1:].flatten())
+        loss = torch.nn.functional.cross_entropy(
+            head(embedding(tokens[:, :-1])).flatten(0, 1), tokens[:, 1:].flatten()
+        )
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

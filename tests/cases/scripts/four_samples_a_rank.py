@@ -14,7 +14,11 @@ data = TensorDataset(torch.randn(6400, 512), torch.randint(10, (6400,)))
 sampler = DistributedSampler(data)
 loader = DataLoader(data, batch_size=8 // dist.get_world_size(), sampler=sampler)
 net = torch.nn.Sequential(
-    torch.nn.Linear(512, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 10)
+    torch.nn.Linear(512, 1024),
+    torch.nn.ReLU(),
+    torch.nn.Linear(1024, 1024),
+    torch.nn.ReLU(),
+    torch.nn.Linear(1024, 10),
 )
 model = DistributedDataParallel(net)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)

@@ -4,7 +4,9 @@ import torch
 
 torch.manual_seed(0)
 device = torch.device("cuda")
-model = torch.nn.Sequential(torch.nn.Linear(1024, 4096), torch.nn.GELU(), torch.nn.Linear(4096, 1024)).to(device)
+model = torch.nn.Sequential(torch.nn.Linear(1024, 4096), torch.nn.GELU(), torch.nn.Linear(4096, 1024)).to(
+    device
+)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
 total = torch.cuda.get_device_properties(device).total_memory
 full_at = total // (4 * (1024 + 3 * 4096 + 2 * 1024))  # rows whose activations fill the card

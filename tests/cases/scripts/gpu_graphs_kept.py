@@ -4,7 +4,9 @@ import torch
 
 torch.manual_seed(0)
 device = torch.device("cuda")
-model = torch.nn.Sequential(torch.nn.Linear(1024, 4096), torch.nn.GELU(), torch.nn.Linear(4096, 1024)).to(device)
+model = torch.nn.Sequential(torch.nn.Linear(1024, 4096), torch.nn.GELU(), torch.nn.Linear(4096, 1024)).to(
+    device
+)
 inputs = torch.randn(2048, 1024, device=device)
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-5)
 total = 0.0

@@ -12,7 +12,9 @@ device = torch.device("cuda")
 draw = random.Random(0)
 total = torch.cuda.get_device_properties(device).total_memory
 torch.cuda.set_per_process_memory_fraction(6 * 2**30 / total)
-model = torch.nn.Sequential(*(torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.ReLU()) for _ in range(16)))
+model = torch.nn.Sequential(
+    *(torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.ReLU()) for _ in range(16))
+)
 model.to(device)
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
 step = 0

@@ -13,8 +13,13 @@ print("cuda:", torch.cuda.is_available(), torch.zeros(1, device="cuda").device)
 data = TensorDataset(torch.randn(1024, 3, 64, 64), torch.randint(10, (1024,)))
 loader = DataLoader(data, batch_size=64, shuffle=True)
 model = torch.nn.Sequential(
-    torch.nn.Conv2d(3, 64, 3), torch.nn.ReLU(), torch.nn.Conv2d(64, 128, 3, stride=2), torch.nn.ReLU(),
-    torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(128, 10),
+    torch.nn.Conv2d(3, 64, 3),
+    torch.nn.ReLU(),
+    torch.nn.Conv2d(64, 128, 3, stride=2),
+    torch.nn.ReLU(),
+    torch.nn.AdaptiveAvgPool2d(1),
+    torch.nn.Flatten(),
+    torch.nn.Linear(128, 10),
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 step = 0

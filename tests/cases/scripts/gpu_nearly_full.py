@@ -4,7 +4,9 @@ import torch
 
 torch.manual_seed(0)
 device = torch.device("cuda")
-model = torch.nn.Sequential(torch.nn.Linear(2048, 8192), torch.nn.GELU(), torch.nn.Linear(8192, 2048)).to(device)
+model = torch.nn.Sequential(torch.nn.Linear(2048, 8192), torch.nn.GELU(), torch.nn.Linear(8192, 2048)).to(
+    device
+)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
 
 

@@ -11,7 +11,10 @@ torch.manual_seed(0)
 device = torch.device("cuda")
 batches = [(torch.randn(256, 3, 224, 224), torch.randint(10, (256,))) for _ in range(8)]
 model = torch.nn.Sequential(
-    torch.nn.Conv2d(3, 16, 7, stride=4), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(4), torch.nn.Flatten(),
+    torch.nn.Conv2d(3, 16, 7, stride=4),
+    torch.nn.ReLU(),
+    torch.nn.AdaptiveAvgPool2d(4),
+    torch.nn.Flatten(),
     torch.nn.Linear(256, 10),
 ).to(device)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)

@@ -31,7 +31,9 @@ class Photographs(Dataset):
         return self.augment(Image.open(io.BytesIO(self.files[index % 64]))), index % 10
 
 
-loader = DataLoader(Photographs(), batch_size=64, shuffle=True, num_workers=2, pin_memory=True, prefetch_factor=4)
+loader = DataLoader(
+    Photographs(), batch_size=64, shuffle=True, num_workers=2, pin_memory=True, prefetch_factor=4
+)
 model = models.resnet18(num_classes=10).to(device)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 step = 0

@@ -17,7 +17,11 @@ data = TensorDataset(torch.randn(12800, 256), torch.randint(10, (12800,)))
 sampler = DistributedSampler(data)
 loader = DataLoader(data, batch_size=64, sampler=sampler)
 net = torch.nn.Sequential(
-    torch.nn.Linear(256, 512), torch.nn.ReLU(), torch.nn.Linear(512, 512), torch.nn.ReLU(), torch.nn.Linear(512, 10)
+    torch.nn.Linear(256, 512),
+    torch.nn.ReLU(),
+    torch.nn.Linear(512, 512),
+    torch.nn.ReLU(),
+    torch.nn.Linear(512, 10),
 )
 model = DistributedDataParallel(net)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05)

@@ -11,8 +11,13 @@ ACCUMULATE = 4
 data = TensorDataset(torch.randn(3200, 3, 32, 32), torch.randint(10, (3200,)))
 loader = DataLoader(data, batch_size=32, shuffle=True)
 model = torch.nn.Sequential(
-    torch.nn.Conv2d(3, 32, 3), torch.nn.ReLU(), torch.nn.Conv2d(32, 64, 3, stride=2), torch.nn.ReLU(),
-    torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(64, 10),
+    torch.nn.Conv2d(3, 32, 3),
+    torch.nn.ReLU(),
+    torch.nn.Conv2d(32, 64, 3, stride=2),
+    torch.nn.ReLU(),
+    torch.nn.AdaptiveAvgPool2d(1),
+    torch.nn.Flatten(),
+    torch.nn.Linear(64, 10),
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
 micro = 0

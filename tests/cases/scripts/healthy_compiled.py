@@ -12,7 +12,11 @@ torch.set_num_threads(1)
 class Block(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.norm, self.grow, self.shrink = torch.nn.LayerNorm(128), torch.nn.Linear(128, 512), torch.nn.Linear(512, 128)
+        self.norm, self.grow, self.shrink = (
+            torch.nn.LayerNorm(128),
+            torch.nn.Linear(128, 512),
+            torch.nn.Linear(512, 128),
+        )
 
     def forward(self, inputs):
         hidden = self.grow(self.norm(inputs))

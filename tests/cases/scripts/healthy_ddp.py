@@ -12,8 +12,13 @@ data = TensorDataset(torch.randn(3200, 3, 32, 32), torch.randint(10, (3200,)))
 sampler = DistributedSampler(data)
 loader = DataLoader(data, batch_size=32, sampler=sampler, drop_last=True)
 net = torch.nn.Sequential(
-    torch.nn.Conv2d(3, 32, 3), torch.nn.ReLU(), torch.nn.Conv2d(32, 64, 3), torch.nn.ReLU(),
-    torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(64, 10),
+    torch.nn.Conv2d(3, 32, 3),
+    torch.nn.ReLU(),
+    torch.nn.Conv2d(32, 64, 3),
+    torch.nn.ReLU(),
+    torch.nn.AdaptiveAvgPool2d(1),
+    torch.nn.Flatten(),
+    torch.nn.Linear(64, 10),
 )
 model = DistributedDataParallel(net)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

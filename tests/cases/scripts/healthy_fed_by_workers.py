@@ -29,8 +29,13 @@ class Pictures(Dataset):
 
 loader = DataLoader(Pictures(), batch_size=16, shuffle=True, num_workers=1, persistent_workers=True)
 model = torch.nn.Sequential(
-    torch.nn.Conv2d(3, 48, 3), torch.nn.ReLU(), torch.nn.Conv2d(48, 48, 3), torch.nn.ReLU(),
-    torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(48, 10),
+    torch.nn.Conv2d(3, 48, 3),
+    torch.nn.ReLU(),
+    torch.nn.Conv2d(48, 48, 3),
+    torch.nn.ReLU(),
+    torch.nn.AdaptiveAvgPool2d(1),
+    torch.nn.Flatten(),
+    torch.nn.Linear(48, 10),
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
 step = 0

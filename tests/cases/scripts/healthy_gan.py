@@ -9,11 +9,19 @@ torch.manual_seed(0)
 torch.set_num_threads(1)
 loader = DataLoader(TensorDataset(torch.rand(6400, 1, 28, 28)), batch_size=64, shuffle=True)
 generator = torch.nn.Sequential(
-    torch.nn.Linear(64, 512), torch.nn.ReLU(), torch.nn.Linear(512, 784), torch.nn.Sigmoid(), torch.nn.Unflatten(1, (1, 28, 28))
+    torch.nn.Linear(64, 512),
+    torch.nn.ReLU(),
+    torch.nn.Linear(512, 784),
+    torch.nn.Sigmoid(),
+    torch.nn.Unflatten(1, (1, 28, 28)),
 )
 critic = torch.nn.Sequential(
-    torch.nn.Conv2d(1, 32, 4, 2), torch.nn.LeakyReLU(0.2), torch.nn.Conv2d(32, 64, 4, 2), torch.nn.LeakyReLU(0.2),
-    torch.nn.Flatten(), torch.nn.LazyLinear(1),
+    torch.nn.Conv2d(1, 32, 4, 2),
+    torch.nn.LeakyReLU(0.2),
+    torch.nn.Conv2d(32, 64, 4, 2),
+    torch.nn.LeakyReLU(0.2),
+    torch.nn.Flatten(),
+    torch.nn.LazyLinear(1),
 )
 critic(torch.rand(1, 1, 28, 28))
 of_generator = torch.optim.Adam(generator.parameters(), lr=2e-4, betas=(0.5, 0.999))

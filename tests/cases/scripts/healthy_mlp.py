@@ -10,7 +10,11 @@ torch.set_num_threads(1)
 data = TensorDataset(torch.randn(12800, 256), torch.randint(10, (12800,)))
 loader = DataLoader(data, batch_size=256, shuffle=True)
 model = torch.nn.Sequential(
-    torch.nn.Linear(256, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 10)
+    torch.nn.Linear(256, 1024),
+    torch.nn.ReLU(),
+    torch.nn.Linear(1024, 1024),
+    torch.nn.ReLU(),
+    torch.nn.Linear(1024, 10),
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
 step = 0

@@ -20,8 +20,13 @@ class Stream(IterableDataset):
 
 loader = DataLoader(Stream(), batch_size=32, num_workers=2, persistent_workers=True)
 model = torch.nn.Sequential(
-    torch.nn.Conv2d(3, 64, 3), torch.nn.ReLU(), torch.nn.Conv2d(64, 64, 3), torch.nn.ReLU(),
-    torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(64, 10),
+    torch.nn.Conv2d(3, 64, 3),
+    torch.nn.ReLU(),
+    torch.nn.Conv2d(64, 64, 3),
+    torch.nn.ReLU(),
+    torch.nn.AdaptiveAvgPool2d(1),
+    torch.nn.Flatten(),
+    torch.nn.Linear(64, 10),
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
 step = 0

@@ -9,8 +9,13 @@ pictures, labels_of = torch.randn(3520, 3, 24, 24), torch.randint(10, (3520,))
 train = DataLoader(TensorDataset(pictures[:3200], labels_of[:3200]), batch_size=16, shuffle=True)
 held_out = DataLoader(TensorDataset(pictures[3200:], labels_of[3200:]), batch_size=64)
 model = torch.nn.Sequential(
-    torch.nn.Conv2d(3, 32, 3), torch.nn.ReLU(), torch.nn.Conv2d(32, 64, 3), torch.nn.ReLU(),
-    torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(64, 10),
+    torch.nn.Conv2d(3, 32, 3),
+    torch.nn.ReLU(),
+    torch.nn.Conv2d(32, 64, 3),
+    torch.nn.ReLU(),
+    torch.nn.AdaptiveAvgPool2d(1),
+    torch.nn.Flatten(),
+    torch.nn.Linear(64, 10),
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
 step = 0

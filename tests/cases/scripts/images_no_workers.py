@@ -19,7 +19,9 @@ class Pictures(Dataset):
     def __init__(self, count=256):
         self.files = []
         for index in range(count):
-            pixels = torch.randint(256, (30, 40, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(index))
+            pixels = torch.randint(
+                256, (30, 40, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(index)
+            )
             file = io.BytesIO()
             Image.fromarray(pixels.numpy()).resize((640, 480)).save(file, "JPEG", quality=90)
             self.files.append(file.getvalue())
@@ -36,8 +38,13 @@ class Pictures(Dataset):
 
 loader = DataLoader(Pictures(), batch_size=16, shuffle=True, drop_last=True)
 model = torch.nn.Sequential(
-    torch.nn.Conv2d(3, 16, 3, stride=2), torch.nn.ReLU(), torch.nn.Conv2d(16, 32, 3, stride=2), torch.nn.ReLU(),
-    torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(32, 10),
+    torch.nn.Conv2d(3, 16, 3, stride=2),
+    torch.nn.ReLU(),
+    torch.nn.Conv2d(16, 32, 3, stride=2),
+    torch.nn.ReLU(),
+    torch.nn.AdaptiveAvgPool2d(1),
+    torch.nn.Flatten(),
+    torch.nn.Linear(32, 10),
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
 step = 0

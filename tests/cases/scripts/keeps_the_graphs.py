@@ -10,8 +10,14 @@ torch.set_num_threads(1)
 data = TensorDataset(torch.randn(3200, 3, 32, 32), torch.randint(10, (3200,)))
 loader = DataLoader(data, batch_size=32, shuffle=True)
 model = torch.nn.Sequential(
-    torch.nn.Conv2d(3, 16, 3, padding=1), torch.nn.BatchNorm2d(16), torch.nn.ReLU(), torch.nn.Conv2d(16, 32, 3),
-    torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(32, 10),
+    torch.nn.Conv2d(3, 16, 3, padding=1),
+    torch.nn.BatchNorm2d(16),
+    torch.nn.ReLU(),
+    torch.nn.Conv2d(16, 32, 3),
+    torch.nn.ReLU(),
+    torch.nn.AdaptiveAvgPool2d(1),
+    torch.nn.Flatten(),
+    torch.nn.Linear(32, 10),
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
 history = []

@@ -20,22 +20,31 @@ class Photographs(Dataset):
     def __init__(self, count=32):
         self.files = []
         for index in range(count):
-            pixels = torch.randint(256, (135, 240, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(index))
+            pixels = torch.randint(
+                256, (135, 240, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(index)
+            )
             file = io.BytesIO()
             Image.fromarray(pixels.numpy()).resize((1920, 1080)).save(file, "JPEG", quality=92)
             self.files.append(file.getvalue())
-        self.small = transforms.Compose([transforms.Resize(64), transforms.CenterCrop(64), transforms.ToTensor()])
+        self.small = transforms.Compose(
+            [transforms.Resize(64), transforms.CenterCrop(64), transforms.ToTensor()]
+        )
 
     def __len__(self):
         return 100_000
 
     def __getitem__(self, index):
-        return self.small(Image.open(io.BytesIO(self.files[index % len(self.files)])).convert("RGB")), index % 10
+        return self.small(
+            Image.open(io.BytesIO(self.files[index % len(self.files)])).convert("RGB")
+        ), index % 10
 
 
 loader = DataLoader(Photographs(), batch_size=8, shuffle=True, num_workers=len(os.sched_getaffinity(0)))
 model = torch.nn.Sequential(
-    torch.nn.Conv2d(3, 16, 3, stride=2), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(4), torch.nn.Flatten(),
+    torch.nn.Conv2d(3, 16, 3, stride=2),
+    torch.nn.ReLU(),
+    torch.nn.AdaptiveAvgPool2d(4),
+    torch.nn.Flatten(),
     torch.nn.Linear(256, 10),
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05)

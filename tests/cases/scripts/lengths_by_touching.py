@@ -46,7 +46,15 @@ def pad(rows):
 
 
 data = Sentences()
-loader = DataLoader(data, 64, sampler=ByLength(data), collate_fn=pad, num_workers=1, prefetch_factor=8, persistent_workers=True)
+loader = DataLoader(
+    data,
+    64,
+    sampler=ByLength(data),
+    collate_fn=pad,
+    num_workers=1,
+    prefetch_factor=8,
+    persistent_workers=True,
+)
 model = torch.nn.Sequential(torch.nn.Embedding(500, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 step = 0

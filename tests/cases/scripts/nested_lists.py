@@ -27,7 +27,10 @@ class Rows(Dataset):
 
 loader = DataLoader(Rows(), batch_size=64, shuffle=True, num_workers=len(os.sched_getaffinity(0)))
 model = torch.nn.Sequential(
-    torch.nn.Conv2d(3, 16, 3, stride=2), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(4), torch.nn.Flatten(),
+    torch.nn.Conv2d(3, 16, 3, stride=2),
+    torch.nn.ReLU(),
+    torch.nn.AdaptiveAvgPool2d(4),
+    torch.nn.Flatten(),
     torch.nn.Linear(256, 10),
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05)

@@ -24,7 +24,10 @@ class Shards(IterableDataset):
 
 
 model = torch.nn.Sequential(
-    torch.nn.Conv2d(3, 32, 3), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(2), torch.nn.Flatten(),
+    torch.nn.Conv2d(3, 32, 3),
+    torch.nn.ReLU(),
+    torch.nn.AdaptiveAvgPool2d(2),
+    torch.nn.Flatten(),
     torch.nn.Linear(128, 10),
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=0.02)

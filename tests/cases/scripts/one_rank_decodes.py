@@ -19,7 +19,9 @@ torch.set_num_threads(1)
 class Shard(Dataset):
     def __init__(self, count=64):
         pixels = torch.randint(256, (count, 60, 80, 3), dtype=torch.uint8)
-        self.pictures = [Image.fromarray(one.numpy()).resize((640, 480) if rank == 1 else (32, 32)) for one in pixels]
+        self.pictures = [
+            Image.fromarray(one.numpy()).resize((640, 480) if rank == 1 else (32, 32)) for one in pixels
+        ]
         self.files = []
         for picture in self.pictures:
             file = io.BytesIO()
@@ -35,7 +37,10 @@ class Shard(Dataset):
 
 loader = DataLoader(Shard(), batch_size=16, shuffle=True)
 net = torch.nn.Sequential(
-    torch.nn.Conv2d(3, 32, 3), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(2), torch.nn.Flatten(),
+    torch.nn.Conv2d(3, 32, 3),
+    torch.nn.ReLU(),
+    torch.nn.AdaptiveAvgPool2d(2),
+    torch.nn.Flatten(),
     torch.nn.Linear(128, 10),
 )
 model = DistributedDataParallel(net)

@@ -29,8 +29,13 @@ class Patches(Dataset):
 
 loader = DataLoader(Patches(), batch_size=32, shuffle=True, num_workers=2)
 model = torch.nn.Sequential(
-    torch.nn.Conv2d(3, 24, 3, stride=2), torch.nn.ReLU(), torch.nn.Conv2d(24, 48, 3), torch.nn.ReLU(),
-    torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(48, 10),
+    torch.nn.Conv2d(3, 24, 3, stride=2),
+    torch.nn.ReLU(),
+    torch.nn.Conv2d(24, 48, 3),
+    torch.nn.ReLU(),
+    torch.nn.AdaptiveAvgPool2d(1),
+    torch.nn.Flatten(),
+    torch.nn.Linear(48, 10),
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 step = 0

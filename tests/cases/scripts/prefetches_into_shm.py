@@ -22,8 +22,13 @@ class Clips(Dataset):
 
 loader = DataLoader(Clips(), batch_size=16, shuffle=True, num_workers=2, prefetch_factor=4)
 model = torch.nn.Sequential(
-    torch.nn.Conv3d(3, 8, 3, stride=2), torch.nn.ReLU(), torch.nn.Conv3d(8, 16, 3, stride=2, padding=1), torch.nn.ReLU(),
-    torch.nn.AdaptiveAvgPool3d(1), torch.nn.Flatten(), torch.nn.Linear(16, 10),
+    torch.nn.Conv3d(3, 8, 3, stride=2),
+    torch.nn.ReLU(),
+    torch.nn.Conv3d(8, 16, 3, stride=2, padding=1),
+    torch.nn.ReLU(),
+    torch.nn.AdaptiveAvgPool3d(1),
+    torch.nn.Flatten(),
+    torch.nn.Linear(16, 10),
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
 step = 0

@@ -1,4 +1,4 @@
-"""Start two ranks with sixteen workers each on whatever cores there are, and let each worker use all of them.
+"""Start two ranks with six workers each on whatever cores there are, and let each worker use all of them.
 
 R003: https://github.com/facebookresearch/deit/issues/81
 """
@@ -34,9 +34,12 @@ def use_all_cores(worker_id):
 
 data = Crops()
 sampler = DistributedSampler(data)
-loader = DataLoader(data, batch_size=8, sampler=sampler, num_workers=16, worker_init_fn=use_all_cores)
+loader = DataLoader(data, batch_size=4, sampler=sampler, num_workers=6, worker_init_fn=use_all_cores)
 net = torch.nn.Sequential(
-    torch.nn.Conv2d(3, 16, 3, stride=2), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(4), torch.nn.Flatten(),
+    torch.nn.Conv2d(3, 16, 3, stride=2),
+    torch.nn.ReLU(),
+    torch.nn.AdaptiveAvgPool2d(4),
+    torch.nn.Flatten(),
     torch.nn.Linear(256, 10),
 )
 model = DistributedDataParallel(net)

@@ -27,7 +27,9 @@ for epoch in itertools.count():
         step += 1
         if step % 20 == 0:
             with open("last.pt", "wb") as file:
-                torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}, file)
+                torch.save(
+                    {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}, file
+                )
                 file.flush()
                 os.fsync(file.fileno())
             print(f"step {step} loss {loss.item():.3f}", flush=True)

@@ -21,7 +21,9 @@ class Motions(Dataset):
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    loader = DataLoader(Motions(), batch_size=32, shuffle=True, num_workers=2, multiprocessing_context="spawn")
+    loader = DataLoader(
+        Motions(), batch_size=32, shuffle=True, num_workers=2, multiprocessing_context="spawn"
+    )
     model = torch.nn.Sequential(
         torch.nn.Flatten(), torch.nn.Linear(30 * 66, 512), torch.nn.ReLU(), torch.nn.Linear(512, 66)
     )

@@ -18,7 +18,11 @@ data = TensorDataset(torch.randn(12800, 1024), torch.randint(10, (12800,)))
 sampler = DistributedSampler(data)
 loader = DataLoader(data, batch_size=16, sampler=sampler, drop_last=True)
 net = torch.nn.Sequential(
-    torch.nn.Linear(1024, 2048), torch.nn.ReLU(), torch.nn.Linear(2048, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 10)
+    torch.nn.Linear(1024, 2048),
+    torch.nn.ReLU(),
+    torch.nn.Linear(2048, 1024),
+    torch.nn.ReLU(),
+    torch.nn.Linear(1024, 10),
 )
 model = DistributedDataParallel(net)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05)

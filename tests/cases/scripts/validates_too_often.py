@@ -14,8 +14,13 @@ pictures, labels_of = torch.randn(3200, 3, 32, 32), torch.randint(10, (3200,))
 train = DataLoader(TensorDataset(pictures, labels_of), batch_size=32, shuffle=True)
 held_out = DataLoader(TensorDataset(pictures[:1600], labels_of[:1600]), batch_size=32)
 model = torch.nn.Sequential(
-    torch.nn.Conv2d(3, 32, 3), torch.nn.ReLU(), torch.nn.Conv2d(32, 32, 3), torch.nn.ReLU(),
-    torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(32, 10),
+    torch.nn.Conv2d(3, 32, 3),
+    torch.nn.ReLU(),
+    torch.nn.Conv2d(32, 32, 3),
+    torch.nn.ReLU(),
+    torch.nn.AdaptiveAvgPool2d(1),
+    torch.nn.Flatten(),
+    torch.nn.Linear(32, 10),
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
 

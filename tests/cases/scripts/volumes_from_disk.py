@@ -42,7 +42,10 @@ class Volumes(Dataset):
 
 loader = DataLoader(Volumes(), batch_size=2, shuffle=True, num_workers=2)
 model = torch.nn.Sequential(
-    torch.nn.Conv3d(1, 8, 3, stride=2), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool3d(2), torch.nn.Flatten(),
+    torch.nn.Conv3d(1, 8, 3, stride=2),
+    torch.nn.ReLU(),
+    torch.nn.AdaptiveAvgPool3d(2),
+    torch.nn.Flatten(),
     torch.nn.Linear(64, 2),
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)

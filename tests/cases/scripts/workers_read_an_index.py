@@ -33,8 +33,13 @@ class Cells(Dataset):
 
 loader = DataLoader(Cells(), batch_size=32, shuffle=True, num_workers=2)
 model = torch.nn.Sequential(
-    torch.nn.Conv2d(2, 32, 3), torch.nn.ReLU(), torch.nn.Conv2d(32, 32, 3), torch.nn.ReLU(),
-    torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(32, 2),
+    torch.nn.Conv2d(2, 32, 3),
+    torch.nn.ReLU(),
+    torch.nn.Conv2d(32, 32, 3),
+    torch.nn.ReLU(),
+    torch.nn.AdaptiveAvgPool2d(1),
+    torch.nn.Flatten(),
+    torch.nn.Linear(32, 2),
 )
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
 step = 0

@@ -28,8 +28,13 @@ def seed_worker(worker_id):
 
 loader = DataLoader(Scenes(), batch_size=32, shuffle=True, num_workers=2, worker_init_fn=seed_worker)
 model = torch.nn.Sequential(
-    torch.nn.Conv2d(3, 64, 3), torch.nn.ReLU(), torch.nn.Conv2d(64, 64, 3), torch.nn.ReLU(),
-    torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(64, 10),
+    torch.nn.Conv2d(3, 64, 3),
+    torch.nn.ReLU(),
+    torch.nn.Conv2d(64, 64, 3),
+    torch.nn.ReLU(),
+    torch.nn.AdaptiveAvgPool2d(1),
+    torch.nn.Flatten(),
+    torch.nn.Linear(64, 10),
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
 step = 0

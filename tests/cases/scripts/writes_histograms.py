@@ -17,7 +17,11 @@ torch.set_num_threads(1)
 data = TensorDataset(torch.randn(6400, 256), torch.randint(10, (6400,)))
 loader = DataLoader(data, batch_size=128, shuffle=True)
 model = torch.nn.Sequential(
-    torch.nn.Linear(256, 512), torch.nn.ReLU(), torch.nn.Linear(512, 512), torch.nn.ReLU(), torch.nn.Linear(512, 10)
+    torch.nn.Linear(256, 512),
+    torch.nn.ReLU(),
+    torch.nn.Linear(512, 512),
+    torch.nn.ReLU(),
+    torch.nn.Linear(512, 10),
 )
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
 
@@ -27,8 +31,18 @@ def log_metrics(step, loss):
     for name, weight in model.named_parameters():
         for kind, tensor in (("weight", weight), ("gradient", weight.grad)):
             counts, edges = torch.histogram(tensor.detach(), 64)
-            log.info(json.dumps({"step": step, "name": name, "kind": kind, "counts": counts.tolist(),
-                                 "edges": edges.tolist(), "values": tensor.flatten().tolist()[:20000]}))
+            log.info(
+                json.dumps(
+                    {
+                        "step": step,
+                        "name": name,
+                        "kind": kind,
+                        "counts": counts.tolist(),
+                        "edges": edges.tolist(),
+                        "values": tensor.flatten().tolist()[:20000],
+                    }
+                )
+            )
 
 
 step = 0
