@@ -38,8 +38,8 @@ INPUT = (
         ("input.too_many_workers", "cpu.oversubscribed"),
         ranks=2,
         report="R003",
-        mend=(("num_workers=6, worker_init_fn=use_all_cores", "num_workers=1"),),
-        note="twelve workers of two threads each, on two cores: too many workers and too many for the cores are one thing",
+        mend=(("num_workers=8", "num_workers=1"),),
+        note="sixteen busy workers on two cores: too many workers and too many for the cores are one thing",
     ),
     Case(
         "spawned_workers",
