@@ -17,6 +17,7 @@ OLDEST_VENV ?= .venv-oldest
 OLDEST_PYTHON ?= python3.10
 FRAMEWORKS_VENV ?= .venv-frameworks
 PYTEST_ARGS ?=
+CASES_ARGS ?=
 
 supported = $(1) -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))' 2>/dev/null
 first_supported = $(shell for python in python3 python3.13 python3.12 python3.11 python3.10; do \
@@ -57,6 +58,10 @@ test-oldest: $(OLDEST_VENV)/.ready ## The same with Python 3.10 and torch 2.4 (O
 .PHONY: test-frameworks
 test-frameworks: $(FRAMEWORKS_VENV)/.ready ## Lightning, the Trainer of transformers and others, unmodified
 	$(FRAMEWORKS_VENV)/bin/python -m pytest tests/frameworks $(PYTEST_ARGS)
+
+.PHONY: cases
+cases: $(TEST_VENV)/.ready ## Every script with a known cause under perftui: hours (CASES_ARGS="--gpus 4", names ...)
+	$(TEST_VENV)/bin/python -m tests.cases.run $(CASES_ARGS)
 
 .PHONY: check
 check: lint typecheck contracts ## Everything that must hold: style, types, import contracts, tests

@@ -1,11 +1,11 @@
-"""What other tools say of the test bed's CPU cases: TraceML, gpuprof and train-doctor, each as its manual says.
+"""What TraceML, gpuprof and train-doctor say of the test bed's CPU cases, each run as its manual says.
 
     python -m benchmarks.case_rivals --json ANSWERS.json --python traceml=A/bin/python \
         --python gpuprof=B/bin/python --python train-doctor=C/bin/python [--minutes M] [CASE ...]
 
-TraceML needs two edits of the script, which `edited_for_traceml` makes; gpuprof a context round it; train-doctor
-none. The answer kept is the first thing that the tool's own report names, in its own words. Answers are in the
-file by tool and case; the commands are beside them.
+TraceML needs two edits of the script, which `edited_for_traceml` makes; gpuprof a context round it;
+train-doctor none. The answer kept is the first thing that the tool's own report names, in its own words.
+Answers are in the file by tool and case; the commands are beside them.
 """
 
 import argparse
@@ -61,7 +61,7 @@ class Rival:
 
 
 def edited_for_traceml(text: str) -> str:
-    """Return the script with TraceML's two edits: `init` at its head, `trace_step` round the body of its loop.
+    """Return the script with TraceML's two edits: `init` at its head, `trace_step` round its loop's body.
 
     Raises:
         ValueError: no loop with a backward and an optimizer's step was found.

@@ -13,7 +13,7 @@ class Case:
 
     Args:
         script: name of the file below `scripts`, without its ending.
-        expected: code of the leading finding. Several only where they are names of one thing, and `note` says so.
+        expected: code of the leading finding; several only where they are names of one thing: see `note`.
         seconds: how long it is watched past its warm-up.
         ranks: processes of torchrun; 1: none, the script is started by itself.
         gpus: GPUs it needs; 0: it runs on a CPU.

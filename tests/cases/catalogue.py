@@ -1,4 +1,7 @@
-"""Every case of the test bed. The expected codes were decided by what each script does, before any rule was tuned."""
+"""Every case of the test bed.
+
+The expected codes were decided by what each script does, before any rule was tuned.
+"""
 
 from tests.cases.case import Case
 from tests.cases.of_compute import COMPUTE

@@ -13,7 +13,7 @@ INPUT = (
         "one_worker",
         ("input.workers",),
         report="R004",
-        mend=(("np.abs(np.fft.rfft(frames)) ** 2", "np.abs(frames[:, :201])"),),
+        mend=(("(400, 512, 1024, 2048)", "(400,)"),),
     ),
     Case(
         "graphs_in_main",
@@ -38,8 +38,8 @@ INPUT = (
         ("input.too_many_workers", "cpu.oversubscribed"),
         ranks=2,
         report="R003",
-        mend=(("num_workers=16, worker_init_fn=use_all_cores", "num_workers=1"),),
-        note="32 workers of two threads each on two cores: too many workers and too many for the cores are one thing",
+        mend=(("num_workers=8", "num_workers=1"),),
+        note="sixteen busy workers on two cores: too many workers and too many for the cores are one thing",
     ),
     Case(
         "spawned_workers",
@@ -131,11 +131,11 @@ INPUT = (
         ("input.collate",),
         mend=(
             (
-                "        padded.append([row[place] if place < len(row) else 0 for place in range(longest)])\n",
-                "        padded.append(row + [0] * (longest - len(row)))\n",
+                "padded.append([row[place] if place < len(row) else 0 for place in range(longest)])\n",
+                "padded.append(row + [0] * (longest - len(row)))\n",
             ),
             (
-                "        mask.append([[float(a < len(row) and b <= a) for b in range(16)] for a in range(longest)])\n",
+                "mask.append([[float(a < len(row) and b <= a) for b in range(16)] for a in range(longest)])",
                 "",
             ),
             ("torch.tensor(mask)", "torch.ones(len(rows), longest, 16)"),

@@ -18,9 +18,9 @@ RANKS = (
         report="R126",
         mend=(
             (
-                "        loss = torch.nn.functional.cross_entropy(model(inputs), labels) / ACCUMULATE\n        loss.backward()\n",
-                "        model.require_backward_grad_sync = (micro + 1) % ACCUMULATE == 0\n"
-                "        loss = torch.nn.functional.cross_entropy(model(inputs), labels) / ACCUMULATE\n        loss.backward()\n",
+                "    for inputs, labels in loader:\n",
+                "    for inputs, labels in loader:\n"
+                "        model.require_backward_grad_sync = (micro + 1) % ACCUMULATE == 0\n",
             ),
         ),
     ),
@@ -71,7 +71,8 @@ RANKS = (
         mend=(
             (
                 "loader = DataLoader(data, batch_size=64, sampler=DistributedSampler(data, shuffle=True)",
-                "sampler = DistributedSampler(data, shuffle=True)\nloader = DataLoader(data, batch_size=64, sampler=sampler",
+                "sampler = DistributedSampler(data, shuffle=True)\n"
+                "loader = DataLoader(data, batch_size=64, sampler=sampler",
             ),
             (
                 "    for images, labels in loader:\n",

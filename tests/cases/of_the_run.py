@@ -15,8 +15,9 @@ OF_THE_RUN = (
         report="R245",
         mend=(
             (
-                "        if step % 20 == 0:\n            with",
-                "        if step % 20 == 0:\n            print(f'step {step}', flush=True)\n        if step % 20000 == 0:\n            with",
+                "        if step % 20 == 0:\n",
+                "        if step % 20 == 0:\n            print(f'step {step}', flush=True)\n"
+                "        if step % 20000 == 0:\n",
             ),
         ),
     ),
@@ -64,7 +65,7 @@ OF_THE_RUN = (
         ("pause.logging", "cpu.python"),
         report="R240",
         mend=(("        draw_bar(step, loss.item())\n", ""),),
-        note="logging at every step is not a pause but Python work of the training thread: two names of one thing",
+        note="logging at every step is Python work of the training thread: two names of one thing",
     ),
     Case(
         "keeps_the_graphs",

@@ -72,13 +72,9 @@ def neighbours(cores: int, *, gpu: bool = False) -> Iterator[None]:
 def end_group(process: "subprocess.Popen[str]", within_s: float = 20.0) -> None:
     """End a process that leads a session of its own, with all that it started."""
     for number in (signal.SIGTERM, signal.SIGKILL):
-        try:
+        with suppress(ProcessLookupError, subprocess.TimeoutExpired):
             os.killpg(process.pid, number)
             process.wait(within_s)
-        except ProcessLookupError:
-            return
-        except subprocess.TimeoutExpired:
-            continue
 
 
 def end_left(folder: Path, within_s: float = 20.0) -> None:

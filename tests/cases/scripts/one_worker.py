@@ -11,6 +11,7 @@ from torch.utils.data import DataLoader, Dataset
 
 torch.manual_seed(0)
 torch.set_num_threads(1)
+SIZES = (400, 512, 1024, 2048)
 
 
 class Sounds(Dataset):
@@ -21,7 +22,7 @@ class Sounds(Dataset):
         draw = np.random.default_rng(index)
         wave = draw.standard_normal(16000).astype(np.float32)
         frames = np.lib.stride_tricks.sliding_window_view(wave, 400)[::80] * np.hanning(400)
-        power = np.abs(np.fft.rfft(frames)) ** 2
+        power = sum(np.abs(np.fft.rfft(frames, size))[:, :201] ** 2 for size in SIZES)
         return torch.from_numpy(np.log1p(power).astype(np.float32)), index % 10
 
 
