@@ -21,6 +21,8 @@ from perftui.trainer.probe.live_objects import live_objects
 
 _STEPS_WATCHED = 64
 """Steps of any optimizers after which no other one is waited for."""
+_LOOKS = 2
+"""An optimizer that is given a closure steps before the forward: its modules are found at its second step."""
 _is_compiling = torch.compiler.is_compiling
 
 
@@ -44,6 +46,8 @@ class FirstSteps:
         self._switches = Switches(book)
         self._called = CalledModules()
         self._stepped: set[int] = set()
+        """Optimizers whose modules have been altered, or searched for in vain."""
+        self._looked: dict[int, int] = {}
         self._steps = 0
         self._watching = bool(book.of_modules())
         self._frozen = "gc.freeze" not in book.asked
@@ -74,13 +78,17 @@ class FirstSteps:
     def _before(self, optimizer: torch.optim.Optimizer) -> None:
         if not self._watching or id(optimizer) in self._stepped:
             return
-        self._stepped.add(id(optimizer))
         found = optimised_modules(optimizer, self._called.by_thread(get_ident()))
-        if not found.modules:
-            if not self.modules.compiled and not self._book.seen:
-                self._book.refuse(self._book.of_modules(), found.reason or "")
+        if found.modules:
+            self._stepped.add(id(optimizer))
+            self.modules.alter(found.modules, _situation(optimizer))
             return
-        self.modules.alter(found.modules, _situation(optimizer))
+        looked = self._looked[id(optimizer)] = self._looked.get(id(optimizer), 0) + 1
+        if looked < _LOOKS:
+            return
+        self._stepped.add(id(optimizer))
+        if not self.modules.any:
+            self._book.refuse(self._book.of_modules(), found.reason or "")
 
     def _after(self, optimizer: torch.optim.Optimizer) -> None:
         self._steps += 1

@@ -45,6 +45,11 @@ class ModuleAlterations:
     _scale: LossScale | None = None
     _altered: set[int] = field(default_factory=set[int])
 
+    @property
+    def any(self) -> bool:
+        """Whether a module has been altered, or looked at for it."""
+        return bool(self._altered)
+
     def alter(self, modules: Sequence[Optimised], situation: Situation) -> None:
         """Alter the modules of one optimizer, just before its first step."""
         fresh = [module for module in modules if id(module.called) not in self._altered]
@@ -139,7 +144,12 @@ class ModuleAlterations:
     def _around(self, module: Optimised, dtype: torch.dtype | None, *, layout: bool) -> Around | None:
         around: Around | None = None
         if dtype is not None:
-            around = autocast.under_autocast(device_type_of(module.called), dtype, self._found_autocast)
+            around = autocast.under_autocast(
+                device_type_of(module.called),
+                dtype,
+                self._found_autocast,
+                lambda: _AUTOCAST not in self.book.failed,
+            )
         return memory_format.inputs_converted(around) if layout else around
 
     def _found_autocast(self, value: str | None) -> None:
