@@ -57,9 +57,9 @@ class FirstSteps:
         before = border.guard("settings before a step", self._before)
         after = border.guard("settings after a step", self._after)
 
-        def before_step(optimizer: torch.optim.Optimizer, _args: Foreign, _kwargs: Foreign) -> None:
+        def before_step(optimizer: torch.optim.Optimizer, args: Foreign, kwargs: Foreign) -> None:
             if not _is_compiling():
-                before(optimizer)
+                before(optimizer, args, kwargs)
 
         def after_step(optimizer: torch.optim.Optimizer, _args: Foreign, _kwargs: Foreign) -> None:
             if not _is_compiling():
@@ -75,13 +75,14 @@ class FirstSteps:
         """Whether an optimizer has stepped."""
         return self._steps > 0
 
-    def _before(self, optimizer: torch.optim.Optimizer) -> None:
+    def _before(self, optimizer: torch.optim.Optimizer, args: Foreign, kwargs: Foreign) -> None:
         if not self._watching or id(optimizer) in self._stepped:
             return
         found = optimised_modules(optimizer, self._called.by_thread(get_ident()))
         if found.modules:
             self._stepped.add(id(optimizer))
-            self.modules.alter(found.modules, _situation(optimizer))
+            closure = next((argument for argument in args[1:]), kwargs.get("closure")) is not None
+            self.modules.alter(found.modules, _situation(optimizer, closure=closure))
             return
         looked = self._looked[id(optimizer)] = self._looked.get(id(optimizer), 0) + 1
         if looked < _LOOKS:
@@ -121,7 +122,7 @@ class FirstSteps:
         return all(id(optimizer) in self._stepped for optimizer in live_objects.optimizers.all())
 
 
-def _situation(optimizer: torch.optim.Optimizer) -> Situation:
+def _situation(optimizer: torch.optim.Optimizer, *, closure: bool) -> Situation:
     distributed: Foreign = torch.distributed
     together = distributed.is_available() and distributed.is_initialized()
     return Situation(
@@ -129,4 +130,5 @@ def _situation(optimizer: torch.optim.Optimizer) -> Situation:
         optimizers=len({id(each) for each in live_objects.optimizers.all()}),
         scaler=any(scaler.is_enabled() for scaler in live_objects.scalers.all()),
         world_size=int(distributed.get_world_size()) if together else 1,
+        closure=closure,
     )

@@ -27,6 +27,8 @@ class Situation:
     scaler: bool
     """The script has a GradScaler that is on."""
     world_size: int
+    closure: bool
+    """The step about to begin is given one."""
 
 
 @dataclass
@@ -110,7 +112,11 @@ class ModuleAlterations:
     def _scale_losses(self, modules: Sequence[Optimised], situation: Situation) -> torch.dtype | None:
         optimizer = situation.optimizer
         reason = loss_scale.why_not_scaled(
-            optimizer, list(modules), situation.optimizers, situation.world_size
+            optimizer,
+            list(modules),
+            situation.optimizers,
+            situation.world_size,
+            closure=situation.closure,
         )
         if reason is not None:
             self.book.refuse([_AUTOCAST], f"fp16 needs its losses scaled: {reason}")
