@@ -32,7 +32,7 @@ def said(outcome: "Outcome") -> Any:  # noqa: ANN401 (what a script says)
 
 def effective(outcome: "Outcome", rank: int = 0) -> Effective:
     """Return the last reading; the probe itself must not have failed anywhere."""
-    assert [message.errors for message in outcome.of(Goodbye, rank)] == [0]
+    assert not any(message.errors for message in outcome.of(Goodbye, rank))
     return outcome.of(Effective, rank)[-1]
 
 

@@ -35,7 +35,7 @@ def said(outcome: "Outcome") -> dict[str, Any]:
 
 
 def read_back(outcome: "Outcome", rank: int) -> Effective:
-    assert [message.errors for message in outcome.of(Goodbye, rank)] == [0]
+    assert not any(message.errors for message in outcome.of(Goodbye, rank))
     assert outcome.steps(rank) == 12
     return outcome.of(Effective, rank)[-1]
 

@@ -132,7 +132,7 @@ def test_reasons(
         assert reason in told.failed[name]
         assert told.settings.get(name) != settings[name]
     assert set(told.failed) == set(settings)
-    assert [message.errors for message in outcome.of(Goodbye)] == [0]
+    assert not any(message.errors for message in outcome.of(Goodbye))
 
 
 def test_without_a_step_everything_has_failed(module_hub: "Hub") -> None:

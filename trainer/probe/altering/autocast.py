@@ -49,19 +49,25 @@ def why_not(device_type: str, dtype: torch.dtype, parameters: list[torch.dtype])
     return None
 
 
-def under_autocast(device_type: str, dtype: torch.dtype, found: Callable[[str | None], None]) -> Around:
+def under_autocast(
+    device_type: str,
+    dtype: torch.dtype,
+    found: Callable[[str | None], None],
+    wanted: Callable[[], bool],
+) -> Around:
     """Return what puts a forward under autocast; forwards without gradients stay as they are.
 
     Args:
         device_type: of the module's parameters.
         dtype: to cast to.
         found: told once what was in force within, as a value of the setting.
+        wanted: whether it still is: fp16 ends with the scaling of its losses.
     """
     told = False
 
     def around(own: Call, args: tuple[Foreign, ...], kwargs: dict[str, Foreign]) -> Foreign:
         nonlocal told
-        if not torch.is_grad_enabled():
+        if not torch.is_grad_enabled() or not wanted():
             return own(*args, **kwargs)
         with torch.autocast(device_type, dtype=dtype):
             result = own(*args, **kwargs)

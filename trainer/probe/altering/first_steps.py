@@ -21,6 +21,8 @@ from perftui.trainer.probe.live_objects import live_objects
 
 _STEPS_WATCHED = 64
 """Steps of any optimizers after which no other one is waited for."""
+_LOOKS = 2
+"""An optimizer that is given a closure steps before the forward: its modules are found at its second step."""
 _is_compiling = torch.compiler.is_compiling
 
 
@@ -44,6 +46,8 @@ class FirstSteps:
         self._switches = Switches(book)
         self._called = CalledModules()
         self._stepped: set[int] = set()
+        """Optimizers whose modules have been altered, or searched for in vain."""
+        self._looked: dict[int, int] = {}
         self._steps = 0
         self._watching = bool(book.of_modules())
         self._frozen = "gc.freeze" not in book.asked
@@ -53,9 +57,9 @@ class FirstSteps:
         before = border.guard("settings before a step", self._before)
         after = border.guard("settings after a step", self._after)
 
-        def before_step(optimizer: torch.optim.Optimizer, _args: Foreign, _kwargs: Foreign) -> None:
+        def before_step(optimizer: torch.optim.Optimizer, args: Foreign, kwargs: Foreign) -> None:
             if not _is_compiling():
-                before(optimizer)
+                before(optimizer, args, kwargs)
 
         def after_step(optimizer: torch.optim.Optimizer, _args: Foreign, _kwargs: Foreign) -> None:
             if not _is_compiling():
@@ -71,16 +75,21 @@ class FirstSteps:
         """Whether an optimizer has stepped."""
         return self._steps > 0
 
-    def _before(self, optimizer: torch.optim.Optimizer) -> None:
+    def _before(self, optimizer: torch.optim.Optimizer, args: Foreign, kwargs: Foreign) -> None:
         if not self._watching or id(optimizer) in self._stepped:
             return
-        self._stepped.add(id(optimizer))
         found = optimised_modules(optimizer, self._called.by_thread(get_ident()))
-        if not found.modules:
-            if not self.modules.compiled and not self._book.seen:
-                self._book.refuse(self._book.of_modules(), found.reason or "")
+        if found.modules:
+            self._stepped.add(id(optimizer))
+            closure = next((argument for argument in args[1:]), kwargs.get("closure")) is not None
+            self.modules.alter(found.modules, _situation(optimizer, closure=closure))
             return
-        self.modules.alter(found.modules, _situation(optimizer))
+        looked = self._looked[id(optimizer)] = self._looked.get(id(optimizer), 0) + 1
+        if looked < _LOOKS:
+            return
+        self._stepped.add(id(optimizer))
+        if not self.modules.any:
+            self._book.refuse(self._book.of_modules(), found.reason or "")
 
     def _after(self, optimizer: torch.optim.Optimizer) -> None:
         self._steps += 1
@@ -113,7 +122,7 @@ class FirstSteps:
         return all(id(optimizer) in self._stepped for optimizer in live_objects.optimizers.all())
 
 
-def _situation(optimizer: torch.optim.Optimizer) -> Situation:
+def _situation(optimizer: torch.optim.Optimizer, *, closure: bool) -> Situation:
     distributed: Foreign = torch.distributed
     together = distributed.is_available() and distributed.is_initialized()
     return Situation(
@@ -121,4 +130,5 @@ def _situation(optimizer: torch.optim.Optimizer) -> Situation:
         optimizers=len({id(each) for each in live_objects.optimizers.all()}),
         scaler=any(scaler.is_enabled() for scaler in live_objects.scalers.all()),
         world_size=int(distributed.get_world_size()) if together else 1,
+        closure=closure,
     )

@@ -24,8 +24,16 @@ _GROWTH = 2.0
 _GROWS_AFTER = 2000
 
 
+_CLOSURE = "the optimizer is given a closure, and no step of it can be left out: use bf16"
+
+
 def why_not_scaled(
-    optimizer: torch.optim.Optimizer, modules: list[Optimised], optimizers: int, world_size: int
+    optimizer: torch.optim.Optimizer,
+    modules: list[Optimised],
+    optimizers: int,
+    world_size: int,
+    *,
+    closure: bool = False,
 ) -> str | None:
     """Return why losses of such a script cannot be scaled from outside; None when they can.
 
@@ -34,8 +42,11 @@ def why_not_scaled(
         modules: whose parameters it has.
         optimizers: how many are alive.
         world_size: ranks that train together.
+        closure: the step about to begin is given one.
     """
     parameters = _parameters(optimizer)
+    if closure:
+        return _CLOSURE
     if in_backward():
         return "the optimizer steps within the backward, where gradients are scaled still"
     if optimizers > 1:
@@ -158,7 +169,7 @@ class LossScale:
                 return original(*args, **kwargs)
             if (args[0] if args else kwargs.get("closure")) is not None:
                 self.end()
-                self._given_up("the optimizer is given a closure, in which gradients are scaled: use bf16")
+                self._given_up(_CLOSURE)
                 return original(*args, **kwargs)
             if self._overflowed():
                 self.scale *= _BACKOFF

@@ -27,6 +27,8 @@ class Situation:
     scaler: bool
     """The script has a GradScaler that is on."""
     world_size: int
+    closure: bool
+    """The step about to begin is given one."""
 
 
 @dataclass
@@ -44,6 +46,11 @@ class ModuleAlterations:
     _graphs_before: int = 0
     _scale: LossScale | None = None
     _altered: set[int] = field(default_factory=set[int])
+
+    @property
+    def any(self) -> bool:
+        """Whether a module has been altered, or looked at for it."""
+        return bool(self._altered)
 
     def alter(self, modules: Sequence[Optimised], situation: Situation) -> None:
         """Alter the modules of one optimizer, just before its first step."""
@@ -105,7 +112,11 @@ class ModuleAlterations:
     def _scale_losses(self, modules: Sequence[Optimised], situation: Situation) -> torch.dtype | None:
         optimizer = situation.optimizer
         reason = loss_scale.why_not_scaled(
-            optimizer, list(modules), situation.optimizers, situation.world_size
+            optimizer,
+            list(modules),
+            situation.optimizers,
+            situation.world_size,
+            closure=situation.closure,
         )
         if reason is not None:
             self.book.refuse([_AUTOCAST], f"fp16 needs its losses scaled: {reason}")
@@ -139,7 +150,12 @@ class ModuleAlterations:
     def _around(self, module: Optimised, dtype: torch.dtype | None, *, layout: bool) -> Around | None:
         around: Around | None = None
         if dtype is not None:
-            around = autocast.under_autocast(device_type_of(module.called), dtype, self._found_autocast)
+            around = autocast.under_autocast(
+                device_type_of(module.called),
+                dtype,
+                self._found_autocast,
+                lambda: _AUTOCAST not in self.book.failed,
+            )
         return memory_format.inputs_converted(around) if layout else around
 
     def _found_autocast(self, value: str | None) -> None:
