@@ -63,6 +63,9 @@ def end():
     print(json.dumps(sums), flush=True)
 """
 
+ATTEMPTS = 3
+"""Between our stamps and the script's lies Python code: microseconds a time, or a core lost to others."""
+
 LOOPS = {
     "every few steps": """
 for epoch in range(2):
@@ -104,13 +107,15 @@ def last_phases(outcome: "Outcome") -> PhaseFacts:
 
 @pytest.mark.parametrize("loop", LOOPS.values(), ids=LOOPS)
 def test_phases_agree_with_the_scripts_own_stopwatch(module_hub: "Hub", loop: str) -> None:
-    outcome = module_hub.train(PREAMBLE + loop + "end()\n")
-    assert outcome.exit_code == 0, outcome.stderr
-    own: dict[str, float] = json.loads(outcome.stdout)
-    told = last_phases(outcome)
-    for phase, seconds in own.items():
-        # what lies between our stamps and the script's is Python code: microseconds a time, or a lost core
-        assert told.seconds.get(phase, 0.0) == pytest.approx(seconds, rel=0.02, abs=0.05), phase
+    for _ in range(ATTEMPTS):
+        outcome = module_hub.train(PREAMBLE + loop + "end()\n")
+        assert outcome.exit_code == 0, outcome.stderr
+        own: dict[str, float] = json.loads(outcome.stdout)
+        told = last_phases(outcome)
+        seen = {phase: told.seconds.get(phase, 0.0) for phase in own}
+        if seen == pytest.approx(own, rel=0.02, abs=0.05):
+            break
+    assert seen == pytest.approx(own, rel=0.02, abs=0.05)
     assert told.phase == "ending"
     assert sum(told.seconds.values()) == pytest.approx((told.at_ns - told.began_ns) / 1e9, abs=1e-4)
     assert told.seconds["starting"] > 0
