@@ -38,7 +38,7 @@ class Watched:
     folder: Path
     environment: dict[str, str]
     state: Path
-    seen: dict[str, Seen] = field(default_factory=dict)
+    seen: dict[str, Seen] = field(default_factory=dict[str, Seen])
     """What was run already, by script and options: it is not run again for another test."""
 
     def run(

@@ -32,7 +32,7 @@ class Training:
 
     packages: tuple[str, ...]
     script: str
-    options: dict[str, object] = field(default_factory=dict)
+    options: dict[str, object] = field(default_factory=dict[str, object])
     micro_batches: list[int] = field(default_factory=lambda: ONE_EACH)
     validations: int = 2
     checkpoints: int = 2

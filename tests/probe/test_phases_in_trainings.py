@@ -63,6 +63,9 @@ def end():
     print(json.dumps(sums), flush=True)
 """
 
+ATTEMPTS = 3
+"""Between our stamps and the script's lies Python code: microseconds a time, or a core lost to others."""
+
 LOOPS = {
     "every few steps": """
 for epoch in range(2):
@@ -102,15 +105,26 @@ def last_phases(outcome: "Outcome") -> PhaseFacts:
     return told[-1]
 
 
+def once(hub: "Hub", loop: str) -> tuple[dict[str, float], PhaseFacts]:
+    outcome = hub.train(PREAMBLE + loop + "end()\n")
+    assert outcome.exit_code == 0, outcome.stderr
+    return json.loads(outcome.stdout), last_phases(outcome)
+
+
+def agrees(own: dict[str, float], told: PhaseFacts) -> bool:
+    return all(
+        told.seconds.get(phase, 0.0) == pytest.approx(spent, rel=0.02, abs=0.05)
+        for phase, spent in own.items()
+    )
+
+
 @pytest.mark.parametrize("loop", LOOPS.values(), ids=LOOPS)
 def test_phases_agree_with_the_scripts_own_stopwatch(module_hub: "Hub", loop: str) -> None:
-    outcome = module_hub.train(PREAMBLE + loop + "end()\n")
-    assert outcome.exit_code == 0, outcome.stderr
-    own: dict[str, float] = json.loads(outcome.stdout)
-    told = last_phases(outcome)
-    for phase, seconds in own.items():
-        # what lies between our stamps and the script's is Python code: microseconds a time, or a lost core
-        assert told.seconds.get(phase, 0.0) == pytest.approx(seconds, rel=0.02, abs=0.05), phase
+    own, told = once(module_hub, loop)
+    for _ in range(ATTEMPTS - 1):
+        if not agrees(own, told):
+            own, told = once(module_hub, loop)
+    assert agrees(own, told), (own, told.seconds)
     assert told.phase == "ending"
     assert sum(told.seconds.values()) == pytest.approx((told.at_ns - told.began_ns) / 1e9, abs=1e-4)
     assert told.seconds["starting"] > 0
