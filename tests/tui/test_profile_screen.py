@@ -147,9 +147,10 @@ def test_the_footer_of_a_profile_fits_into_80_columns(tmp_path: Path) -> None:
     async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
         await pilot.resize_terminal(80, 24)
         await shown(pilot, "aten::addmm")
-        assert text(app).splitlines()[-1].endswith("? help")
+        await until(pilot, lambda: text(app).splitlines()[-1].endswith("? help"), "the last key of tables")
         await pilot.press("t")
         await shown(pilot, "GPU 0 stream 7")
-        assert text(app).splitlines()[-1].endswith("? help")
+        keys_shown = ("←→ go", "? help")
+        await until(pilot, lambda: all(key in text(app).splitlines()[-1] for key in keys_shown), "its keys")
 
     with_windows([window("w1", path)], play)

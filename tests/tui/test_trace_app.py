@@ -56,9 +56,9 @@ def test_the_first_screen_answers_what_it_means_and_where_the_time_went(
         await shown(pilot, "◆ The GPU is idle 45 % of the time")
         for words in ("✖ 1 of 4 checks failed", "idle 45 %:", "■ loader 30 %", "[operators]", "aten::addmm"):
             await shown(pilot, words)
+        await until(pilot, lambda: "q leave" in text(app).splitlines()[-1], "the last key of the footer")
         footer = text(app).splitlines()[-1]
         assert all(f"{key} " in footer for key in ("enter", "<>", "tab", "/", "t", "d", "e", "o", "?"))
-        assert "q leave" in footer
 
     with_report(trace_scenes.written(tmp_path, trace_scenes.report()), play, size)
 
@@ -210,7 +210,8 @@ def test_two_windows_are_compared_with_the_biggest_mover_first(tmp_path: Path) -
         await pilot.press("d")
         screen = await shown(pilot, "since before")
         await shown(pilot, "−4.00 ms")
-        assert "▲ before: 4 % of the launches" in text(app)
+        await shown(pilot, "▲ a few steps of each")
+        await shown(pilot, "▲ before: 4 % of the launches")
         rows = [line for line in text(app).splitlines() if line.startswith("│ ") and "/step" not in line]
         rows = [row for row in rows if "▲" not in row]
         assert "ncclDevKernel" in rows[0]
@@ -350,7 +351,7 @@ def test_help_has_every_key_and_q_leaves_with_code_0(tmp_path: Path) -> None:
                 assert isinstance(key, Binding)
                 assert key.tooltip.replace(" ", "")[:30] in seen, key
         await pilot.press("escape", "q")
-        assert app.return_code == 0
+        await until(pilot, lambda: app.return_code == 0, "the end")
 
     with_report(trace_scenes.written(tmp_path, trace_scenes.report()), play)
 
