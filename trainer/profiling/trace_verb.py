@@ -25,9 +25,7 @@ def trace_report(
         UsageError: a path does not exist, or none of the ranks asked for is among the files.
         Refused: no file could be read as a trace; the message says why, of each.
     """
-    report = analyse_files(
-        trace_files(paths), ranks, keep_timeline, processes=len(os.sched_getaffinity(0))
-    )
+    report = analyse_files(trace_files(paths), ranks, keep_timeline, processes=len(os.sched_getaffinity(0)))
     if not report.ranks:
         raise UsageError(f"--ranks {','.join(map(str, ranks or []))}: none of the files is of these ranks")
     errors = [rank.error for rank in report.ranks if rank.error is not None]
