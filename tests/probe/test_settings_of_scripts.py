@@ -145,9 +145,17 @@ def _switches_restored() -> Any:  # noqa: ANN401 (a generator of nothing)
     torch.backends.cudnn.allow_tf32, torch.backends.cudnn.benchmark = before[1:]
 
 
+def _hopper(_device: torch.device) -> tuple[int, int]:
+    return 9, 0
+
+
+def _volta(_device: torch.device) -> tuple[int, int]:
+    return 7, 0
+
+
 @pytest.mark.usefixtures("_switches_restored")
 def test_switches_for_a_gpu_are_set_and_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda *_: (9, 0))
+    monkeypatch.setattr(torch.cuda, "get_device_capability", _hopper)
     book = AlterationBook({"precision.tf32": True, "cudnn.benchmark": True}, {})
     switches = Switches(book)
     switches.set_first(torch.device("cuda", 0))
@@ -168,7 +176,7 @@ def test_switches_for_a_gpu_are_set_and_held(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.usefixtures("_switches_restored")
 def test_tf32_off_and_on_an_old_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda *_: (7, 0))
+    monkeypatch.setattr(torch.cuda, "get_device_capability", _volta)
     book = AlterationBook({"precision.tf32": True}, {})
     Switches(book).set_first(torch.device("cuda", 0))
     assert book.failed == {"precision.tf32": "this GPU has no TF32 (compute capability below 8.0)"}
