@@ -130,19 +130,23 @@ def _train_doctor(python: str, case: Case, seconds: float) -> list[str]:
     return [python, "-m", "train_doctor", "profile", *window, "--", python, *_torchrun(case), NAME]
 
 
+def _leave(folder: Path, case: Case, seconds: float) -> None:
+    """train-doctor needs nothing beside the script."""
+
+
 def _said_by_train_doctor(folder: Path, output: str) -> str:
     try:
         report: dict[str, Any] = json.loads(output[output.index("{") : output.rindex("}") + 1])
     except ValueError:
         return _NOT + "no report"
-    findings = report.get("findings") or []
+    findings: list[dict[str, Any]] = report.get("findings") or []
     return str(findings[0]["id"]) if findings else _NOT + (str(report.get("error") or "no finding"))
 
 
 RIVALS = {
     "traceml": Rival(_traceml, _edit_for_traceml, _said_by_traceml, interrupt=True),
     "gpuprof": Rival(_gpuprof, _drive_gpuprof, _said_by_gpuprof),
-    "train-doctor": Rival(_train_doctor, lambda *_: None, _said_by_train_doctor),
+    "train-doctor": Rival(_train_doctor, _leave, _said_by_train_doctor),
 }
 
 

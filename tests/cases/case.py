@@ -21,8 +21,8 @@ class Case:
         frozen: the expected code was committed before a rule was tuned.
         mend: texts in the script and what a mended script has in their place.
         mended_samples: samples that a step of the mended script takes, over those of a step here.
-        cause_share: share of the step's time that goes when the script is mended, by the stopwatch of
-            `tests.cases.truth`, which knows nothing of perftui; None where the trouble is not one of time.
+        costs_time: the trouble is one of time; how much of it is in `truth.json`, by the stopwatch of
+            `tests.cases.truth`, which knows nothing of perftui.
         busy: processes that keep a core busy beside it.
         gpu_neighbour: a process beside it keeps its first GPU busy.
         shm_mib: size of its /dev/shm, where not the machine's own.
@@ -38,7 +38,7 @@ class Case:
     frozen: bool = True
     mend: tuple[tuple[str, str], ...] = ()
     mended_samples: float = 1.0
-    cause_share: float | None = None
+    costs_time: bool = True
     busy: int = 0
     gpu_neighbour: bool = False
     shm_mib: int | None = None

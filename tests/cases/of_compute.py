@@ -92,6 +92,7 @@ COMPUTE = (
     Case(
         "compiles_a_deep_model",
         ("compile.warming_up",),
+        costs_time=False,
         seconds=5,
         note="watched while it compiles: nothing else can be said of it yet",
     ),

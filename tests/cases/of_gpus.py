@@ -91,7 +91,14 @@ GPUS = (
         report="R001",
         mend=(("num_workers=2", "num_workers=12, persistent_workers=True"),),
     ),
-    Case("gpu_batch_too_large", ("memory.oom",), gpus=1, seconds=90, note="ends by itself, out of memory"),
+    Case(
+        "gpu_batch_too_large",
+        ("memory.oom",),
+        costs_time=False,
+        gpus=1,
+        seconds=90,
+        note="ends by itself, out of memory",
+    ),
     Case(
         "gpu_holes_in_memory",
         ("memory.fragmentation",),
@@ -102,12 +109,14 @@ GPUS = (
     Case(
         "gpu_nearly_full",
         ("memory.near_limit",),
+        costs_time=False,
         gpus=1,
         mend=(("free - (700 << 20)", "free // 2"),),
     ),
     Case(
         "gpu_graphs_kept",
         ("memory.growth",),
+        costs_time=False,
         gpus=1,
         seconds=30,
         mend=(
@@ -135,6 +144,7 @@ GPUS = (
     Case(
         "gpu_shared_with_others",
         ("gpu.foreign_process",),
+        costs_time=False,
         gpus=1,
         report="R235",
         gpu_neighbour=True,

@@ -106,7 +106,7 @@ INPUT = (
         "collate_lists",
         ("input.collate",),
         report="R071",
-        mend=(("1024).tolist()", "1024)"), ("torch.stack(columns, dim=1).float()", "columns")),
+        mend=(("512).tolist()", "512)"), ("torch.stack(columns, dim=1).float()", "columns")),
     ),
     Case(
         "volumes_from_disk",

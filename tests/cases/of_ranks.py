@@ -66,6 +66,7 @@ RANKS = (
     Case(
         "epoch_never_set",
         ("data.same_order",),
+        costs_time=False,
         ranks=2,
         report="R173",
         mend=(
@@ -102,6 +103,7 @@ RANKS = (
     Case(
         "every_rank_reads_all",
         ("data.same_on_ranks",),
+        costs_time=False,
         ranks=2,
         mend=(
             (

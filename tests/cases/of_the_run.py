@@ -36,6 +36,7 @@ OF_THE_RUN = (
     Case(
         "collector_switched_off",
         ("memory.host_growth",),
+        costs_time=False,
         seconds=30,
         report="R094",
         mend=(("gc.disable()\n", ""),),
@@ -50,6 +51,7 @@ OF_THE_RUN = (
     Case(
         "prefetches_into_shm",
         ("memory.shm",),
+        costs_time=False,
         report="R086",
         shm_mib=64,
         mend=(("prefetch_factor=4", "prefetch_factor=1"),),
@@ -57,6 +59,7 @@ OF_THE_RUN = (
     Case(
         "workers_seeded_alike",
         ("data.worker_seed",),
+        costs_time=False,
         report="R176",
         mend=(("np.random.seed(42)", "np.random.seed(42 + worker_id)"),),
     ),
@@ -70,6 +73,7 @@ OF_THE_RUN = (
     Case(
         "keeps_the_graphs",
         ("memory.host_growth",),
+        costs_time=False,
         seconds=30,
         mend=(
             (
@@ -88,6 +92,7 @@ OF_THE_RUN = (
     Case(
         "stream_read_twice",
         ("data.iterable_duplicates",),
+        costs_time=False,
         seconds=30,
         mend=(
             (

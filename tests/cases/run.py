@@ -13,13 +13,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from tests.cases.case import Case
 from tests.cases.catalogue import CASES
+from tests.cases.measured import read_truths
 from tests.cases.results import Result, read_results, result_of, write_results
 from tests.cases.start import command_of, end_group, end_left, environment, neighbours, placed, within
 from tests.cases.table import tables
@@ -63,7 +64,7 @@ def run_case(case: Case, *, busy: bool = False, mended: bool = False, seconds: f
 
 
 @contextmanager
-def _places() -> Iterator[Path]:
+def _places() -> Generator[Path, None, None]:
     """Give a folder for sockets and state (short: a socket's path is), and leave nothing running in it."""
     with tempfile.TemporaryDirectory(prefix="pc-", ignore_cleanup_errors=True) as name:
         yield Path(name)
@@ -115,7 +116,7 @@ def main() -> int:
     asked = _arguments()
     if asked.table is not None:
         answers = json.loads(asked.rivals.read_text()) if asked.rivals else None
-        sys.stdout.write(tables(read_results(asked.table), CASES, answers))
+        sys.stdout.write(tables(read_results(asked.table), CASES, read_truths(), answers))
         return 0
     results = read_results(asked.json) if asked.json else []
     wrong = 0

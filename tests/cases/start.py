@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -27,7 +27,7 @@ while True:
 
 
 @contextmanager
-def placed(text: str) -> Iterator[Path]:
+def placed(text: str) -> Generator[Path, None, None]:
     """Give a folder with the script in it, under a name that says nothing of its cause."""
     with tempfile.TemporaryDirectory(prefix="case-") as name:
         folder = Path(name)
@@ -57,7 +57,7 @@ def environment() -> dict[str, str]:
 
 
 @contextmanager
-def neighbours(cores: int, *, gpu: bool = False) -> Iterator[None]:
+def neighbours(cores: int, *, gpu: bool = False) -> Generator[None, None, None]:
     """Keep so many cores busy meanwhile, and the first GPU."""
     programs = [_BUSY] * cores + [_BUSY_ON_GPU] * gpu
     busy = [subprocess.Popen([sys.executable, "-c", program]) for program in programs]

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from tests.cases.case import Case
+from tests.cases.measured import Truth
 from tests.cases.results import Result
 
 _NOTHING = "—"
@@ -12,14 +13,23 @@ Answers = Mapping[str, Mapping[str, str]]
 """For each other tool, what it said of each case."""
 
 
-def tables(results: Sequence[Result], cases: Sequence[Case], rivals: Answers | None = None) -> str:
+def tables(
+    results: Sequence[Result],
+    cases: Sequence[Case],
+    truths: Mapping[str, Truth],
+    rivals: Answers | None = None,
+) -> str:
     """Return the totals, the confusion by code, and a line per case."""
     plain = [result for result in results if not result.mended]
     mended = [result for result in results if result.mended]
     known = {case.name: case for case in cases}
     faulty = [result for result in plain if not _healthy(result, known)]
     healthy = [result for result in plain if _healthy(result, known)]
-    parts = [_totals(faulty, healthy, mended), _confusion(plain), _by_case(plain, known, rivals or {})]
+    parts = [
+        _totals(faulty, healthy, mended),
+        _confusion(plain),
+        _by_case(plain, known, truths, rivals or {}),
+    ]
     return "\n".join(parts)
 
 
@@ -28,7 +38,7 @@ def _healthy(result: Result, known: Mapping[str, Case]) -> bool:
 
 
 def _totals(faulty: Sequence[Result], healthy: Sequence[Result], mended: Sequence[Result]) -> str:
-    lines = []
+    lines: list[str] = []
     if faulty:
         lines.append(f"Scripts with a cause: {_rate(faulty)} led by the right code.")
     if healthy:
@@ -65,7 +75,9 @@ def _confusion(results: Sequence[Result]) -> str:
     return "\n".join(rows) + "\n"
 
 
-def _by_case(results: Sequence[Result], known: Mapping[str, Case], rivals: Answers) -> str:
+def _by_case(
+    results: Sequence[Result], known: Mapping[str, Case], truths: Mapping[str, Truth], rivals: Answers
+) -> str:
     by_case: dict[str, list[Result]] = defaultdict(list)
     for result in results:
         by_case[result.case].append(result)
@@ -77,7 +89,7 @@ def _by_case(results: Sequence[Result], known: Mapping[str, Case], rivals: Answe
         cells = [
             name,
             (case.report if case else None) or _NOTHING,
-            f"{case.cause_share:.2f}" if case and case.cause_share is not None else _NOTHING,
+            _share(truths.get(name)),
             " or ".join(runs[0].expected),
             ", ".join(
                 code if times == len(runs) else f"{code} ×{times}" for code, times in leads.most_common()
@@ -87,6 +99,10 @@ def _by_case(results: Sequence[Result], known: Mapping[str, Case], rivals: Answe
         ]
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows) + "\n"
+
+
+def _share(truth: Truth | None) -> str:
+    return _NOTHING if truth is None or truth.share is None else f"{truth.share:.2f}"
 
 
 def _lead(result: Result) -> str:

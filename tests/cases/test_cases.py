@@ -7,6 +7,7 @@ import pytest
 
 from tests.cases.case import HEALTHY, SCRIPTS, Case
 from tests.cases.catalogue import CASES
+from tests.cases.measured import Truth
 from tests.cases.results import Result
 from tests.cases.run import run_case
 from tests.cases.start import command_of, placed
@@ -91,7 +92,7 @@ def test_the_table_counts_what_led_instead() -> None:
         Result("healthy_mlp", HEALTHY, lead="compute.bound", codes=("pause.gc:critical",), busy=True),
         Result("large_jpegs", ("input.item",), mended=True),
     ]
-    told = tables(runs, CASES, {"other": {"large_jpegs": "no idea"}})
+    told = tables(runs, CASES, {"large_jpegs": Truth(90.0, 0.8, 0.7)}, {"other": {"large_jpegs": "no idea"}})
     assert "Scripts with a cause: 1 of 2 (50.0 %)" in told
     assert (
         "1 of 1 (100.0 %) idle, 0 of 1 (0.0 %) beside a busy process without fault; 1 with a critical" in told
@@ -99,7 +100,8 @@ def test_the_table_counts_what_led_instead() -> None:
     assert "Mended scripts: 1 of 1" in told
     assert "| input.item | 2 | 1 | input.workers ×1 |" in told
     row = next(line for line in told.splitlines() if line.startswith("| large_jpegs "))
-    assert [cell.strip() for cell in row.split("|")[4:8]] == [
+    assert [cell.strip() for cell in row.split("|")[3:8]] == [
+        "0.80",
         "input.item",
         "input.item ×1, input.workers ×1",
         "1/2",

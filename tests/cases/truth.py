@@ -1,6 +1,6 @@
 """Is the cause what the step's time goes into? The script and its mended twin, by the clock on the wall.
 
-    python -m tests.cases.truth [--seconds S] [--rounds N] [SCRIPT ...]
+    python -m tests.cases.truth [--seconds S] [--rounds N] [--json FILE] [CASE ...]
 
 Knows nothing of perftui: it reads `step N` in the scripts' own output and takes the time between the lines.
 """
@@ -14,12 +14,12 @@ import sys
 import threading
 import time
 from dataclasses import dataclass
-from math import nan
 from pathlib import Path
 from statistics import median
 
 from tests.cases.case import Case
 from tests.cases.catalogue import CASES
+from tests.cases.measured import Truth, read_truths, write_truths
 from tests.cases.start import command_of, end_group, environment, neighbours, placed, within
 
 _STEP = re.compile(r"step (\d+)")
@@ -110,35 +110,45 @@ def _cpu_seconds(root: int) -> float:
     return total / os.sysconf("SC_CLK_TCK")
 
 
-def _tell(case: Case, seconds: float, rounds: int) -> None:
+def measured(case: Case, seconds: float, rounds: int) -> Truth:
+    """Return what a step takes as it is and mended, in turns."""
     faulty: list[StepTime] = []
     mended: list[StepTime] = []
     for _ in range(rounds):
-        for text, into in ((case.text(), faulty), (case.mended_text() if case.mend else "", mended)):
-            if text and (taken := step_time(case, text, seconds)) is not None:
+        for text, into in ((case.text(), faulty), (case.mended_text(), mended)):
+            if (taken := step_time(case, text, seconds)) is not None:
                 into.append(taken)
-    told = [f"{case.name:28}"]
-    for part in ("wall_ms", "cpu_ms"):
-        plain, healed = (median([getattr(t, part) for t in times] or [nan]) for times in (faulty, mended))
-        healed /= case.mended_samples
-        told.append(
-            f"{part} {plain:8.2f} mended {healed:8.2f} share {1 - healed / plain if plain else nan:5.2f}"
-        )
-    print("  ".join(told), flush=True)
+    if not (faulty and mended):
+        return Truth()
+    plain, healed = (
+        StepTime(median(time.wall_ms for time in times), median(time.cpu_ms for time in times))
+        for times in (faulty, mended)
+    )
+    per_sample = 1 / case.mended_samples
+    return Truth(
+        round(plain.wall_ms, 2),
+        round(1 - healed.wall_ms * per_sample / plain.wall_ms, 2),
+        round(1 - healed.cpu_ms * per_sample / plain.cpu_ms, 2) if plain.cpu_ms else None,
+    )
 
 
 def main() -> int:
-    """Print a line per script."""
+    """Print a line per script, and keep the figures."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--json", type=Path, help="the figures, by case; those already there are kept")
     parser.add_argument("scripts", nargs="*")
     asked = parser.parse_args()
     for case in CASES:
-        if case.name in asked.scripts or not (asked.scripts or case.gpus):
-            _tell(case, asked.seconds, asked.rounds)
+        if not case.mend or not (case.name in asked.scripts or not (asked.scripts or case.gpus)):
+            continue
+        truth = measured(case, asked.seconds, asked.rounds)
+        print(f"{case.name:28} {truth}", flush=True)
+        if asked.json and truth.step_ms is not None:
+            write_truths(asked.json, read_truths(asked.json) | {case.name: truth})
     return 0
 
 

@@ -15,7 +15,7 @@ torch.set_num_threads(1)
 
 class Measurements(Dataset):
     def __init__(self):
-        self.rows = torch.randn(256, 1024).tolist()
+        self.rows = torch.randn(256, 512).tolist()
 
     def __len__(self):
         return 100_000
@@ -25,7 +25,7 @@ class Measurements(Dataset):
 
 
 loader = DataLoader(Measurements(), batch_size=64, shuffle=True, num_workers=len(os.sched_getaffinity(0)))
-model = torch.nn.Sequential(torch.nn.Linear(1024, 64), torch.nn.ReLU(), torch.nn.Linear(64, 2))
+model = torch.nn.Sequential(torch.nn.Linear(512, 64), torch.nn.ReLU(), torch.nn.Linear(64, 2))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 step = 0
 for epoch in itertools.count():
