@@ -276,10 +276,10 @@ def main() -> None:
             }
         )
         plans += [("sentences", name, options) for name, options in jobs.items()]
-    if "many" in parts:
-        plans.append(("many", "mlp", None))
     if "cost" in parts:
         plans += [("cost", name, options) for name, options in COST.items()]
+    if "many" in parts:
+        plans.insert(len(plans) - 2 if "cost" in parts else len(plans), ("many", "mlp", None))
     for part, name, options in plans:
         if time.monotonic() > deadline:
             keep(part, name, "not run: out of time")
