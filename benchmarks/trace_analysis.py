@@ -5,7 +5,7 @@
 
 Both read the same file in processes of their own, in turns. Times are wall and CPU times of the work,
 imports left out and given apart; memory is the peak of what the process and its children hold (PSS, looked at
-every 5 ms). HTA does what is nearest to a report: load (all steps kept), temporal and kernel breakdown,
+every 5 ms), and beside it the largest resident set of the first process (VmHWM). HTA does what is nearest to a report: load (all steps kept), temporal and kernel breakdown,
 overlap, idle classes, launch statistics, queue length, copy bandwidth. The large trace is made of steps of
 1.2 ms with 100 kernels each, until it has the size.
 """
@@ -63,8 +63,10 @@ extra = {"load_s": loaded - imported}
 """
 END = """
 import json
+cpu_s = time.process_time() - cpu
+peak = open("/proc/self/status").read().split("VmHWM:")[1].split()[0]
 print(json.dumps({
-    "import_s": imported - began, "wall_s": done - imported, "cpu_s": time.process_time() - cpu, **extra,
+    "import_s": imported - began, "wall_s": done - imported, "cpu_s": cpu_s, "rss_mib": int(peak) / 1024, **extra,
 }))
 """
 
@@ -158,7 +160,8 @@ def compared(trace: Path, hta: str | None, rounds: int, cores: int) -> dict[str,
         wall_s, cpu_s, import_s = (median(found[title], name) for name in ("wall_s", "cpu_s", "import_s"))
         print(
             f"{title:12} wall {wall_s:.3f} s, CPU {cpu_s:.3f} s, import {import_s:.3f} s, "
-            f"peak {peak:.0f} MiB ({peak / size_mib:.2f} x the file)"
+            f"peak {peak:.0f} MiB ({peak / size_mib:.2f} x the file), "
+            f"RSS {median(found[title], 'rss_mib'):.0f} MiB"
         )
     for title in programs if hta else ():
         ratios = [

@@ -10,7 +10,6 @@ import numpy as np
 
 from perftui.ipc.trace_report import HtaFigures
 from perftui.trainer.profiling.grouping import among, quantile
-from perftui.trainer.profiling.host_names import step_number
 from perftui.trainer.profiling.intervals import Intervals
 from perftui.trainer.profiling.subject import Subject
 from perftui.trainer.profiling.trace_columns import Flags, Integers
@@ -60,8 +59,7 @@ def _computes(text: str) -> bool:
 def _kept(subject: Subject, correlation: Integers) -> Flags:
     """Return which device events HTA keeps: of several steps, those with a host event until the last ends."""
     trace = subject.trace
-    numbers = {number for text in trace.names if (number := step_number(text)) is not None}
-    if len(numbers) < 2:
+    if len({step.number for step in subject.window.steps}) < 2:
         return np.ones(len(correlation), np.bool_)
     last = max(step.end for step in subject.window.steps)
     launched = trace.calls.correlation[trace.calls.start <= last]

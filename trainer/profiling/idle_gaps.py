@@ -68,6 +68,8 @@ def _starting(subject: Subject, device: int, times: Integers) -> Integers:
     """Return the first of the device's spans that starts at each time; -1: none does."""
     spans = subject.trace.device
     mine = np.flatnonzero((spans.device == device) & (spans.end > spans.start))
+    if not len(mine):
+        return np.full(len(times), -1, np.int64)
     mine = mine[np.argsort(spans.start[mine], kind="stable")]
     place = np.minimum(np.searchsorted(spans.start[mine], times), len(mine) - 1)
     return np.where(spans.start[mine][place] == times, mine[place], -1)

@@ -46,7 +46,7 @@ _BATCH = 512
 """Events that are turned into columns at once: numpy's calls cost the same for one as for a thousand."""
 _NO_ARGUMENTS = EventArguments()
 _MIB = 1 << 20
-_BITS = re.compile(r"(\d+)$")
+_BITS = re.compile(r"(\d{1,18})$")
 _BYTES_OF_TYPE = {
     **dict.fromkeys(("byte", "char", "bool"), 1),
     **dict.fromkeys(("short", "half", "bfloat16"), 2),
@@ -209,9 +209,12 @@ class TraceBuilder:
     def _identifiers(self, values: list[Any]) -> Integers:
         """Return device or stream numbers; names that hold none get negative ones."""
         try:
-            return np.array(values, np.int64)
+            quick = np.array(values, np.int64)
         except (ValueError, TypeError, OverflowError):
+            quick = None
+        if quick is None or quick.ndim != 1:
             return np.array([self._identifier(value) for value in values], np.int64)
+        return quick
 
     def _identifier(self, value: object) -> int:
         found = _BITS.search(str(value))

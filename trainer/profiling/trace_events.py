@@ -41,10 +41,10 @@ class Event(msgspec.Struct, gc=False):
     """One event."""
 
     ph: str = ""
-    cat: Any = ""
-    name: Any = ""
-    pid: Any = None
-    tid: Any = None
+    cat: Number = ""
+    name: Number = ""
+    pid: Number = None
+    tid: Number = None
     ts: Number = None
     dur: Number = None
     args: EventArguments | None = None

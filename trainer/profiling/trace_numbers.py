@@ -13,17 +13,23 @@ _LARGEST = 1 << 63
 def reals(values: Sequence[Any]) -> Reals:
     """Return the values as numbers; NaN where one is none."""
     try:
-        return np.array(values, np.float64)
-    except (ValueError, TypeError):
+        quick = np.array(values, np.float64)
+    except (ValueError, TypeError, OverflowError):
+        quick = None
+    if quick is None or quick.ndim != 1:  # lists among them: equally long ones make a table
         return np.array([_real(value) for value in values], np.float64)
+    return quick
 
 
 def integers(values: Sequence[Any]) -> Integers:
     """Return the values as whole numbers; -1 where one is none."""
     try:
-        return np.array(values, np.int64)
+        quick = np.array(values, np.int64)
     except (ValueError, TypeError, OverflowError):
+        quick = None
+    if quick is None or quick.ndim != 1:
         return np.array([_integer(value) for value in values], np.int64)
+    return quick
 
 
 def nanoseconds(microseconds: Reals) -> Integers:
@@ -41,7 +47,7 @@ def nanoseconds(microseconds: Reals) -> Integers:
 def _real(value: str | float) -> float:
     try:
         return float(value)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return float("nan")
 
 
