@@ -5,9 +5,10 @@
 
 Both read the same file in processes of their own, in turns. Times are wall and CPU times of the work,
 imports left out and given apart; memory is the peak of what the process and its children hold (PSS, looked at
-every 5 ms), and beside it the largest resident set of the first process (VmHWM). HTA does what is nearest to a report: load (all steps kept), temporal and kernel breakdown,
-overlap, idle classes, launch statistics, queue length, copy bandwidth. The large trace is made of steps of
-1.2 ms with 100 kernels each, until it has the size.
+every 5 ms), and beside it the largest resident set of the first process (VmHWM). HTA does what is nearest to
+a report: load (all steps kept), temporal and kernel breakdown, overlap, idle classes, launch statistics,
+queue length, copy bandwidth. The large trace is made of steps of 1.2 ms with 100 kernels each, until it has
+the size.
 """
 
 import argparse
@@ -66,7 +67,8 @@ import json
 cpu_s = time.process_time() - cpu
 peak = open("/proc/self/status").read().split("VmHWM:")[1].split()[0]
 print(json.dumps({
-    "import_s": imported - began, "wall_s": done - imported, "cpu_s": cpu_s, "rss_mib": int(peak) / 1024, **extra,
+    "import_s": imported - began, "wall_s": done - imported, "cpu_s": cpu_s, "rss_mib": int(peak) / 1024,
+    **extra,
 }))
 """
 
