@@ -41,8 +41,9 @@ def number(draw: random.Random, high: int) -> object:
 
 
 def argument(draw: random.Random) -> object:
-    odd = [None, "x", [1], {}, 2**70, -1, 1e300]
-    return draw.choice([*[draw.randint(0, 30)] * 6, str(draw.randint(0, 30)), draw.random(), *odd])
+    odd: list[object] = [None, "x", [1], {"a": 1}, 2**70, -1, 1e300]
+    usual: list[object] = [draw.randint(0, 30)] * 6
+    return draw.choice([*usual, str(draw.randint(0, 30)), draw.random(), *odd])
 
 
 def any_event(draw: random.Random) -> dict[str, Any]:

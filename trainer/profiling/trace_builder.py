@@ -196,7 +196,7 @@ class TraceBuilder:
         devices = [pid if one.device is None else one.device for one, pid in zip(details, pids, strict=True)]
         streams = [tid if one.stream is None else one.stream for one, tid in zip(details, tids, strict=True)]
         return {
-            "kind": np.array([_DEVICE[event.cat] for event in group], np.int8),
+            "kind": np.array([_DEVICE[str(event.cat)] for event in group], np.int8),
             "device": self._identifiers(devices),
             "stream": self._identifiers(streams),
             "bytes": _column(details, _bytes),
