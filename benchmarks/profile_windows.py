@@ -43,8 +43,8 @@ COST = {
 SENTENCES = {
     "launch-bound": ["--model", "mlp", "--batch", "64"],
     "loader-bound": ["--model", "resnet50", "--batch", "32", "--job", "starved"],
-    "sync each step": ["--model", "mlp", "--batch", "64", "--job", "reading"],
-    "pageable copies": ["--model", "wide", "--batch", "8192", "--job", "pageable"],
+    "sync each step": ["--model", "gpt", "--batch", "8", "--job", "reading"],
+    "pageable copies": ["--model", "wide", "--batch", "16384", "--job", "pageable"],
     "compute-bound": ["--model", "gpt", "--batch", "8"],
 }
 
@@ -61,7 +61,7 @@ class Training:
         launcher = [sys.executable, "-m"]
         if gpus > 1:
             launcher = ["torchrun", "--standalone", f"--nproc-per-node={gpus}", "-m"]
-        loop = [*launcher, LOOP, *options, *EXTRA, "--log", str(self._log)]
+        loop = [*launcher, LOOP, *options, *EXTRA, "--ends", str(self._log)]
         self._err = (folder / "err").open("w+")
         self._process = subprocess.Popen(
             [program, "run", "--no-tui", "--", *loop],
@@ -222,8 +222,10 @@ def fill_caches(folder: str) -> None:
     """Compile what is compiled below once, side by side, so that the measured starts are short."""
     compiled = [options for options in COST.values() if "--mode" in options]
     loops = [
-        subprocess.Popen([sys.executable, "-m", LOOP, *options, "--steps", "8", "--log", f"{folder}/{place}"])
-        for place, options in enumerate(compiled)
+        subprocess.Popen(
+            [sys.executable, "-m", LOOP, *options, "--steps", "8", "--ends", f"{folder}/{place}"]
+        )
+        for n, options in enumerate(compiled)
     ]
     for loop in loops:
         loop.wait(PATIENCE_S)

@@ -21,7 +21,7 @@ JOBS = ("plain", "starved", "reading", "pageable")
 
 
 class Made(Dataset[Any]):
-    """Items made beforehand; `pause_ms` stands for decoding, `mib` for large inputs."""
+    """Items made beforehand; `pause_ms` stands for decoding."""
 
     def __init__(self, shape: tuple[int, ...], pause_ms: float) -> None:
         self.rows = torch.randn(16, *shape)
@@ -65,14 +65,16 @@ def built(model: str, device: str) -> torch.nn.Module:
 
 
 def batches(args: argparse.Namespace) -> Any:
-    """Yield batches for ever: one that lies on the GPU, or a loader's."""
+    """Yield batches for ever: one that lies on the GPU, one in pageable memory, or a loader's."""
     if args.job in ("plain", "reading"):
         ready = resident(args.model, args.batch, args.device)
         while True:
             yield ready
-    shape = (4096,) if args.model == "wide" else (3, 224, 224)
-    pause_ms = 2.0 if args.job == "starved" else 0.0
-    yield from DataLoader(Made(shape, pause_ms), batch_size=args.batch, pin_memory=args.job == "starved")
+    if args.job == "pageable":
+        ready = torch.randn(args.batch, 4096), torch.randint(10, (args.batch,))
+        while True:
+            yield ready
+    yield from DataLoader(Made((3, 224, 224), 2.0), batch_size=args.batch, pin_memory=True)
 
 
 def main() -> None:
@@ -85,7 +87,7 @@ def main() -> None:
     parser.add_argument("--slow-rank", type=int, default=-1)
     parser.add_argument("--bucket-mb", type=float, default=25.0)
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"), help="cpu: to try it out")
-    parser.add_argument("--log", type=Path, required=True)
+    parser.add_argument("--ends", type=Path, required=True)
     args = parser.parse_args()
     rank, local = int(os.environ.get("RANK", "0")), int(os.environ.get("LOCAL_RANK", "0"))
     on_gpu = args.device == "cuda"
@@ -102,7 +104,7 @@ def main() -> None:
     run = model if args.mode == "eager" else torch.compile(model, mode=args.mode)
     optimizer = torch.optim.SGD(model.parameters(), 1e-3, momentum=0.9)
     loss_of = torch.nn.CrossEntropyLoss()
-    with Path(f"{args.log}.{rank}").open("wb", buffering=0) as log:
+    with Path(f"{args.ends}.{rank}").open("wb", buffering=0) as log:
         for step, (inputs, labels) in enumerate(batches(args)):
             if rank == args.slow_rank:
                 time.sleep(0.02)

@@ -268,7 +268,10 @@ class RankReport(msgspec.Struct, frozen=True, kw_only=True):
     """Why it could not be read: the rest is then empty."""
     window_ms: float = 0.0
     steps: list[StepSpan] = []
+    step_ms_before: float | None = None
+    """Median step without the profiler, right before the window; None for traces from elsewhere."""
     sentence: str = ""
+    """Of the step as it is without the profiler, where `step_ms_before` allows."""
     gpu: GpuShares | None = None
     """None without device events."""
     idle: IdleShares | None = None

@@ -7,6 +7,7 @@ that cannot take part is named, and the others go on; every state has a time lim
 
 import secrets
 import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from perftui.ipc.dashboard_messages import ProfileCommand
@@ -20,7 +21,7 @@ from perftui.trainer.hub.rank_track import RankTrack
 from perftui.trainer.hub.window_analysis import WindowAnalysis
 from perftui.trainer.hub.window_ranks import RankLife, RankSeen, given_up
 from perftui.trainer.hub.window_stacks import WindowStacks
-from perftui.trainer.hub.window_view import draw, state_of
+from perftui.trainer.hub.window_view import draw, neighbours_ms, state_of
 from perftui.trainer.profiling.event_budget import clamped_steps
 from perftui.trainer.telemetry.stack_fold import Worker
 
@@ -201,7 +202,7 @@ class ProfileWindows:
             window.failure = self._why_failed(window, reports)
             window.analysed = True
         elif window.analysis is not None or not others:
-            self._analysis.follow(window, kept)
+            self._analysis.follow(window, kept, self._step_ms_before(kept, reports))
 
     def _why_failed(self, window: HubWindow, reports: dict[int, WindowReport]) -> str:
         reasons = {f"{r.state}: {r.reason}" for r in reports.values() if r.reason and r.state in FINAL_STATES}
@@ -272,6 +273,11 @@ class ProfileWindows:
         if window.ended is not None and set(window.neighbours) == set(window.armed_ranks):
             window.view = view
         return view
+
+    def _step_ms_before(self, ranks: Iterable[int], reports: Mapping[int, WindowReport]) -> dict[int, float]:
+        """Return the median step right before the window, of the ranks for which it is known."""
+        found = {rank: neighbours_ms(self._fold.ranks[rank], reports[rank])[0] for rank in ranks}
+        return {rank: step_ms for rank, step_ms in found.items() if step_ms is not None}
 
     def close(self) -> None:
         """End an analysis and the sampling that go on."""

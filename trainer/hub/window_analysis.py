@@ -25,23 +25,27 @@ class WindowAnalysis:
         self._folder = folder
         self._replay = replay
 
-    def follow(self, window: HubWindow, kept: Mapping[int, str]) -> None:
+    def follow(self, window: HubWindow, kept: Mapping[int, str], step_ms_before: Mapping[int, float]) -> None:
         """Begin to analyse a window or go on with it; in the end it is `analysed`.
 
         Args:
             window: the window.
             kept: trace files by rank.
+            step_ms_before: the step time right before the window, by rank, as far as it is known.
         """
         out = self._folder / f"{window.window_id}.analysis.json"
         if window.analysis is None and window.adopted and (self._replay or out.exists()):
             self._take(window, out, "its analysis was not kept")
         elif window.analysis is None:
-            self._begin(window, out, kept)
+            self._begin(window, out, kept, step_ms_before)
         else:
             self._wait_for(window, window.analysis, out)
 
-    def _begin(self, window: HubWindow, out: Path, kept: Mapping[int, str]) -> None:
-        named = [f"{rank}={self._folder / path}" for rank, path in sorted(kept.items())]
+    def _begin(
+        self, window: HubWindow, out: Path, kept: Mapping[int, str], step_ms_before: Mapping[int, float]
+    ) -> None:
+        times = {rank: f":{step_ms_before[rank]:.6f}" if rank in step_ms_before else "" for rank in kept}
+        named = [f"{rank}{times[rank]}={self._folder / path}" for rank, path in sorted(kept.items())]
         command = [sys.executable, "-m", "perftui.trainer.profiling.analyse", str(out), *named]
         window.began_s = time.monotonic()
         try:

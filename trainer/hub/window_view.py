@@ -97,7 +97,7 @@ def _neighbours(window: HubWindow, track: RankTrack, report: WindowReport) -> Ne
     rank = track.hello.rank
     if rank in window.neighbours:
         return window.neighbours[rank]
-    found = _neighbours_ms(track, report)
+    found = neighbours_ms(track, report)
     if report.state in FINAL_STATES and (
         found[1] is not None or track.ended or track.gone or len(track.log) > _last_neighbour(report)
     ):
@@ -110,7 +110,7 @@ def _last_neighbour(report: WindowReport) -> int:
     return max(0, report.start_step) + max(0, report.steps) + _SETTLING_STEPS + 10 * _NEIGHBOUR_STEPS
 
 
-def _neighbours_ms(track: RankTrack, report: WindowReport) -> Neighbours:
+def neighbours_ms(track: RankTrack, report: WindowReport) -> Neighbours:
     """Return the median step time before and after a window."""
     if report.start_step < 0 or report.steps <= 0:
         return None, None

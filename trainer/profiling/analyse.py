@@ -1,12 +1,13 @@
 """The worker process that analyses a window's traces, so that neither hub nor training waits for it.
 
-`python -m perftui.trainer.profiling.analyse OUT.analysis.json RANK=FILE…` writes an `Analysis` to OUT, the
-whole report beside it (OUT.report.json), and what timelines are drawn from (OUT.rankN.timeline); each whole
-or not at all, the answer last. Exit code 0 when it was written, even if a trace was bad: that stands in the
-answer.
+`python -m perftui.trainer.profiling.analyse OUT.analysis.json RANK[:STEP_MS]=FILE…` writes an `Analysis` to
+OUT, the whole report beside it (OUT.report.json), and what timelines are drawn from (OUT.rankN.timeline);
+each whole or not at all, the answer last. STEP_MS is a step without the profiler. Exit code 0 when it was
+written, even if a trace was bad: that stands in the answer.
 """
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,15 +20,19 @@ from perftui.trainer.profiling.analysis import analyse_ranks
 from perftui.trainer.profiling.answer import Analysis
 from perftui.trainer.profiling.profile_rows import profile_rank
 
-_USAGE = "usage: python -m perftui.trainer.profiling.analyse OUT.analysis.json RANK=FILE..."
+_ASKED = re.compile(r"(?P<rank>\d+)(?::(?P<ms>\d+(?:\.\d+)?))?=(?P<file>.+)", re.DOTALL)
+_USAGE = "usage: python -m perftui.trainer.profiling.analyse OUT.analysis.json RANK[:STEP_MS]=FILE..."
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the worker; return the exit code: 0 written, 1 cannot be written, 2 usage."""
-    traces = [_rank_and_file(text) for text in arguments[1:]]
-    if not traces or None in traces:
+    asked = [_ASKED.fullmatch(text) for text in arguments[1:]]
+    if not asked or None in asked:
         sys.stderr.write(f"{_USAGE}\n")
         return 2
+    found = [match for match in asked if match is not None]
+    traces = [(int(match["rank"]), Path(match["file"])) for match in found]
+    step_ms_before = {int(match["rank"]): float(match["ms"]) for match in found if match["ms"]}
     out = Path(arguments[0])
     beside = out.name.removesuffix(".json").removesuffix(".analysis")
 
@@ -37,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
         return str(path)
 
     try:
-        report = analyse_ranks([trace for trace in traces if trace is not None], keep)
+        report = analyse_ranks(traces, keep, step_ms_before)
         report_path = out.with_name(f"{beside}.report.json")
         write_bytes(report_path, msgspec.json.encode(report))
         answer = Analysis(
@@ -51,11 +56,6 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"{arguments[0]}: {error.strerror}\n")
         return 1
     return 0
-
-
-def _rank_and_file(text: str) -> tuple[int, Path] | None:
-    rank, equals, file = text.partition("=")
-    return (int(rank), Path(file)) if equals and file and rank.isdecimal() else None
 
 
 if __name__ == "__main__":

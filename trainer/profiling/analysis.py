@@ -1,6 +1,6 @@
 """The analysis of one window over its ranks: reads the traces one after another, then compares the ranks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -11,11 +11,12 @@ from perftui.ipc.trace_report import RankReport, TraceReport, TraceTimeline
 from perftui.trainer.profiling.collective_calls import CollectiveCall, collective_calls
 from perftui.trainer.profiling.rank_report import rank_report, told
 from perftui.trainer.profiling.rank_waits import Waits, rank_waits, straggler
-from perftui.trainer.profiling.sentence import report_sentence
+from perftui.trainer.profiling.sentence import rank_sentence, report_sentence
 from perftui.trainer.profiling.subject import prepare
 from perftui.trainer.profiling.timeline import timeline
 from perftui.trainer.profiling.trace_files import named_rank, ranks_of
 from perftui.trainer.profiling.trace_reader import read_trace
+from perftui.trainer.profiling.undistorted import with_distortion
 
 KeepTimeline = Callable[[int, TraceTimeline], str | None]
 """Takes a rank's timeline; returns where it was put."""
@@ -50,10 +51,24 @@ def analyse_trace(
 
 
 def analyse_ranks(
-    traces: Sequence[tuple[int, Path]], keep_timeline: KeepTimeline | None = None
+    traces: Sequence[tuple[int, Path]],
+    keep_timeline: KeepTimeline | None = None,
+    step_ms_before: Mapping[int, float] | None = None,
 ) -> TraceReport:
-    """Analyse the traces of one window, given as (rank, file); a bad file spoils its own rank only."""
-    return compared([analyse_trace(path, rank, keep_timeline) for rank, path in traces])
+    """Analyse the traces of one window, given as (rank, file); a bad file spoils its own rank only.
+
+    Args:
+        traces: of the ranks.
+        keep_timeline: what to do with timelines.
+        step_ms_before: by rank, the step time without the profiler, as far as it is known.
+    """
+    results = [analyse_trace(path, rank, keep_timeline) for rank, path in traces]
+    return compared([_beside(result, step_ms_before or {}) for result in results])
+
+
+def _beside(result: RankResult, step_ms_before: Mapping[int, float]) -> RankResult:
+    report = with_distortion(result.report, step_ms_before.get(result.report.rank))
+    return replace(result, report=msgspec.structs.replace(report, sentence=rank_sentence(report)))
 
 
 def analyse_files(

@@ -11,6 +11,7 @@ from perftui.trainer.profiling.thresholds import (
     LAUNCH_BOUND_SHORT_SHARE,
     LOSS_LEADS,
 )
+from perftui.trainer.profiling.undistorted import slowed_by, undistorted
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,19 @@ class _Loss:
     """From what the window is called."""
 
 
-def rank_sentence(report: RankReport) -> str:
-    """Return the sentence for one rank."""
+def rank_sentence(recorded: RankReport) -> str:
+    """Return the sentence for one rank, of a step without the profiler where that is known."""
+    report = undistorted(recorded)
+    said = _sentence(report)
+    factor = slowed_by(recorded, recorded.step_ms_before)
+    if report is recorded or factor is None or recorded.step_ms_before is None:
+        return said
+    before_ms = recorded.step_ms_before
+    under = f"{before_ms:.3g} ms, {factor * before_ms:.3g} ms under the profiler"
+    return f"{said.removesuffix('.')} (of a step of {under})."
+
+
+def _sentence(report: RankReport) -> str:
     if report.error is not None:
         return "This trace could not be read."
     if report.gpu is None or report.idle is None:
