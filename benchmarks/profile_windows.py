@@ -222,9 +222,7 @@ def fill_caches(folder: str) -> None:
     """Compile what is compiled below once, side by side, so that the measured starts are short."""
     compiled = [options for options in COST.values() if "--mode" in options]
     loops = [
-        subprocess.Popen(
-            [sys.executable, "-m", LOOP, *options, "--steps", "8", "--ends", f"{folder}/{place}"]
-        )
+        subprocess.Popen([sys.executable, "-m", LOOP, *options, "--steps", "8", "--ends", f"{folder}/{n}"])
         for n, options in enumerate(compiled)
     ]
     for loop in loops:
