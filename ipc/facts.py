@@ -339,6 +339,9 @@ class StackFacts(_Facts, frozen=True, kw_only=True):
     """Looks that found it waiting for a batch of this loader worker, by its number."""
     others_ready: int = 0
     """Of these: looks at which all batches of the other workers were there already."""
+    traced: dict[str, int] = {}
+    """Looks that found Python itself watched, by what: `sys.settrace`, or a module of Python that runs the
+    script, such as cProfile."""
 
 
 class RankFacts(_Facts, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from perftui.ipc.settings import format_value, parse_assignment
 from perftui.ipc.view import GpuView, Shares, StepStats
 from perftui.trainer.diagnosis import POLICY, HostSignals, RankSignals, RunSignals, Steadied, diagnose
 from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.pacing import Pacer
 from perftui.trainer.diagnosis.signals import EpochWait, FactsChange, PauseSignals, StepPatterns
 
 from .made import ddp
@@ -300,7 +301,9 @@ def _check_remedy(finding: Finding) -> None:
 def _check_path(finding: Finding, signals: RunSignals) -> None:
     """Where workers pace every rank, nothing that would make the model or the GPU faster is offered."""
     case = Case(signals, POLICY)
-    if not signals.ranks or not all(case.paces[r.rank].path == {"loader"} for r in signals.ranks):
+    if not signals.ranks or not all(
+        case.paces[r.rank].path == frozenset[Pacer](("loader",)) for r in signals.ranks
+    ):
         return
     assert finding.code not in {
         "compute.optimizer",

@@ -4,12 +4,14 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from perftui.ipc.findings import Finding
 from perftui.ipc.places import run_places
 from perftui.ipc.recording import read_recording
-from perftui.trainer.diagnosis import judge
+from perftui.trainer.diagnosis import Judgement, judge
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.judge import Judge
 from perftui.trainer.hub.run_signals import signals_of
@@ -49,9 +51,10 @@ def test_a_recording_is_judged_alike_every_time(runtime_dirs: object, tmp_path: 
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    said = json.loads((tmp_path / "out.json").read_text())
+    said: dict[str, Any] = json.loads((tmp_path / "out.json").read_text())
     recording = run_places(said["run_id"]).recording
-    judgements, shown = [], []
+    judgements: list[Judgement] = []
+    shown: list[tuple[list[list[str]], list[Finding]]] = []
     for _ in range(2):
         fold, steadied, judged_unix = RunFold(), Judge(), 0.0
         looks: list[list[str]] = []

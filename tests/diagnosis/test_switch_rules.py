@@ -26,6 +26,7 @@ from .made import (
     rank,
     run,
     shares,
+    stacks,
     workers,
 )
 
@@ -125,6 +126,15 @@ def test_checks_of_distributed_training_matter_on_several_ranks() -> None:
     pair = [rank(number, facts=on, world_size=2) for number in range(2)]
     assert "debug.detail" in found(run(*pair))
     assert "debug.detail" not in found(run(rank(facts=on)))
+
+
+def test_a_profiler_of_python_is_seen_on_the_stack() -> None:
+    looked = msgspec.structs.replace(stacks(100, model=100), traced={"cProfile": 50})
+    finding = lead(run(rank(facts=facts(stacks=looked))))
+    assert finding.code == "debug.profiler_left_on"
+    assert "cProfile" in finding.sentence
+    fewer = msgspec.structs.replace(looked, traced={"cProfile": 49})
+    assert lead(run(rank(facts=facts(stacks=fewer)))).code == "compute.bound"
 
 
 def test_profilers_and_debuggers() -> None:

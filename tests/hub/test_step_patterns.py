@@ -58,6 +58,15 @@ def test_waits_by_epoch_without_warm_up_and_heads() -> None:
     assert (second.steps, second.wait_ms, third.wait_ms) == (20, 100.0, 100.0)
 
 
+def test_the_first_epochs_of_a_long_run_are_kept_and_a_window_has_its_own() -> None:
+    rows = [row(n, epoch=min(n // 50, 99), wait_ms=40.0 if n < 50 else 5.0) for n in range(6000)]
+    log = log_of(rows)
+    whole = patterns_of(log, None).epochs
+    assert [each.epoch for each in whole] == list(range(16))
+    assert (whole[0].steps, whole[0].wait_ms) == (40, 1600.0)
+    assert patterns_of(log, 200).epochs == ()
+
+
 def test_fifths_of_the_run() -> None:
     rows = [row(n, wall_ms=100.0 + max(0, n - WARM_STEPS) // 20) for n in range(WARM_STEPS + 100)]
     assert patterns_of(log_of(rows), 200).fifths_ms == (100.0, 101.0, 102.0, 103.0, 104.0)

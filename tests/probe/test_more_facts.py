@@ -1,7 +1,9 @@
 """Memory of the process, denormal weights, and streams that divide their data."""
 
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import cast
 
 import pytest
 import torch
@@ -61,10 +63,14 @@ def test_a_stream_of_the_scripts_own_is_told_by_its_source(
     name = f"stream_{sharded}".lower()
     (tmp_path / f"{name}.py").write_text(source)
     monkeypatch.syspath_prepend(tmp_path)
-    kind = vars(__import__(name))["Whole"]
+    kind = cast("type[IterableDataset[int]]", vars(import_module(name))["Whole"])
     assert read_loader(0, DataLoader(kind(), num_workers=0)).sharded is sharded
-    prepared = DataLoader(kind(), num_workers=2, worker_init_fn=lambda _worker: None)
+    prepared: DataLoader[int] = DataLoader(kind(), num_workers=2, worker_init_fn=_nothing)
     assert read_loader(0, prepared).sharded is (True if sharded else None)
+
+
+def _nothing(_worker: int) -> None:
+    """Prepare a worker."""
 
 
 class _Listed(IterableDataset[int]):

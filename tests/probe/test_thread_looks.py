@@ -1,11 +1,14 @@
 """Looks at a real thread that does real things with torch: what area, and which line, they find."""
 
+import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
+from typing import TypeAlias
 
 import pytest
 import torch
@@ -134,6 +137,27 @@ def test_printing_is_logging(tmp_path: Path) -> None:
             stream.write("a line\n" * 20_000)
 
         assert _most(_looked(tell)) == "logging"
+
+
+def test_a_trace_function_is_seen() -> None:
+    def traced(_ended: threading.Event) -> None:
+        sys.settrace(_local_trace)
+        try:
+            sum(number * number for number in range(2_000))
+        finally:
+            sys.settrace(None)
+
+    found = _looked(traced)
+    assert found.traced.get("sys.settrace", 0) > 0
+    plain = _looked(lambda _ended: sum(number * number for number in range(20_000)))
+    assert plain.traced == {}
+
+
+TraceFunction: TypeAlias = Callable[[FrameType, str, object], "TraceFunction"]
+
+
+def _local_trace(_frame: FrameType, _event: str, _arg: object) -> "TraceFunction":
+    return _local_trace
 
 
 def test_a_thread_that_is_not_known_or_gone_is_not_looked_at() -> None:

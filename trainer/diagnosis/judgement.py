@@ -121,6 +121,7 @@ def _place(finding: Finding, case: Case) -> tuple[object, ...]:
         finding.code in HEALTHY,
         _WEIGHT[finding.severity],
         finding.under is not None,
+        minor and finding.code == "input.workers",  # a wait too short to be worth anything
         not finding.code.startswith(FIRST),
         -finding.share,
         finding.code,

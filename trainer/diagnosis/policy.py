@@ -110,6 +110,8 @@ class Policy:
     """Milliseconds a step, under which that is the loop itself."""
     stack_looks: int = 40
     """Looks at the training thread's stack, least for any share of them: a standard error of 8 points."""
+    traced_share: float = 0.5
+    """Share of looks that found Python itself watched, from which it is left on."""
     place_share: float = 0.25
     """Share of an area's looks at one line, from which the line is named."""
 

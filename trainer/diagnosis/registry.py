@@ -145,7 +145,7 @@ CAUSES: dict[str, tuple[str, ...]] = {
 }
 """What may follow from what: where both are found, the consequence hangs under the cause."""
 
-FIRST = ("memory.oom", "debug.", "data.", "compute.device")
+FIRST = ("memory.oom", "debug.", "data.", "compute.device", "comm.find_unused")
 """Begin of codes that stand first among equally severe ones: switches and mistakes that cost for nothing."""
 
 IN_DOUBT = frozenset(

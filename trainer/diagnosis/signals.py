@@ -74,7 +74,7 @@ class StepPatterns:
     comm_steps: int = 0
     """Steps whose communication was looked at."""
     epochs: tuple[EpochWait, ...] = ()
-    """Of the newest steps kept, oldest first."""
+    """Of the window, the first epochs of a whole run; oldest first."""
     epoch_starts: int = 0
     """Steps of the window that begin an epoch."""
     epoch_start_ms: float | None = None

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from perftui.ipc.messages import FLAG_EPOCH_START, FLAG_PHASES_UNKNOWN, FLAG_WAIT_UNKNOWN, UNUSUAL_FLAGS
 from perftui.ipc.step_record import StepRecord
 from perftui.ipc.view import Shares, StepStats
+from perftui.trainer.hub.epoch_waits import EPOCHS_KEPT, EpochWaits
 
 RAW_STEPS = 4096
 WARM_STEPS = 10
@@ -255,6 +256,7 @@ class StepLog:
         self._totals = Totals()
         self._walls: list[tuple[int, float]] = []
         self._walls_below = _MASK
+        self.epoch_waits = EpochWaits()
 
     def __len__(self) -> int:
         return self.raw[-1].step + 1 if self.raw else 0
@@ -270,6 +272,8 @@ class StepLog:
         if rows and rows[0].step < WARM_STEPS:
             self._warm += [row for row in rows if row.step < WARM_STEPS]
             rows = [row for row in rows if row.step >= WARM_STEPS]
+        if rows and rows[0].epoch < EPOCHS_KEPT:
+            self.epoch_waits.add(rows)
         if rows and not any(row.flags for row in rows):
             self._totals.add_plain(rows)
             self._sample_walls(rows)

@@ -13,10 +13,9 @@ from perftui.ipc.messages import (
 )
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.diagnosis.signals import EpochWait, StepPatterns
+from perftui.trainer.hub.epoch_waits import EpochWaits
 from perftui.trainer.hub.step_log import RAW_STEPS, WARM_STEPS, StepLog, quantile
 
-_EPOCHS_KEPT = 16
-_EPOCH_ROWS = 2048
 _LEAST_FOR_FIFTHS = 50
 _FIFTHS = 5
 
@@ -32,7 +31,7 @@ def patterns_of(log: StepLog, steps: int | None) -> StepPatterns:
         samples=_mean([float(row.samples) for row in usual if row.samples >= 0]),
         micro_batches=_mean([float(row.micro_batches) for row in usual]) or 1.0,
         comm_steps=sum(row.comm_ns >= 0 for row in usual),
-        epochs=_epochs(log, warm),
+        epochs=log.epoch_waits.all() if steps is None else _newest_epochs(newest),
         epoch_starts=sum(bool(row.flags & FLAG_EPOCH_START) for row in usual),
         epoch_start_ms=_mean([row.wait_ns / 1e6 for row in usual if row.flags & FLAG_EPOCH_START]),
         fifths_ms=_fifths(log),
@@ -60,20 +59,11 @@ def _by_worker(rows: Iterable[StepRecord]) -> dict[int, float]:
     return {worker: sum(each) / len(each) / 1e6 for worker, each in sorted(waits.items())}
 
 
-def _epochs(log: StepLog, warm: int) -> tuple[EpochWait, ...]:
-    found: dict[int, list[StepRecord]] = {}
-    for row in islice(reversed(log.raw), _EPOCH_ROWS):
-        if row.step >= warm and not row.flags & (UNUSUAL_FLAGS | FLAG_WAIT_UNKNOWN | FLAG_EPOCH_START):
-            found.setdefault(row.epoch, []).append(row)
-    return tuple(
-        EpochWait(
-            epoch=epoch,
-            steps=len(rows),
-            wall_ms=sum(row.wall_ns for row in rows) / 1e6,
-            wait_ms=sum(row.wait_ns for row in rows) / 1e6,
-        )
-        for epoch, rows in sorted(found.items())[:_EPOCHS_KEPT]
-    )
+def _newest_epochs(newest: Iterable[StepRecord]) -> tuple[EpochWait, ...]:
+    """Return the epochs of a window alone: of a first epoch long ago there is nothing to say any more."""
+    waits = EpochWaits()
+    waits.add(newest)
+    return waits.all()
 
 
 def _fifths(log: StepLog) -> tuple[float, ...]:

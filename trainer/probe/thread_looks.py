@@ -46,6 +46,7 @@ _ORDER = (
 _WRITES = re.compile(
     r"\bprint\(|\.write\(|\.writelines\(|\.flush\(|fsync\(|\.writerow|add_scalar|\.dump\(|\blogg(er|ing)\."
 )
+_TOOLS = ("cProfile", "profile", "pdb", "bdb", "trace")
 _LOADING = frozenset({"collate", "dataset", "loader"})
 _BACKWARD = frozenset({"backward", "_engine_run_backward", "grad"})
 _OURS = str(Path(__file__).parents[1]) + os.sep
@@ -64,6 +65,10 @@ class ThreadLooks:
         self._torch = str(Path(sys.modules["torch"].__file__ or "").parent) + os.sep
         self._awaited: Counter[int] = Counter()
         self._others_ready = 0
+        self._traced: Counter[str] = Counter()
+        stdlib = sysconfig.get_paths()["stdlib"]
+        self._tools = {f"{stdlib}/{name}.py": name for name in _TOOLS}
+        """Files of tools that run a script under their eyes."""
         self.iterator: weakref.ref[Foreign] | None = None
         """Of the loader that was iterated last."""
 
@@ -88,12 +93,15 @@ class ThreadLooks:
         fetch: FrameType | None = None
         """The innermost frame of the loader; `made`: the script's own innermost frame below it."""
         made: FrameType | None = None
+        traced = ""
         frame: FrameType | None = innermost
         collating = False
         for _ in range(DEPTH):
             if frame is None:
                 break
             code = frame.f_code
+            if frame.f_trace is not None or code.co_filename in self._tools:
+                traced = self._tools.get(code.co_filename, "sys.settrace")
             area = self._area(code)
             if area == "dataset" and not collating:
                 collating = "collate_fn" in linecache.getline(code.co_filename, frame.f_lineno)
@@ -103,6 +111,8 @@ class ThreadLooks:
                 own = frame
             seen.add(area)
             frame = frame.f_back
+        if traced:
+            self._traced[traced] += 1
         area = next((each for each in _ORDER if each in seen), "script")
         if area == "dataset" and collating:
             area = "collate"
@@ -163,6 +173,7 @@ class ThreadLooks:
             ],
             awaited={str(worker): count for worker, count in sorted(self._awaited.items())},
             others_ready=self._others_ready,
+            traced=dict(self._traced),
         )
 
 

@@ -70,14 +70,15 @@ def detail(case: Case) -> Iterator[Finding | Abstention]:
 
 def profiler_left_on(case: Case) -> Iterator[Finding | Abstention]:
     """Judge a profiler, a debugger or a coverage tool that runs along."""
-    traced = [r for r in case.signals.ranks if r.facts.backends is not None and r.facts.backends.tracer]
+    traced = [rank for rank in case.signals.ranks if _tracer(case, rank)]
     if traced:
-        tool = traced[0].facts.backends.tracer if traced[0].facts.backends is not None else None
+        tool = _tracer(case, traced[0])
         yield _left_on(
             case,
             traced,
             "debug.profiler_left_on",
-            f"Python code is traced line by line ({tool}): a debugger or a coverage tool is attached.",
+            f"Python code is watched call by call or line by line ({tool}): a debugger, a profiler or a "
+            "coverage tool is attached.",
             "start the training without the debugger, or without sys.settrace and sys.setprofile",
         )
         return
@@ -91,6 +92,17 @@ def profiler_left_on(case: Case) -> Iterator[Finding | Abstention]:
             "records.",
             "profile a few steps with a schedule, or stop the profiler; perftui's own windows need no code",
         )
+
+
+def _tracer(case: Case, rank: RankSignals) -> str | None:
+    """Return what watches the Python code of a rank, by its own word or by looks at its stack."""
+    backends, stacks = rank.facts.backends, rank.facts.stacks
+    if backends is not None and backends.tracer:
+        return backends.tracer
+    if stacks is None or stacks.looks < case.policy.stack_looks or not stacks.traced:
+        return None
+    tool, looks = max(stacks.traced.items(), key=lambda item: item[1])
+    return tool if looks >= case.policy.traced_share * stacks.looks else None
 
 
 def _left_on(

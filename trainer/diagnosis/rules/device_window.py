@@ -6,7 +6,7 @@ not: on a busy GPU the host is ahead, and waits somewhere.
 
 from collections.abc import Iterator
 
-from perftui.ipc.findings import Finding, Remedy, Severity
+from perftui.ipc.findings import Evidence, Finding, Remedy, Severity
 from perftui.ipc.trace_report import RankReport, SyncFigures
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import number, offered, percent, share, step
@@ -72,7 +72,7 @@ def _what(worst: SyncFigures | None) -> str:
     return f" ({worst.operator or worst.call}{where})"
 
 
-def _calls(report: RankReport, worst: SyncFigures | None) -> list:  # type: ignore[type-arg]
+def _calls(report: RankReport, worst: SyncFigures | None) -> list[Evidence]:
     if worst is None:
         return []
     shown = [number(f"time in {worst.operator or worst.call}", worst.total_us / 1e3, "ms", len(report.steps))]
@@ -154,7 +154,7 @@ def _launch_finding(
     *,
     many: bool,
     sentence: str,
-    evidence: list,  # type: ignore[type-arg]
+    evidence: list[Evidence],
     unsure: str | None,
 ) -> Finding:
     return Finding(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from perftui.ipc.findings import Finding, Remedy, Severity
+from perftui.ipc.findings import Evidence, Finding, Remedy, Severity
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import area_share, main_place, number, offered, percent
 from perftui.trainer.diagnosis.readiness import Abstention
@@ -111,7 +111,7 @@ def _weight(share: float, warning: float, critical: float, rank: RankSignals, ca
     return "warning" if share >= warning else "info"
 
 
-def _evidence(pause: PauseSignals, name: str) -> list:  # type: ignore[type-arg]
+def _evidence(pause: PauseSignals, name: str) -> list[Evidence]:
     return [
         number(f"time in {name}", pause.share, "share"),
         number(name, pause.count, ""),
