@@ -4,7 +4,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.torch
 
 
 @contextmanager
-def _running(work: Callable[[threading.Event], object]) -> Iterator[int]:
+def _running(work: Callable[[threading.Event], object]) -> Generator[int, None, None]:
     """Run something in a thread, over and over, until the end of the block."""
     ended = threading.Event()
 
