@@ -124,6 +124,7 @@ def test_uneven_ranks_are_told_from_chance_by_their_cpu_time() -> None:
     assert "rank.imbalance" in codes(20.0, None)
     assert "rank.imbalance" in codes(20.0, 8.0, BUSY)
     assert "rank.imbalance" not in codes(20.0, 1.0, BUSY)
+    assert "rank.imbalance" in codes(4.0, 12.0), "the backward's own work is in the CPU time alone"
 
 
 def test_on_a_busy_host_stragglers_come_after_it() -> None:

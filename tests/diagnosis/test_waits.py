@@ -230,10 +230,10 @@ def test_a_first_epoch_that_alone_waited(before: float, later: float, code: str)
 
 def test_a_first_epoch_on_a_busy_host_is_not_called_cold() -> None:
     epochs = (
-        EpochWait(epoch=0, steps=50, wall_ms=5000, wait_ms=2500),
-        EpochWait(epoch=1, steps=50, wall_ms=5000, wait_ms=100),
+        EpochWait(epoch=0, steps=50, wall_ms=5000, wait_ms=2400),
+        EpochWait(epoch=1, steps=50, wall_ms=5000, wait_ms=490),
     )
-    made = rank(shares=shares(wait=0.26, forward=0.2), patterns=StepPatterns(epochs=epochs, run_steps=200))
+    made = rank(shares=shares(wait=0.3, forward=0.2), patterns=StepPatterns(epochs=epochs, run_steps=200))
     assert "input.cold_start" not in found(run(made, host=BUSY))
     assert "input.cold_start" in found(run(made, host=replace(BUSY, run_storage_read_mib_s=50.0)))
 

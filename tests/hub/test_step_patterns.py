@@ -126,6 +126,18 @@ def test_who_comes_last() -> None:
     assert found.lost_ms == pytest.approx((7 * 15 + 5) / 8)
 
 
+def test_who_takes_most_cpu_time() -> None:
+    first = [row(n)._replace(cpu_ns=50 * MS) for n in range(10)]
+    second = [row(n)._replace(cpu_ns=(80 if n < 3 else 40) * MS) for n in range(10)]
+    found = arrivals_of({0: first, 1: second})
+    assert found is not None
+    assert found.lost_cpu_ms == pytest.approx((3 * 15 + 7 * 5) / 10)
+    assert found.most_cpu_share == 0.7
+    unknown = arrivals_of({0: [row(1)._replace(cpu_ns=-1)], 1: [row(1)]})
+    assert unknown is not None
+    assert unknown.lost_cpu_ms is None
+
+
 def test_ranks_without_a_step_in_common_are_not_compared() -> None:
     assert arrivals_of({0: [row(1)], 1: [row(2)]}) is None
     assert arrivals_of({0: [row(1)]}) is None

@@ -206,6 +206,8 @@ class Arrivals:
     """Mean over the steps of how much longer the last rank took than the mean of all."""
     lost_cpu_ms: float | None = None
     """The same of the training threads' CPU time, in which neither waiting nor others' work counts."""
+    most_cpu_share: float | None = None
+    """Share of the steps in which the rank that most often takes most CPU time does."""
 
 
 @dataclass(frozen=True)

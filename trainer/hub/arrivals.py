@@ -48,8 +48,15 @@ def arrivals_of(rows: Mapping[int, Sequence[StepRecord]]) -> Arrivals | None:
         ),
         lost_ms=fmean(lost),
         lost_cpu_ms=fmean(max(each) - fmean(each) for each in cpu) if cpu else None,
+        most_cpu_share=_most_often(cpu) if cpu else None,
     )
 
 
 def _own_ms(row: StepRecord) -> float:
     return (row.wall_ns - row.backward_ns - row.optimizer_ns) / 1e6
+
+
+def _most_often(rows: Sequence[Sequence[float]]) -> float:
+    """Return the share of rows in which the most frequent place of the largest value holds it."""
+    places = [row.index(max(row)) for row in rows]
+    return max(places.count(place) for place in set(places)) / len(places)

@@ -132,16 +132,11 @@ def only_cold(case: Case, rank: RankSignals) -> bool:
     steps, wall = sum(e.steps for e in rest), sum(e.wall_ms for e in rest)
     if min(first.steps, steps) < policy.steps_warning or not first.wall_ms or not wall:
         return False
-    if case.strongly_contended(rank.host) and not storage_seen(case, rank, case.host(rank)):
-        return False
     change = rank.change
     if change is not None and (change.gc_ms or 0.0) / 1e3 >= policy.gc_share * change.seconds:
         return False  # collections fall where they like, into waits as well
     before, later = first.wait_ms / first.wall_ms, sum(e.wait_ms for e in rest) / wall
+    chance = case.strongly_contended(rank.host) and not storage_seen(case, rank, case.host(rank))
+    ratio = policy.cold_ratio * (2 if chance else 1)
     felt = first.wait_ms / first.steps >= policy.wait_floor_ms
-    return (
-        felt
-        and before >= policy.wait_warning
-        and later < policy.wait_warning
-        and before >= policy.cold_ratio * later
-    )
+    return felt and before >= policy.wait_warning and later < policy.wait_warning and before >= ratio * later

@@ -191,14 +191,15 @@ def _imbalance(case: Case) -> Finding | Abstention | None:
     if arrivals is None or arrivals.steps < policy.arrival_steps:
         return None
     lead = case.ranks[0]
-    lost = arrivals.lost_ms / lead.step_ms.mean if lead.step_ms.mean else 0.0
-    most = max(each.last_share for each in arrivals.ranks)
-    if lost < policy.straggler_gap or most > policy.last_rotating:
-        return None
-    if arrivals.lost_ms < policy.wait_floor_ms:
-        return None
+    lost_ms, most = arrivals.lost_ms, max(each.last_share for each in arrivals.ranks)
     # Other work holds up one rank or another by chance, and leaves the CPU time of a step as it is.
-    own = (arrivals.lost_cpu_ms or 0.0) >= policy.imbalance_cpu * arrivals.lost_ms
+    cpu_ms = arrivals.lost_cpu_ms if lead.device == "cpu" else None
+    own = cpu_ms is not None and cpu_ms >= policy.imbalance_cpu * lost_ms
+    if cpu_ms is not None and cpu_ms > lost_ms:  # it holds the backward's own work as well
+        lost_ms, most = cpu_ms, arrivals.most_cpu_share or most
+    lost = lost_ms / lead.step_ms.mean if lead.step_ms.mean else 0.0
+    if lost < policy.straggler_gap or most > policy.last_rotating or lost_ms < policy.wait_floor_ms:
+        return None
     if not own and case.contended:
         reason = "the ranks take turns in coming last, and other work on the host may be why"
         return Abstention("rank.imbalance", reason, "a quiet host")
@@ -212,7 +213,7 @@ def _imbalance(case: Case) -> Finding | Abstention | None:
         "step: "
         "what they have to do differs from step to step.",
         evidence=[
-            number("waiting for the last", arrivals.lost_ms, "ms", arrivals.steps),
+            number("waiting for the last", lost_ms, "ms", arrivals.steps),
             number("steps at which the same rank was last, at most", most, "share", arrivals.steps),
             step(lead),
         ],
