@@ -110,6 +110,17 @@ def test_waiting_calls_cost_where_the_gpu_idles_for_them(
         assert "aten::item" in finding.sentence
 
 
+def test_what_a_waiting_call_has_drained_counts_to_it_and_not_to_launches() -> None:
+    drained = _report(
+        sync=0.02, host=0.45, syncs=[_ITEM], sync_drained_share=0.40, launches=_launches(), operators=[]
+    )
+    codes = found(run(gpu_rank(report=drained), gpus=(gpu(),)))
+    assert (codes["sync.each_step"].severity, codes["sync.each_step"].share) == ("critical", 0.40)
+    assert "launch.bound" not in codes
+    kept = msgspec.structs.replace(drained, sync_drained_share=0.0)
+    assert set(found(run(gpu_rank(report=kept), gpus=(gpu(),)))) == {"launch.bound"}
+
+
 def test_without_a_window_waiting_calls_are_not_judged() -> None:
     judgement = judge(run(gpu_rank(), gpus=(gpu(),)))
     assert (

@@ -36,7 +36,7 @@ def sync(case: Case) -> Iterator[Finding | Abstention]:
                 "sync.each_step", "which calls wait for the GPU was not seen", _SETTLED, rank.rank
             )
             continue
-        cost, policy = report.idle.sync_call, case.policy
+        cost, policy = _drained(report), case.policy
         if cost < policy.sync_share or not believed(report, "sync.each_step"):
             continue
         if not case.paced_by(rank, "host"):
@@ -63,6 +63,12 @@ def sync(case: Case) -> Iterator[Finding | Abstention]:
             ),
         )
         return
+
+
+def _drained(report: RankReport) -> float:
+    """Return the share of the window in which the GPU idled in a waiting call, or for what it had drained."""
+    in_call = 0.0 if report.idle is None else report.idle.sync_call
+    return max(in_call, report.sync_drained_share or 0.0)
 
 
 def _what(worst: SyncFigures | None) -> str:
@@ -96,7 +102,9 @@ def _by_window(case: Case, rank: RankSignals, report: RankReport) -> Finding | N
     launches, idle, policy = report.launches, report.idle, case.policy
     if launches is None or idle is None or not believed(report, "launch.bound"):
         return None
-    cost = idle.host_other + idle.launch_latency
+    # What a waiting call has drained has to be launched anew: that is the call's, not the launches'.
+    drained = max(0.0, _drained(report) - idle.sync_call)
+    cost = max(0.0, idle.host_other + idle.launch_latency - drained)
     if cost < policy.launch_idle or launches.delay_us_p50 >= policy.launch_delay_us:
         return None
     if launches.short_share < policy.launch_short:
@@ -230,7 +238,7 @@ def pageable(case: Case) -> Iterator[Finding | Abstention]:
 def _copy_cost(rank: RankSignals, report: RankReport | None) -> float | None:
     if report is not None and report.window_ms and report.memcpy:
         exposed = sum(each.exposed_us for each in report.memcpy if "htod" in each.kind.lower())
-        return min(1.0, exposed / 1e3 / report.window_ms)
+        return min(1.0, max(exposed / 1e3 / report.window_ms, report.copy_drained_share or 0.0))
     times = rank.device_ms
     if times is not None and times.h2d_ms is not None and times.step_ms > 0:
         return min(1.0, times.h2d_ms / times.step_ms)
