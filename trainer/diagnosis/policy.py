@@ -71,8 +71,9 @@ class Policy:
     """Cores a worker. Below, with the rank waiting, workers wait themselves; own choice."""
     worker_cpu_wait: float = 0.20
     """Share of time in which a worker was ready and got no core: too many of them, or of their threads."""
-    worker_threads: int = 4
-    """Threads a worker. A plain torch worker has one or two; more are pools of a library (mmdetection#6867:
+    worker_threads: int = 6
+    """Threads a worker. A plain torch worker has two or three, and a pool for two cores adds as many, which
+    does little harm; more are pools of a library (mmdetection#6867:
     up to 2048 threads for 4 workers a GPU)."""
     blocked_share: float = 0.15
     """Share of looks that found workers in state D, or of time waiting for block devices: storage."""
