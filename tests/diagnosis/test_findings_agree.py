@@ -285,6 +285,7 @@ def _check_cause(finding: Finding, findings: list[Finding]) -> None:
     assert causes
     assert finding.remedy is None
     assert min(_ORDER[each.severity] for each in causes) <= _ORDER[finding.severity]
+    assert findings.index(causes[0]) < findings.index(finding)
     assert max(each.share for each in causes) >= finding.share
 
 

@@ -196,6 +196,20 @@ def test_a_crowd_of_workers_costs_at_the_heads_of_epochs() -> None:
     assert [f.code for f in judge(run(fewer, host=_FULL)).findings] == ["input.epoch_start"]
 
 
+def test_a_cause_in_doubt_is_firm_where_what_follows_from_it_is() -> None:
+    patterns = StepPatterns(epoch_starts=5, epoch_start_ms=200.0, run_steps=200)
+    made = rank(
+        shares=shares(wait=0.5, forward=0.15),
+        epoch_start_wait=0.3,
+        patterns=patterns,
+        loader=loader(num_workers=20),
+        workers=workers(20, cpu_share=0.1, cpu_wait_share=0.6),
+    )
+    findings = judge(run(made, host=BUSY)).findings
+    assert [f.code for f in findings] == ["input.too_many_workers", "input.epoch_start", "self.contended"]
+    assert [f.under for f in findings] == [None, "input.too_many_workers", None]
+
+
 @pytest.mark.parametrize(
     ("cpu", "host", "seen"), [(0.7, _FULL, True), (0.9, _FULL, False), (0.7, BUSY, False)]
 )

@@ -40,7 +40,13 @@ def judge(signals: RunSignals, policy: Policy = POLICY, rules: Iterable[Rule] = 
     found = [each for each in judged if isinstance(each, Finding)]
     abstained = tuple(each for each in judged if isinstance(each, Abstention))
     found = _hung(_without_healthy([_doubted(each, case) for each in found]))
-    return Judgement(tuple(sorted(found, key=lambda each: _place(each, case))), abstained)
+    firm = _made_firm(found, case)
+    return Judgement(tuple(sorted(found, key=lambda each: _place(each, case, firm))), abstained)
+
+
+def _made_firm(found: list[Finding], case: Case) -> set[str]:
+    """Return causes of what no other work explains: they are not in doubt either."""
+    return {each.under for each in found if each.under is not None and not _shaken(each, case)}
 
 
 def _without_healthy(found: list[Finding]) -> list[Finding]:
@@ -110,11 +116,12 @@ def _explains(cause: Finding, finding: Finding) -> bool:
     return same_rank and same_host
 
 
-def _place(finding: Finding, case: Case) -> tuple[object, ...]:
+def _place(finding: Finding, case: Case, firm: set[str]) -> tuple[object, ...]:
     """Return what to sort by: first the sure, then what a busy host puts in doubt, then mere remarks."""
     own = finding.code == "self.contended"
     minor = finding.severity == "info"
-    band = 3 if minor else 1 if own else 2 if _shaken(finding, case) else 0
+    doubtful = _shaken(finding, case) and finding.code not in firm
+    band = 3 if minor else 1 if own else 2 if doubtful else 0
     return (
         band,
         minor and own,

@@ -154,6 +154,8 @@ def backward_ratio(case: Case) -> Iterator[Finding | Abstention]:
         ratio, both = forward / backward, forward + backward
         if both < 0.5 or both * rank.step_ms.mean < policy.wait_floor_ms:
             continue
+        if any(each.kind == "LBFGS" for each in rank.facts.optimizers or []):
+            continue  # its closure computes the model several times a step
         if max(rank.world_size, case.signals.world_size) > 1:
             continue  # either may hold waiting for other ranks
         if policy.backward_low <= ratio <= policy.backward_high:
