@@ -93,7 +93,11 @@ def _workers_held_up(rank: RankSignals, policy: Policy) -> bool:
 
 
 def _hung(found: list[Finding]) -> list[Finding]:
-    """Hang consequences under their causes: these take over severity and share, those offer no remedy."""
+    """Hang consequences under their causes.
+
+    A cause is as severe as what follows from it, and costs as much where its own cost was not measured; a
+    consequence offers no remedy.
+    """
     for place, finding in enumerate(found):
         causes = [at for at, cause in enumerate(found) if _explains(cause, finding)]
         if not causes:
@@ -101,7 +105,7 @@ def _hung(found: list[Finding]) -> list[Finding]:
         at = min(causes, key=lambda at: (_WEIGHT[found[at].severity], -found[at].share, at))
         cause = found[at]
         worse = min(cause.severity, finding.severity, key=lambda severity: _WEIGHT[severity])
-        found[at] = replace(cause, severity=worse, share=max(cause.share, finding.share))
+        found[at] = replace(cause, severity=worse, share=cause.share or finding.share)
         found[place] = replace(finding, under=cause.code, remedy=None, unsure=None)
     return found
 
