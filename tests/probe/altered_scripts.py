@@ -2,6 +2,7 @@
 
 CONVOLUTIONS = """
 import json
+import time
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -34,10 +35,12 @@ for images, labels in DataLoader(data, batch_size=8):
     losses.append(loss.item())
 print(json.dumps({"losses": losses, "kinds": sorted(kinds), "keys": list(model.state_dict()),
                   "last": model.conv.weight.is_contiguous(memory_format=torch.channels_last)}))
+time.sleep(2)  # what is in force is read once a second
 """
 
 TWO_RANKS = """
 import json
+import time
 import torch
 import torch.distributed as dist
 from torch import nn
@@ -62,6 +65,7 @@ own = {name: getattr(model, name) for name in
        ("bucket_bytes_cap", "gradient_as_bucket_view", "static_graph", "find_unused_parameters")}
 if dist.get_rank() == 0:
     print(json.dumps({"losses": losses, "ddp": own, "keys": list(model.state_dict())}))
+time.sleep(2)
 dist.destroy_process_group()
 """
 
@@ -70,6 +74,7 @@ def train_on(body: str, forward: str = "model(images)") -> str:
     """Return a short training of what `body` builds as `model` and `optimizer`; it prints its losses."""
     return f"""
 import json
+import time
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -99,6 +104,7 @@ for images, labels in DataLoader(data, batch_size=8):
     optimizer.step()
     losses.append(loss.item())
 print(json.dumps({{"losses": losses}}))
+time.sleep(2)
 """
 
 

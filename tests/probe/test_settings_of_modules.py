@@ -120,6 +120,7 @@ for step in range(6):
         of_maker.zero_grad()
         (-critic(maker(torch.randn(4, 4))).mean()).backward()
         of_maker.step()
+__import__("time").sleep(2)
 print(json.dumps([part.__dict__.get("_compiled_call_impl") is not None for part in (maker, critic)]))
 """
     module_hub.apply(settings={"compile.backend": "eager", "precision.autocast": "bf16"})
