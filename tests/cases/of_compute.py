@@ -22,7 +22,7 @@ COMPUTE = (
     Case(
         "compiles_each_length",
         ("compile.recompiles",),
-        seconds=30,
+        seconds=60,
         report="R212",
         mend=(("dynamic=False", "dynamic=True"),),
     ),
