@@ -25,7 +25,7 @@ from tests.cases.case import Case
 from tests.cases.catalogue import CASES
 from tests.cases.start import NAME, end_group, environment, neighbours, placed, within
 
-_START_S = 45.0
+_START_S = 30.0
 _PATIENCE_S = 90.0
 _NOT = "not: "
 _MODELS = ("model", "body", "net", "blocks", "flow", "generator", "gates", "embedding", "tables")

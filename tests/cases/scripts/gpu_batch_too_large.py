@@ -3,6 +3,7 @@
 import torch
 
 torch.manual_seed(0)
+torch.set_float32_matmul_precision("high")
 device = torch.device("cuda")
 model = torch.nn.Sequential(torch.nn.Linear(1024, 4096), torch.nn.GELU(), torch.nn.Linear(4096, 1024)).to(
     device

@@ -8,22 +8,32 @@ import random
 import torch
 
 torch.manual_seed(0)
+torch.set_float32_matmul_precision("high")
 device = torch.device("cuda")
 draw = random.Random(0)
-total = torch.cuda.get_device_properties(device).total_memory
-torch.cuda.set_per_process_memory_fraction(6 * 2**30 / total)
+LONGEST, SLACK = 68_000, 1.15
 model = torch.nn.Sequential(
     *(torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.ReLU()) for _ in range(16))
-)
-model.to(device)
+).to(device)
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
-step = 0
-while True:
-    rows = draw.randint(20_000, 68_000)
+
+
+def train_on(rows):
     loss = model(torch.randn(rows, 512, device=device)).pow(2).mean()
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
+    return loss
+
+
+for _ in range(2):
+    train_on(LONGEST)
+# the share of the card that this job was given: what the longest needs, and little more
+total = torch.cuda.get_device_properties(device).total_memory
+torch.cuda.set_per_process_memory_fraction(SLACK * torch.cuda.max_memory_reserved() / total)
+step = 0
+while True:
+    loss = train_on(draw.randint(LONGEST // 3, LONGEST))
     step += 1
     if step % 10 == 0:
         retries = torch.cuda.memory_stats()["num_alloc_retries"]
