@@ -43,8 +43,9 @@ def resident(model: str, batch: int, device: str) -> tuple[torch.Tensor, torch.T
     if model == "gpt":
         text = torch.randint(VOCABULARY, (batch, CONTEXT + 1), device=device)
         return text[:, :-1].contiguous(), text[:, 1:].contiguous().flatten()
-    if model == "mlp":
-        return torch.randn(batch, 512, device=device), torch.randint(10, (batch,), device=device)
+    if model in ("mlp", "wide"):
+        features = 512 if model == "mlp" else 4096
+        return torch.randn(batch, features, device=device), torch.randint(10, (batch,), device=device)
     images = torch.randn(batch, 3, 224, 224, device=device)
     return images.to(memory_format=torch.channels_last), torch.randint(10, (batch,), device=device)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from perftui.ipc.errors import UsageError
+from perftui.ipc.trace_report import RankWait
 from perftui.trainer.profiling.analysis import analyse_files
 from perftui.trainer.profiling.collective_calls import CollectiveCall
 from perftui.trainer.profiling.rank_waits import rank_waits, straggler
@@ -77,6 +78,18 @@ def test_equal_ranks_have_no_straggler(tmp_path: Path) -> None:
     assert [wait.last_share for wait in report.waits] == [0, 0]
 
 
+def test_a_wait_that_computing_hides_makes_no_straggler() -> None:
+    """Two H200s at 97 % computing: their overlapped all-reduces differed by 20 % of the window."""
+    waits = [
+        RankWait(rank=0, matched=40, wait_us=20_000, late_us=0, last_share=0.1),
+        RankWait(rank=1, matched=40, wait_us=0, late_us=500, last_share=0.9),
+    ]
+    assert straggler(waits, 100_000, {}) == (1, pytest.approx(0.2))
+    assert straggler(waits, 100_000, {0: None, 1: 0.5}) == (1, pytest.approx(0.2))
+    assert straggler(waits, 100_000, {0: 0.1, 1: 0.0}) == (1, pytest.approx(0.1))
+    assert straggler(waits, 100_000, {0: 0.02, 1: 0.5}) is None
+
+
 def test_who_comes_late_changes(tmp_path: Path) -> None:
     """Each waits for the other half of the time: nobody stands out."""
     draw = random.Random(1)
@@ -88,7 +101,7 @@ def test_who_comes_late_changes(tmp_path: Path) -> None:
                 CollectiveCall("a", "g", None, number, number, 100 if rank == late else 60_000)
             )
     waits = rank_waits(calls)
-    assert straggler(waits.ranks, 1e7) is None
+    assert straggler(waits.ranks, 1e7, {}) is None
     assert sum(wait.last_share for wait in waits.ranks) == 1
 
 

@@ -102,7 +102,8 @@ def compared(results: Sequence[RankResult], notes: Sequence[str] = ()) -> TraceR
     reports = [_with_waits(result.report, waits) for result in results]
     readable = [report for report in reports if report.error is None]
     window_us = sum(report.window_ms for report in readable) * 1000 / max(1, len(readable))
-    late, waited_share = straggler(waits.ranks, window_us) or (None, None)
+    exposed = {report.rank: report.gpu.comm_exposed if report.gpu else None for report in readable}
+    late, waited_share = straggler(waits.ranks, window_us, exposed) or (None, None)
     several = len(reports) > 1
     return TraceReport(
         sentence=report_sentence(reports, late, waited_share),

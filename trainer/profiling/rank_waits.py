@@ -84,16 +84,30 @@ def _keyed(calls: Sequence[CollectiveCall]) -> dict[_Key, CollectiveCall]:
     return result
 
 
-def straggler(waits: Sequence[RankWait], window_us: float) -> tuple[int, float] | None:
+def straggler(
+    waits: Sequence[RankWait], window_us: float, exposed: Mapping[int, float | None]
+) -> tuple[int, float] | None:
     """Return the rank that the others wait for, and how much longer than it they wait, of the window.
 
     None where no rank stands out: it must wait clearly less than the mean of the others, and come last often.
+    A wait under which the others compute costs nothing, so they wait at most for as long as their exposed
+    communication takes.
+
+    Args:
+        waits: of all ranks that could be compared.
+        window_us: mean length of the window.
+        exposed: by rank, exposed communication as a share of its window; None where it is not known.
     """
     if len(waits) < 2 or window_us <= 0:
         return None
     latest = min(waits, key=lambda wait: (wait.wait_us, wait.rank))
     others = [wait.wait_us for wait in waits if wait.rank != latest.rank]
     share = (sum(others) / len(others) - latest.wait_us) / window_us
+    seen = [
+        found for wait in waits if wait.rank != latest.rank and (found := exposed.get(wait.rank)) is not None
+    ]
+    if seen:
+        share = min(share, sum(seen) / len(seen))
     if latest.last_share < STRAGGLER_LAST_SHARE or share < STRAGGLER_WAIT_SHARE:
         return None
     return latest.rank, share
