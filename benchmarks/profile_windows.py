@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from importlib.metadata import version
 from itertools import pairwise
@@ -112,7 +112,7 @@ class Training:
 
 
 @contextmanager
-def training(program: str, options: list[str], gpus: int = 1) -> Iterator[Training]:
+def training(program: str, options: list[str], gpus: int = 1) -> Generator[Training, None, None]:
     """Run a training for the length of a block."""
     with tempfile.TemporaryDirectory(prefix="pw-") as folder:
         running = Training(program, Path(folder), options, gpus)
@@ -181,13 +181,13 @@ def many(program: str, count: int) -> dict[str, Any]:
         first = running.ends_ns()
         for _ in range(count):
             answers.append(running.ask("profile", "--steps", "3", "--json"))
-            status = running.ask("status", "--json")
-            rank = (status.get("ranks") or [{}])[0]
-            resident.append(resident_mib(int(rank["pid"])) if rank.get("pid") else resident_of_loop())
+            resident.append(resident_of_loop())
         last = running.ends_ns()
         time.sleep(1.0)
         final = running.ends_ns()
-    shares = [(answer.get("ranks") or [{}])[0].get("device_busy_share") for answer in answers]
+    shares: list[Any] = [
+        rank.get("device_busy_share") for one in answers for rank in one.get("ranks", [])[:1]
+    ]
     states = [answer.get("state") for answer in answers]
     return {
         "windows": count,

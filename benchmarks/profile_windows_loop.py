@@ -116,7 +116,8 @@ def main() -> None:
             loss.backward()
             if args.job == "reading":
                 gradients = [p.grad for p in model.parameters() if p.grad is not None]
-                print(f"norm {sum(float(gradient.norm()) for gradient in gradients):.3f}")
+                norms: list[Any] = [torch.linalg.vector_norm(gradient).item() for gradient in gradients]
+                print(f"norm {sum(norms):.3f}")
             optimizer.step()
             log.write(struct.pack("<q", time.monotonic_ns()))
             if step + 1 == args.steps:

@@ -94,8 +94,8 @@ def test_a_device_that_fails_is_not_asked_again_and_torch_is_left_as_it_was() ->
     border = Border()
     sampling = PhaseSampling(StampRing(lambda _number, _at_ns, _cpu_ns: None), border)
     sampling.device = LostDevice()
-    sampling.on = sampling._on_cuda = True
-    sampling._transfers.begin(always=True)
+    sampling.on = sampling._on_cuda = True  # pyright: ignore[reportPrivateUsage]
+    sampling._transfers.begin(always=True)  # pyright: ignore[reportPrivateUsage]
     border.guard("sampling", lambda: sampling.at_step(5, 100, "cuda", fetched=True))()
     assert border.take_reports() == ["sampling: RuntimeError: device lost at 2"]
     assert not sampling.on
