@@ -86,6 +86,7 @@ RANKS = (
         ("comm.find_unused",),
         ranks=2,
         report="R131",
+        note="a third of a small step; the reports disagree on larger ones",
         mend=(("find_unused_parameters=True", "find_unused_parameters=False"),),
     ),
     Case(

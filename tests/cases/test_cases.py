@@ -7,12 +7,13 @@ import pytest
 
 from tests.cases.case import HEALTHY, SCRIPTS, Case
 from tests.cases.catalogue import CASES
-from tests.cases.measured import Truth
+from tests.cases.measured import Truth, read_truths
 from tests.cases.results import Result
 from tests.cases.run import run_case
 from tests.cases.start import command_of, placed
 from tests.cases.table import tables
 
+UNPROVEN = {"pinned_to_one_core"}  # shows only where a core is idle: never measured on such a host
 BY_NAME = {case.name: case for case in CASES}
 
 
@@ -47,6 +48,17 @@ def test_several_codes_are_right_only_with_a_reason(case: Case) -> None:
     assert case.expected
     assert len(case.expected) == 1 or case.note
     assert all(re.fullmatch(r"[a-z]+\.[a-z0-9_]+", code) for code in case.expected)
+
+
+def _timed(case: Case) -> bool:
+    return bool(case.mend) and case.costs_time and not case.gpus and case.name not in UNPROVEN
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if _timed(case)], ids=lambda case: case.name)
+def test_the_stopwatch_says_that_the_time_goes_into_the_cause(case: Case) -> None:
+    share = read_truths()[case.name].share
+    assert share is not None
+    assert share >= 0.3
 
 
 def test_a_mend_that_does_not_fit_is_an_error() -> None:

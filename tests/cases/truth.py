@@ -61,7 +61,7 @@ def _watch(process: "subprocess.Popen[str]", seconds: float) -> StepTime | None:
 
     def read() -> None:
         for line in process.stdout or ():
-            lines.put((time.monotonic(), _cpu_seconds(process.pid), line))
+            lines.put((time.monotonic(), _cpu_seconds(process.pid) if _STEP.search(line) else 0.0, line))
 
     threading.Thread(target=read, daemon=True).start()
     seen: list[tuple[float, float, int]] = []

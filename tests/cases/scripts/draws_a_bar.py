@@ -18,11 +18,11 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 
 
 def draw_bar(step, loss):
-    for column in range(120):
-        done = "#" * (column * (step % 200) // 200)
+    for column in range(20):
+        done = "#" * (6 * column * (step % 200) // 200)
         text = f"\r[{done:<120}] {step % 200 / 2:5.1f} % loss {loss:.5f}"
         for name, weight in model.named_parameters():
-            text += f" {name} {weight.detach().abs().mean().item():.5f}" if column % 30 == 0 else ""
+            text += f" {name} {weight.detach().abs().mean().item():.5f}" if column % 5 == 0 else ""
         sys.stdout.write(text)
         sys.stdout.flush()
 
