@@ -37,11 +37,14 @@ def trace_files(folder: Path) -> list[TraceFile]:
 def too_many(
     files: Iterable[TraceFile], windows_kept: int = WINDOWS_KEPT, bytes_kept: int = BYTES_KEPT
 ) -> dict[str, list[Path]]:
-    """Return the files to delete by window: whole windows, oldest first; the newest always stays. Pure."""
+    """Return the files to delete by window: whole windows, oldest first; the newest always stays. Pure.
+
+    A window is as old as the oldest of its files: a timeline may be made anew long after the trace.
+    """
     windows: dict[str, list[TraceFile]] = {}
     for file in files:
         windows.setdefault(file.window_id, []).append(file)
-    newest_first = sorted(windows, key=lambda name: max(file.unix for file in windows[name]), reverse=True)
+    newest_first = sorted(windows, key=lambda name: min(file.unix for file in windows[name]), reverse=True)
     total, excess = 0, {}
     for place, name in enumerate(newest_first):
         total += sum(file.size for file in windows[name])
