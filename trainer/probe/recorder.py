@@ -102,7 +102,7 @@ class Recorder:
     def reset(self) -> None:
         """Start from nothing: at the beginning, and in a forked child."""
         self._lock = RLock()
-        """Taken to read; one thread may come twice: a signal handler of the script's, which saves or trains."""
+        """Taken to read; a thread may come twice, by a signal handler of the script's that saves."""
         self._reading = False
         self.ring.skip()
         self.reader = StampReader(self._length_of)
@@ -215,7 +215,7 @@ class Recorder:
         if self.batches_stepped != self.batches and self.optimizer is not None:
             return False
         sampling.at_step(self.batches, at_ns, self.device, fetched=fetched)
-        sleeps = fetched and not (sampling.on or self.live) and sleep.begins(self.batches, at_ns)
+        sleeps = fetched and sleep.begins(self.batches, at_ns) and not (sampling.on or self.live)
         sampling.next_at = 0 if sleeps else min(sampling.next_at, sleep.next_at())
         return sleeps
 
