@@ -1,13 +1,14 @@
 """When the hooks sleep, and what is made of the steps through which they slept."""
 
 import random
+import sys
 
 import pytest
 
 from perftui.ipc.messages import FLAG_ASLEEP, FLAG_COMPILING, FLAG_EPOCH_START, FLAG_FAILED
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.hub.overhead import mean_with_error
-from perftui.trainer.probe.shadow_log import PAIRS_KEPT, PAIRS_LEAST, ShadowLog, median_of
+from perftui.trainer.probe.shadow_log import NEIGHBOURS, PAIRS_KEPT, PAIRS_LEAST, ShadowLog, median_of
 from perftui.trainer.probe.shadow_plan import ALIKE_STEPS, EVERY, ShadowPlan
 from perftui.trainer.probe.sleeping import Slept, wanted_every
 
@@ -81,6 +82,24 @@ def test_few_pairs_say_nothing_and_many_are_bounded() -> None:
     cost = ShadowLog().note(*run_of(16 * (PAIRS_KEPT + 100), cost_ns=9_000))
     assert cost is not None
     assert cost.steps == PAIRS_KEPT
+
+
+@pytest.mark.parametrize("every", [1, 2, 5, 16])
+def test_steps_are_let_go_of_however_many_are_slept_through(every: int) -> None:
+    log = ShadowLog()
+    rows: list[StepRecord] = []
+    for number in range(2000):
+        begin_ns = 1_000 + number * STEP_NS
+        asleep = number % every == 0
+        flags = FLAG_ASLEEP if asleep else 0
+        row = StepRecord(number, begin_ns + STEP_NS, STEP_NS, 0, 0, 0, 0, 0, 4, 1, 0, flags)
+        rows.append(row)
+        before = sys.getrefcount(row)
+        log.note([row], [Slept(begin_ns, REST_NS)] if asleep else [])
+        assert sys.getrefcount(row) > before, "the newest steps are held"
+    references = [sys.getrefcount(each) for each in rows]
+    held = sum(count > min(references) for count in references)
+    assert NEIGHBOURS <= held <= 2 * NEIGHBOURS + 1
 
 
 def test_slept_steps_without_usual_neighbours_do_not_count() -> None:

@@ -72,6 +72,16 @@ def test_skipped_stamps_are_neither_read_nor_lost() -> None:
     assert (ring.lost, ring.written) == (0, 5)
 
 
+def test_what_was_lost_before_a_skip_is_not_lost_after_it() -> None:
+    """A forked child skips: what its parent has lost is not its own."""
+    ring = quiet_ring(512)
+    put_numbers(ring, 0, 3000)
+    ring.skip()
+    put_numbers(ring, 0, 5)
+    assert len(ring.take()) == 5
+    assert ring.lost == 0
+
+
 def test_a_reader_beside_a_writer_sees_whole_stamps_in_order() -> None:
     ring = quiet_ring(1024)
     done = threading.Event()

@@ -109,3 +109,21 @@ def test_import_contracts_hold() -> None:
         pytest.skip("import-linter is not installed; `make check` installs it")
     done = subprocess.run([str(lint), "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.torch
+def test_arming_a_process_brings_in_what_every_training_needs_and_no_more() -> None:
+    script = (
+        "import json, sys, torch; before = set(sys.modules)\n"
+        "from perftui.trainer.probe.install import install; install(explicit=True)\n"
+        "print(json.dumps(sorted(set(sys.modules) - before)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    added: list[str] = json.loads(done.stdout)
+    assert "perftui.trainer.probe.hooks" in added
+    late = r"perftui\.trainer\.probe\.(trial|overlay|agent$|facts|thread_looks|altering)"
+    assert _matching(re.compile(late), added) == []
+    roots = {name.partition(".")[0] for name in added}
+    assert roots - STANDARD == {"msgspec"}
+    assert roots & {"asyncio", "dis", "inspect", "linecache", "tokenize", "zmq"} == set()

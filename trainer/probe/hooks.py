@@ -130,6 +130,7 @@ def _patch_backward(recorder: Recorder) -> None:
                 sleep.backward(original, begin_ns, tensors, args, kwargs)
                 return
             wake()
+            begin_ns = perf_counter_ns()  # after what is left late
         leave((BACKWARD_BEGIN, begin_ns, UNKNOWN_CPU, 0))
         if recorder.batches >= recorder.loss_at:
             sample_loss(tensors)

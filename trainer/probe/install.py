@@ -12,7 +12,7 @@ import sys
 
 import torch.utils.data
 
-from perftui.trainer.probe import effective, live_objects, trial
+from perftui.trainer.probe import effective, live_objects
 from perftui.trainer.probe.agent_thread import AgentThread
 from perftui.trainer.probe.applied import Applied, read_applied
 from perftui.trainer.probe.border import Border
@@ -108,5 +108,7 @@ def install(*, explicit: bool = False) -> Probe | None:
     SCRIPT_PROFILERS.watch()
     probe.border.guard("settings", _alter)(probe)
     if applied.trial:
+        from perftui.trainer.probe import trial  # here: it brings all that stands before the user's files
+
         trial.after_torch(applied)
     return probe

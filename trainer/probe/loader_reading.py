@@ -4,16 +4,15 @@ A loop over `DataLoader(...)` without a name keeps only the iterator alive.
 """
 
 import inspect
-import linecache
 import multiprocessing
 import sys
-import sysconfig
 
 from torch.utils.data import IterableDataset
 
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
 from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.source_lines import is_installed, lines_of
 
 
 def built_by_script(loader: Foreign) -> Foreign:
@@ -70,14 +69,13 @@ def _sharded(loader: Foreign) -> bool | None:
 
 _SHARDED: dict[type, bool | None] = {}
 _KINDS_KEPT = 64
-_INSTALLED = tuple({sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")})
 
 
 def _speaks_of_workers(kind: type) -> bool | None:
     file = inspect.getsourcefile(kind) if kind.__module__ in sys.modules else None
-    if file is None or file.startswith(_INSTALLED):
+    if file is None or is_installed(file):
         return None
-    text = "".join(linecache.getlines(file))
+    text = "".join(lines_of(file))
     return ("worker_info" in text or "worker_id" in text) if text else None
 
 

@@ -76,13 +76,13 @@ class PhaseSampling:
         self._border = border
         self._ring = ring
         self._transfers = TransferWatch(border, self._transfer_begin, self._transfer_end)
-        self.syncs = GradientSyncs()
         self._inherited: list[DeviceTrack] = []
         """What a forked child has of its parent and must not free: events of a device it must not touch."""
         self._start()
 
     def _start(self) -> None:
         self.on = False
+        self.syncs = GradientSyncs()
         self.stride = FIRST if self.wanted is None else self.wanted
         self.next_at = 0 if self.stride else _NEVER
         self.sampled = 0

@@ -9,9 +9,9 @@ import os
 import weakref
 from collections import deque
 from collections.abc import Callable
-from threading import Lock, get_ident
+from threading import RLock, get_ident
 from time import perf_counter_ns, thread_time_ns
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import torch
 
@@ -46,6 +46,7 @@ LOADER_KEY = "_perftui_loader"
 """Attribute of an iterator: the key of its loader."""
 FOREIGN_LOADER = 1_000_000
 """Key of iterators that no DataLoader.__iter__ made."""
+T = TypeVar("T")
 
 
 class Window(Protocol):
@@ -78,7 +79,6 @@ class Recorder:
         self.border = border
         self.book = book
         self._on_awake = border.guard("agent", on_awake)
-        self._lock = Lock()
         self._read_on = border.guard("steps", self._read_stamps)
         self.ring = StampRing(self._attend)
         self.sampling = PhaseSampling(self.ring, border)
@@ -101,7 +101,9 @@ class Recorder:
 
     def reset(self) -> None:
         """Start from nothing: at the beginning, and in a forked child."""
-        self._lock = Lock()
+        self._lock = RLock()
+        """Taken to read; a thread may come twice, by a signal handler of the script's that saves."""
+        self._reading = False
         self.ring.skip()
         self.reader = StampReader(self._length_of)
         self.cost = OwnCost()
@@ -213,7 +215,7 @@ class Recorder:
         if self.batches_stepped != self.batches and self.optimizer is not None:
             return False
         sampling.at_step(self.batches, at_ns, self.device, fetched=fetched)
-        sleeps = fetched and not (sampling.on or self.live) and sleep.begins(self.batches, at_ns)
+        sleeps = fetched and sleep.begins(self.batches, at_ns) and not (sampling.on or self.live)
         sampling.next_at = 0 if sleeps else min(sampling.next_at, sleep.next_at())
         return sleeps
 
@@ -283,16 +285,28 @@ class Recorder:
         if self.sleep.due:
             self.wake_up()
         self._read_stamps()
-        with self._lock:
-            self.reader.finish(perf_counter_ns(), thread_time_ns())
+        self._alone(lambda: self.reader.finish(perf_counter_ns(), thread_time_ns()))
 
     def _read_stamps(self) -> int:
+        return self._alone(self._read) or 0
+
+    def _alone(self, act: Callable[[], T]) -> T | None:
+        """Let one act on the reader at a time; None where this thread itself is in the middle of another."""
         with self._lock:
-            lost = self.ring.lost
-            stamps = self.ring.take()
-            if self.ring.lost != lost:
-                self.reader.skip(self.ring.lost - lost)
-            return self.reader.read(stamps)
+            if self._reading:
+                return None
+            try:
+                self._reading = True
+                return act()
+            finally:
+                self._reading = False
+
+    def _read(self) -> int:
+        lost = self.ring.lost
+        stamps = self.ring.take()
+        if self.ring.lost != lost:
+            self.reader.skip(self.ring.lost - lost)
+        return self.reader.read(stamps)
 
     def _attend(self, number: int, at_ns: int, cpu_ns: int) -> None:
         self.cost.note(number, perf_counter_ns() - at_ns, with_cpu=cpu_ns >= 0)

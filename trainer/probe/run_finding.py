@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 
 from perftui.ipc.places import RunPlaces
-from perftui.trainer.probe import trial
 from perftui.trainer.probe.agent import AgentRun
 from perftui.trainer.probe.applied import Applied
 from perftui.trainer.probe.start_hub import join_or_start
@@ -30,5 +29,11 @@ def find_run(applied: Applied) -> AgentRun:
         settings=applied.settings,
         trial=applied.trial,
         profiles=str(places.profiles),
-        take_written=trial.take_written,
+        take_written=_take_written if applied.trial else list,
     )
+
+
+def _take_written() -> list[str]:
+    from perftui.trainer.probe import trial  # only trials need it
+
+    return trial.take_written()

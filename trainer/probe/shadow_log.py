@@ -5,6 +5,7 @@ Under no cost at all both medians are of the same distribution, however skewed, 
 the median. It is the cost of a usual step: what comes each tenth step (a look at the loss) is not in it.
 """
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Sequence
 from math import sqrt
@@ -75,12 +76,20 @@ class ShadowLog:
         self._steps += steps
         self._waiting += slept
         paired = self._pair()
-        if not self._waiting:
-            del self._steps[: -NEIGHBOURS - 1]
+        self._let_go()
         if paired and len(self._wall_us) >= PAIRS_LEAST:
             cpu = median_of(self._cpu_us) if len(self._cpu_us) >= PAIRS_LEAST else None
             self._cost = ShadowCost(len(self._wall_us), median_of(self._wall_us), cpu)
         return self._cost
+
+    def _let_go(self) -> None:
+        """Forget the steps before the neighbours of the oldest slept one that waits."""
+        needed = len(self._steps) - NEIGHBOURS - 1
+        if self._waiting:
+            begin_ns = self._waiting[0].begin_ns
+            ended = bisect_right(self._steps, begin_ns, key=lambda step: step.end_ns)
+            needed = min(needed, ended - NEIGHBOURS)
+        del self._steps[: max(0, needed)]
 
     def _pair(self) -> bool:
         if not self._waiting:

@@ -5,6 +5,7 @@ costs is one call more for each collective, which itself takes hundreds of micro
 """
 
 import functools
+import os
 from collections.abc import Callable
 from types import ModuleType
 
@@ -32,8 +33,11 @@ class ShardingCounts:
 
     def __init__(self) -> None:
         self.installed = False
-        self.all_gathers = 0
-        self.reduce_scatters = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """Start from nothing: in a forked child."""
+        self.all_gathers = self.reduce_scatters = 0
 
     def install(self, border: Border) -> None:
         """Count from the import of what does it on."""
@@ -68,3 +72,4 @@ class ShardingCounts:
 
 sharding_counts = ShardingCounts()
 """Those of this process."""
+os.register_at_fork(after_in_child=sharding_counts.forget)

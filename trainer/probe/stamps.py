@@ -98,6 +98,7 @@ class StampRing:
     def skip(self) -> None:
         """Forget what is unread; in a forked child too, where the lock may be one that nobody gives back."""
         self._lock = Lock()
+        self._lost_since = 0
         self._drop(len(self._numbers))
 
     def take(self) -> list[Stamp]:

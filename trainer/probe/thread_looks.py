@@ -5,52 +5,67 @@ comes when that thread gives up the interpreter's lock, at the latest after five
 looks are therefore estimates, and only their places are told as facts.
 """
 
-import linecache
-import os
 import re
 import sys
 import sysconfig
 import weakref
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
+from typing import NamedTuple, TypeAlias
 
 from perftui.ipc.facts import StackFacts, StackPlace
 from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.source_lines import line_without_own, text_at
+from perftui.trainer.probe.stack_areas import AREAS, StackAreas
 
 DEPTH = 200
 """Frames of a stack that are looked at."""
 _PLACES_KEPT = 512
 _PLACES_TOLD = 24
 _LINE_KEPT = 100
-_TORCH = (
-    ("compile", ("_dynamo/convert_frame.py",)),
-    ("collate", ("utils/data/_utils/collate.py",)),
-    ("dataset", ("utils/data/_utils/fetch.py",)),
-    ("loader", ("utils/data/dataloader.py",)),
-    ("backward", ("autograd/__init__.py", "autograd/graph.py", "_tensor.py")),
-    ("checkpoint", ("serialization.py",)),
-    ("communication", ("distributed/",)),
-    ("model", ("nn/modules/module.py", "nn/functional.py", "nn/parallel/")),
-    ("optimizer", ("optim/", "amp/grad_scaler.py", "nn/utils/clip_grad.py")),
-)
-"""By area, most telling first: files of torch, of which one in a stack says what the thread is doing."""
-_OTHERS = (
-    ("checkpoint", ("/safetensors/",)),
-    ("logging", ("/logging/__init__.py", "/tqdm/", "/tensorboard", "/wandb/", "/mlflow/", "/comet_ml/")),
-)
-_ORDER = (
-    "compile", "collate", "dataset", "loader", "backward", "checkpoint", "logging", "communication", "model",
-    "optimizer",
-)  # fmt: skip
 _WRITES = re.compile(
     r"\bprint\(|\.write\(|\.writelines\(|\.flush\(|fsync\(|\.writerow|add_scalar|\.dump\(|\blogg(er|ing)\."
 )
 _TOOLS = ("cProfile", "profile", "pdb", "bdb", "trace")
 _LOADING = frozenset({"collate", "dataset", "loader"})
-_BACKWARD = frozenset({"backward", "_engine_run_backward", "grad"})
-_OURS = str(Path(__file__).parents[1]) + os.sep
-_OWN_ROOTS = ("stdlib", "platstdlib", "purelib", "platlib")
+
+_Place: TypeAlias = tuple[str, str, int, str]
+"""area, file, line, function."""
+
+
+class _Spot(NamedTuple):
+    """Where a frame was, without the frame: that would keep all its variables alive, and so their memory."""
+
+    code: CodeType
+    own_line: int | None
+    instruction: int
+
+    @property
+    def line(self) -> int:
+        return line_without_own(self.code, self.instruction) if self.own_line is None else self.own_line
+
+    @property
+    def text(self) -> str:
+        return text_at(self.code.co_filename, self.line)
+
+
+@dataclass
+class _Stack:
+    """What one walk up a stack found."""
+
+    innermost: _Spot
+    areas: set[str]
+    own: _Spot | None = None
+    """The script's innermost frame."""
+    fetch: _Spot | None = None
+    """The innermost frame of the loader."""
+    made: _Spot | None = None
+    """The script's own innermost frame below it."""
+    fetchers: list[_Spot] = field(default_factory=list[_Spot])
+    """Frames of what fetches from a dataset."""
+    traced: str = ""
 
 
 class ThreadLooks:
@@ -59,10 +74,8 @@ class ThreadLooks:
     def __init__(self) -> None:
         self._looks = 0
         self._areas: Counter[str] = Counter()
-        self._places: Counter[tuple[str, str, int, str]] = Counter()
-        self._area_of: dict[str, str] = {}
-        self._installed = tuple({sysconfig.get_paths()[name] for name in _OWN_ROOTS})
-        self._torch = str(Path(sys.modules["torch"].__file__ or "").parent) + os.sep
+        self._places: Counter[_Place] = Counter()
+        self._area_of = StackAreas().of
         self._awaited: Counter[int] = Counter()
         self._others_ready = 0
         self._traced: Counter[str] = Counter()
@@ -74,74 +87,42 @@ class ThreadLooks:
 
     def look(self, thread: int) -> None:
         """Look once; `thread` as `threading.get_ident` gives it, 0 before it is known."""
-        frame = sys._current_frames().get(thread)
-        if frame is None:
+        stack = self._walk(thread)
+        if stack is None:
             return
-        area, place = self._read(frame)
-        del frame
+        area, place = _judged(stack)
         self._looks += 1
         self._areas[area] += 1
-        if place in self._places or len(self._places) < _PLACES_KEPT:
-            self._places[place] += 1
+        if stack.traced:
+            self._traced[stack.traced] += 1
+        if len(self._places) >= _PLACES_KEPT and place not in self._places:
+            self._places = Counter(dict(self._places.most_common(_PLACES_KEPT // 2)))  # a new one may be hot
+        self._places[place] += 1
         if area == "loader":
             self._look_at_workers()
 
-    def _read(self, innermost: FrameType) -> tuple[str, tuple[str, str, int, str]]:
-        """Return the area, and (area, file, line, function) of the frame that stands for the stack."""
-        seen: set[str] = set()
-        own: FrameType | None = None
-        fetch: FrameType | None = None
-        """The innermost frame of the loader; `made`: the script's own innermost frame below it."""
-        made: FrameType | None = None
-        traced = ""
-        frame: FrameType | None = innermost
-        collating = False
+    def _walk(self, thread: int) -> _Stack | None:
+        """Note what there is to note; no file is read meanwhile, as the frames must be let go of at once."""
+        frame = sys._current_frames().get(thread)
+        if frame is None:
+            return None
+        stack = _Stack(_spot(frame), set())
         for _ in range(DEPTH):
             if frame is None:
                 break
             code = frame.f_code
             if frame.f_trace is not None or code.co_filename in self._tools:
-                traced = self._tools.get(code.co_filename, "sys.settrace")
-            area = self._area(code)
-            if area == "dataset" and not collating:
-                collating = "collate_fn" in linecache.getline(code.co_filename, frame.f_lineno)
-            if area in _LOADING and fetch is None:
-                fetch, made = frame, own
-            if area == "script" and own is None:
-                own = frame
-            seen.add(area)
+                stack.traced = self._tools.get(code.co_filename, "sys.settrace")
+            area = self._area_of(code)
+            if area == "dataset":
+                stack.fetchers.append(_spot(frame))
+            if area in _LOADING and stack.fetch is None:
+                stack.fetch, stack.made = _spot(frame), stack.own
+            if area == "script" and stack.own is None:
+                stack.own = _spot(frame)
+            stack.areas.add(area)
             frame = frame.f_back
-        if traced:
-            self._traced[traced] += 1
-        area = next((each for each in _ORDER if each in seen), "script")
-        if area == "dataset" and collating:
-            area = "collate"
-        if area in _LOADING:  # the script's loop, which asked for the batch, says nothing of it
-            own = made if made is not None else fetch
-        chosen = own if own is not None else innermost
-        code = chosen.f_code
-        name = code.co_qualname if sys.version_info >= (3, 11) else code.co_name
-        if area == "script" and _WRITES.search(linecache.getline(code.co_filename, chosen.f_lineno)):
-            area = "logging"
-        return area, (area, code.co_filename, chosen.f_lineno, name)
-
-    def _area(self, code: CodeType) -> str:
-        """Return what a frame's file tells; script: a file of the user's own; empty: nothing."""
-        name = code.co_filename
-        area = self._area_of.get(name)
-        if area is None:
-            area = self._area_of[name] = self._area_of_file(name)
-        return "" if area == "backward" and code.co_name not in _BACKWARD else area
-
-    def _area_of_file(self, name: str) -> str:
-        if name.startswith(self._torch):
-            inner = name[len(self._torch) :]
-            return next((area for area, files in _TORCH if inner.startswith(files)), "")
-        for area, parts in _OTHERS:
-            if any(part in name for part in parts):
-                return area
-        compiled = "torchinductor" in name
-        return "" if compiled or name.startswith(("<", _OURS, *self._installed)) else "script"
+        return stack
 
     def _look_at_workers(self) -> None:
         """See for which worker's batch the loader waits, and whether all other batches are there."""
@@ -166,7 +147,7 @@ class ThreadLooks:
                 StackPlace(
                     area=area,
                     at=f"{_shown(file)}:{line} {name}",
-                    line=linecache.getline(file, line).strip()[:_LINE_KEPT] or None,
+                    line=text_at(file, line).strip()[:_LINE_KEPT] or None,
                     count=count,
                 )
                 for (area, file, line, name), count in most
@@ -175,6 +156,26 @@ class ThreadLooks:
             others_ready=self._others_ready,
             traced=dict(self._traced),
         )
+
+
+def _spot(frame: FrameType) -> _Spot:
+    return _Spot(frame.f_code, frame.f_lineno, frame.f_lasti)
+
+
+def _judged(stack: _Stack) -> tuple[str, _Place]:
+    """Return the area, and the place that stands for the stack."""
+    area = next((each for each in AREAS if each in stack.areas), "script")
+    if area == "dataset" and any("collate_fn" in spot.text for spot in stack.fetchers):
+        area = "collate"
+    own = stack.own
+    if area in _LOADING:  # the script's loop, which asked for the batch, says nothing of it
+        own = stack.made if stack.made is not None else stack.fetch
+    chosen = own if own is not None else stack.innermost
+    code = chosen.code
+    name = code.co_qualname if sys.version_info >= (3, 11) else code.co_name
+    if area == "script" and _WRITES.search(chosen.text):
+        area = "logging"
+    return area, (area, code.co_filename, chosen.line, name)
 
 
 def _shown(file: str) -> str:

@@ -1,0 +1,80 @@
+"""Which source files are the script's own, and their lines: what a place in the code is told by.
+
+Files are read here and not by `linecache`: that removes an entry while it reads the file anew, and a
+traceback printed by another thread at that moment would end in a KeyError. What it has already (cells of
+notebooks, code that was made) is looked up in it.
+"""
+
+import dis
+import functools
+import linecache
+import os
+import site
+import sysconfig
+import tokenize
+from types import CodeType
+
+_FILES_KEPT = 64
+_KINDS = ("stdlib", "platstdlib", "purelib", "platlib")
+_PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+"""Wherever they lie: of the distribution, of a cluster's modules, of another environment on the path."""
+_read: dict[str, list[str]] = {}
+
+
+@functools.cache
+def _roots() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    folders = {*(paths[kind] for kind in _KINDS), site.getusersitepackages()}
+    return tuple(folder.rstrip(os.sep) + os.sep for folder in folders)
+
+
+def is_installed(file: str) -> bool:
+    """Return whether a file belongs to Python or to an installed package."""
+    return file.startswith(_roots()) or any(part in file for part in _PACKAGES)
+
+
+def lines_of(file: str) -> list[str]:
+    """Return the lines of a source file as they were when they were first asked for; none: not readable."""
+    entry = linecache.cache.get(file)
+    if entry is not None and len(entry) == 4:  # (size, time, lines, name); else it is not loaded yet
+        return entry[2]
+    lines = _read.get(file)
+    if lines is None:
+        if len(_read) >= _FILES_KEPT:
+            _read.clear()
+        lines = _read[file] = _lines_in(file)
+    return lines
+
+
+def text_at(file: str, line: int) -> str:
+    """Return one line of a source file, counted from 1; empty where there is none."""
+    lines = lines_of(file)
+    return lines[line - 1] if 1 <= line <= len(lines) else ""
+
+
+def _lines_in(file: str) -> list[str]:
+    try:
+        with tokenize.open(file) as stream:
+            return stream.readlines()
+    except (OSError, SyntaxError, ValueError):  # ValueError: of its encoding, or a name with a NUL
+        return []
+
+
+@functools.lru_cache(maxsize=256)
+def line_without_own(code: CodeType, instruction: int) -> int:
+    """Return the line that stands for an instruction that has none, as `frame.f_lineno` is None at it.
+
+    A jump back to the head of a loop is such a one, and threads give way just there: it counts to the line it
+    jumps to. Any other counts to the line before it.
+
+    Args:
+        code: what runs.
+        instruction: `frame.f_lasti`.
+    """
+    jumps = (each for each in dis.get_instructions(code) if each.offset == instruction)
+    at = next((each.argval for each in jumps if each.opcode in _JUMPS), instruction)
+    lines = [line for begin, _, line in code.co_lines() if begin <= at and line]
+    return lines[-1] if lines else code.co_firstlineno
+
+
+_JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
