@@ -18,6 +18,8 @@ print(json.dumps(sorted(sys.modules)))
 HEAVY = re.compile(r"(torch|torchvision|numpy)(\.|$)")
 SCREEN = re.compile(r"(textual|rich)(\.|$)")
 TRAINER = re.compile(r"perftui\.trainer(\.|$)")
+COMMAND_LINE = re.compile(r"perftui\.tui\.(cli|verbs)(\.|$)")
+NAMES_TRAINER = re.compile(r"^\s*(from|import) perftui\.trainer\b", re.MULTILINE)
 IN_THE_RANK = ("perftui.trainer.probe", "perftui.trainer.launch.inject.")
 BY_NAME = re.compile(r"""import_module\(\s*["'](torch|torchvision)\b""")
 WINDOW = {"memory_history.py", "script_profilers.py", "torch_session.py"}
@@ -52,17 +54,29 @@ def _matching(pattern: "re.Pattern[str]", names: list[str]) -> list[str]:
 
 
 def test_the_dashboard_loads_neither_torch_nor_the_trainer() -> None:
-    screens = [name for name in _modules("tui") if name != "perftui.tui.cli"]
+    screens = [name for name in _modules("tui") if not COMMAND_LINE.match(name)]
     loaded = _loaded_by(screens)
     assert "perftui.tui.app" in loaded
     assert _matching(HEAVY, loaded) == []
     assert _matching(TRAINER, loaded) == []
 
 
-def test_the_command_line_starts_without_textual_or_torch() -> None:
-    loaded = _loaded_by(["perftui.tui.cli"])
+def test_of_the_screens_room_only_the_command_line_names_the_trainer() -> None:
+    names = {
+        ".".join(("perftui", *path.relative_to(ROOT).with_suffix("").parts))
+        for path in (ROOT / "tui").rglob("*.py")
+        if NAMES_TRAINER.search(path.read_text())
+    }
+    assert "perftui.tui.verbs.starting" in names
+    assert [name for name in names if not COMMAND_LINE.match(name)] == []
+
+
+def test_the_command_line_starts_without_textual_torch_or_the_trainer() -> None:
+    loaded = _loaded_by([name for name in _modules("tui") if COMMAND_LINE.match(name)])
+    assert "perftui.tui.verbs.starting" in loaded
     assert _matching(HEAVY, loaded) == []
     assert _matching(SCREEN, loaded) == []
+    assert _matching(TRAINER, loaded) == []
 
 
 def test_what_crosses_processes_knows_neither_screen_nor_torch_nor_the_other_rooms() -> None:

@@ -1,0 +1,103 @@
+"""`perftui [RUN]`, and whatever else opens a screen: whether there may be one, and on which run."""
+
+import gc
+import os
+from typing import TYPE_CHECKING
+
+from perftui.ipc.errors import NoSuchRun, Refused, UsageError
+from perftui.tui.verbs.output import say
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from perftui.ipc.run_lines import RunLine
+    from perftui.trainer.launch.spec import LaunchSpec
+
+
+def attach(word: str | None, rest: list[str]) -> int:
+    """Open a dashboard on the run that a word names, or on the only or chosen one."""
+    from perftui.trainer.launch.runs import find_run, list_runs, only_run, watchable
+
+    if rest:
+        raise UsageError(f"{word}: no such verb, and a dashboard takes one run; see perftui --help")
+    lines = list_runs()
+    if no_dashboard() is not None:
+        return _runs_and_hint(lines, word)
+    if word is not None:
+        return _open(find_run(word, lines))
+    live = watchable(lines)
+    if len(live) < 2:
+        return _open(live[0] if live else only_run(lines))
+    from perftui.tui.picker import pick_run
+
+    check_size()
+    chosen = pick_run(live)
+    return 0 if chosen is None else _open(find_run(chosen, lines))
+
+
+def _open(line: "RunLine") -> int:
+    """Open a dashboard on a live run, or on the recording of one that has ended."""
+    check_size()
+    from perftui.trainer.launch.runs import has_hub
+
+    run_dashboard = load_dashboard()
+
+    if line.running or has_hub(line.run_id):
+        return run_dashboard(line.run_id)
+    from perftui.ipc.places import run_places
+    from perftui.trainer.launch.replay import replayed
+
+    with replayed(run_places(line.run_id).state, at_end=True) as run_id:
+        return run_dashboard(run_id)
+
+
+def _runs_and_hint(lines: "list[RunLine]", word: str | None) -> int:
+    from perftui.tui.verbs.live_runs import write_runs
+
+    if word is not None:
+        from perftui.trainer.launch.runs import find_run
+
+        run_id = find_run(word, lines).run_id
+        raise Refused(f"{no_dashboard()}; a snapshot without one: perftui status {run_id}")
+    if not lines:
+        raise NoSuchRun("no run of yours on this host; start one: perftui run -- python train.py")
+    write_runs(lines)
+    say(f"{no_dashboard()}; try: perftui status RUN, perftui run -- python train.py")
+    return 0
+
+
+def run_with_dashboard(spec: "LaunchSpec", json_target: str | None) -> int:
+    """Start a training, show it, and return 0 when the dashboard is left."""
+    from perftui.trainer.launch.foreground import after_dashboard, start_for_dashboard
+
+    check_size()
+    places = start_for_dashboard(spec)
+    run_dashboard = load_dashboard()
+    code = run_dashboard(places.run_id)
+    return code or after_dashboard(places, json_target)
+
+
+def load_dashboard() -> "Callable[[str], int]":
+    """Load the dashboard."""
+    gc.disable()  # hundreds of modules are loaded, and none of them is garbage
+    from perftui.tui.app import run_dashboard
+
+    gc.freeze()
+    gc.enable()
+    return run_dashboard
+
+
+def no_dashboard() -> str | None:
+    """Say why no dashboard can open here; None when one can."""
+    from perftui.trainer.launch.terminal_check import no_dashboard_because
+
+    return no_dashboard_because(dict(os.environ))
+
+
+def check_size() -> None:
+    """Refuse a terminal that is too small."""
+    from perftui.trainer.launch.terminal_check import too_small
+
+    reason = too_small()
+    if reason is not None:
+        raise Refused(reason)

@@ -1,0 +1,78 @@
+"""`run`, `demo` and `replay`: what starts a training, or shows one again."""
+
+import argparse
+import os
+from pathlib import Path
+
+from perftui.ipc.errors import UsageError
+from perftui.tui.verbs.dashboard import check_size, load_dashboard, no_dashboard, run_with_dashboard
+from perftui.tui.verbs.output import write
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Start a training under supervision."""
+    from perftui.ipc.profile_schedule import schedule_in, schedule_of
+    from perftui.ipc.settings import parse_assignments
+    from perftui.trainer.launch.foreground import run_in_foreground
+    from perftui.trainer.launch.project_file import mapped_arguments
+    from perftui.trainer.launch.spec import LaunchSpec
+    from perftui.trainer.telemetry.gpu_rates import INTERVAL_VARIABLE, check_interval, interval_of
+
+    for name in ("steps", "seconds"):
+        value = getattr(parsed, name)
+        if value is not None and value <= 0:
+            raise UsageError(f"--{name} {value}: expected a number above 0")
+    headless = parsed.no_tui or no_dashboard() is not None
+    asked_s = parsed.gpu_interval
+    interval_s = (
+        interval_of(os.environ.get(INTERVAL_VARIABLE))
+        if asked_s is None
+        else check_interval(asked_s, "--gpu-interval")
+    )
+    schedule = schedule_of(parsed.profile_every, parsed.profile_on_jump, parsed.profile_most)
+    arguments = mapped_arguments(Path.cwd(), parsed.map)
+    spec = LaunchSpec(
+        command=parsed.command,
+        cwd=Path.cwd(),
+        settings=parse_assignments(parsed.set, arguments),
+        arguments=arguments,
+        name=parsed.name,
+        steps_limit=parsed.steps,
+        seconds_limit=parsed.seconds,
+        stdio="pipes" if headless else "pty",
+        gpu_readings=not parsed.no_nvml,
+        gpu_interval_s=interval_s,
+        profile_schedule=schedule or schedule_in(os.environ),
+    )
+    return run_in_foreground(spec, parsed.json) if headless else run_with_dashboard(spec, parsed.json)
+
+
+def demo(parsed: argparse.Namespace) -> int:
+    """Run a built-in demonstration."""
+    from perftui.trainer.launch.demo_stage import demo_lines, demo_spec
+
+    if parsed.list:
+        write("\n".join(demo_lines()))
+        return 0
+    if not (parsed.no_tui or parsed.json or no_dashboard() is not None):
+        return run_with_dashboard(demo_spec(parsed.name, "pty"), None)
+    from perftui.trainer.launch.demo import run_demo
+
+    return run_demo(parsed.name, as_json=parsed.json)
+
+
+def replay(parsed: argparse.Namespace) -> int:
+    """Show a recorded run."""
+    if parsed.speed <= 0:
+        raise UsageError(f"--speed {parsed.speed:g}: expected a number above 0")
+    from perftui.trainer.launch.replay import replayed, summary_of_recording
+
+    if no_dashboard() is not None:
+        from perftui.trainer.launch.plain_text import status_text
+
+        write("\n".join(status_text(summary_of_recording(parsed.file))))
+        return 0
+    check_size()
+    run_dashboard = load_dashboard()
+    with replayed(parsed.file, at_end=parsed.at_end, speed=parsed.speed) as run_id:
+        return run_dashboard(run_id)
