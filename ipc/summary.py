@@ -57,6 +57,9 @@ class RankSummary(msgspec.Struct, frozen=True, kw_only=True):
     """What its time went to, by phase; they sum to `elapsed_s`. None: it has told none."""
     tokens_per_s: float | None = None
     """Padding too; None: its batches hold no tokens."""
+    python: str | None = None
+    torch: str | None = None
+    """Versions, as its process told them."""
 
 
 class Overhead(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,3 +108,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """The mean of all readings made while the run trained, without single workers."""
     unjudged: list[Unjudged] = []
     """What could not be judged, and what would settle it."""
+    started_unix: float | None = None
+    """When it was launched."""
+    perftui: str | None = None
+    """Version of perftui that watched it."""

@@ -84,9 +84,17 @@ def _add_queries(verbs: "_Verbs") -> None:
     status.add_argument("run", nargs="?")
     ledger = verbs.add_parser("ledger", help="what was measured so far, and what came out")
     ledger.add_argument("--limit", type=int, default=20, metavar="N")
+    report = verbs.add_parser("report", help="a report of a run to send to somebody, on standard output")
+    report.add_argument("run", nargs="?")
+    report.add_argument(
+        "--format", choices=("md", "html", "json"), metavar="md|html|json", help="Markdown if not said"
+    )
+    compare = verbs.add_parser("compare", help="whether recorded run B was faster than recorded run A")
+    compare.add_argument("a", metavar="A")
+    compare.add_argument("b", metavar="B")
     doctor = verbs.add_parser("doctor", help="check this environment; after --, the command that is meant")
     doctor.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD")
-    for query in (listing, status, ledger, doctor):
+    for query in (listing, status, ledger, report, compare, doctor):
         query.add_argument("--json", action="store_true", help="one JSON document")
     verbs.add_parser("env", help='exports that arm later starts in this shell: eval "$(perftui env)"')
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from perftui.ipc.errors import PerftuiError, UsageError
 from perftui.tui.arguments import parser
-from perftui.tui.verbs import dashboard, environment, live_runs, starting, traces, tuning
+from perftui.tui.verbs import dashboard, environment, live_runs, reports, starting, traces, tuning
 from perftui.tui.verbs.output import say
 
 _VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
@@ -25,6 +25,8 @@ _VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "trace": traces.trace,
     "relaunch": tuning.relaunch,
     "ledger": tuning.ledger,
+    "report": reports.report,
+    "compare": reports.compare,
     "doctor": environment.doctor,
     "demo": starting.demo,
     "replay": starting.replay,

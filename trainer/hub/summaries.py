@@ -1,5 +1,7 @@
 """The summary JSON of a run, from the folded state."""
 
+from importlib.metadata import version
+
 from perftui.ipc.findings import Unjudged
 from perftui.ipc.ledger_records import Verdict
 from perftui.ipc.summary import DeviceTime, RankSummary, Summary
@@ -57,6 +59,8 @@ def summarise(
             Unjudged(code=each.code, reason=each.reason, settled_by=each.settled_by, rank=each.rank)
             for each in judged.abstained
         ],
+        started_unix=top.started_unix,
+        perftui=version("perftui"),
     )
 
 
@@ -84,6 +88,8 @@ def _rank_summary(track: RankTrack, workers: WorkerLog | None, phases: PhaseTime
         facts=track.facts,
         phases_s=phases.seconds if phases else None,
         tokens_per_s=figures.tokens_per_s if figures else None,
+        python=track.hello.python,
+        torch=track.hello.torch,
     )
 
 

@@ -3,10 +3,30 @@
 Apart from `measure.py` because it does no I/O: updates in, columns out.
 """
 
+from collections.abc import Mapping, Sequence
+
 from perftui.ipc.dashboard_messages import Update
 from perftui.ipc.messages import UNUSUAL_FLAGS
 from perftui.ipc.settings import Settings
 from perftui.ipc.view import RankView, RunState
+
+
+def slowest_s(columns: Sequence[Mapping[int, tuple[float, int]]]) -> list[float]:
+    """Return seconds per step in order: of the slowest rank, where all have the step, unusual ones out.
+
+    The slowest, because the others wait for it. First steps of an epoch stay in: the user pays for them.
+
+    Args:
+        columns: of each rank, wall milliseconds and flags by step.
+    """
+    common = set(columns[0]).intersection(*columns[1:])
+    found: list[float] = []
+    for index in sorted(common):
+        cells = [column[index] for column in columns]
+        slowest_ms = max(wall_ms for wall_ms, _ in cells)
+        if slowest_ms > 0 and not any(flags & UNUSUAL_FLAGS for _, flags in cells):
+            found.append(slowest_ms / 1000)
+    return found
 
 
 class Collector:
@@ -61,21 +81,10 @@ class Collector:
         return sum(self._foreign) / len(self._foreign) if self._foreign else None
 
     def steps_s(self) -> list[float]:
-        """Return seconds per step in order: of the slowest rank, once all have reported it, unusual ones out.
-
-        The slowest, because the others wait for it. First steps of an epoch stay in: the user pays for them.
-        """
+        """Return seconds per step in order (`slowest_s`), once all ranks have reported some."""
         if not self._steps or set(self._steps) != set(self.ranks):
             return []
-        columns = list(self._steps.values())
-        common = set(columns[0]).intersection(*columns[1:])
-        found: list[float] = []
-        for index in sorted(common):
-            cells = [column[index] for column in columns]
-            slowest_ms = max(wall_ms for wall_ms, _ in cells)
-            if slowest_ms > 0 and not any(flags & UNUSUAL_FLAGS for _, flags in cells):
-                found.append(slowest_ms / 1000)
-        return found
+        return slowest_s(list(self._steps.values()))
 
     def effective(self) -> Settings:
         """Return settings as read back from live objects, of the lowest rank."""

@@ -20,9 +20,14 @@ def is_contended(launches: Sequence[Launch], cpus: float) -> bool | None:
     """Return whether others computed on the host during any launch; None when that was not measured."""
     foreign = [launch.foreign_cores for launch in launches]
     known = [cores for cores in foreign if cores is not None]
-    if any(cores > max(_FOREIGN_CORES, _FOREIGN_SHARE * cpus) for cores in known):
+    if any(is_loaded(cores, cpus) for cores in known):
         return True
     return False if known and len(known) == len(foreign) else None
+
+
+def is_loaded(foreign_cores: float, cpus: float) -> bool:
+    """Whether so many cores busy with other work disturb a measurement on a host of `cpus` cores."""
+    return foreign_cores > max(_FOREIGN_CORES, _FOREIGN_SHARE * cpus)
 
 
 def points_of(launches: Sequence[Launch]) -> list[Point]:

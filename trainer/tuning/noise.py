@@ -35,6 +35,11 @@ def learned_noise(repeats: Sequence[Sequence[float]]) -> Noise:
     return Noise(max(tau0, blended), nu0)
 
 
+def is_learned(noise: Noise) -> bool:
+    """Whether the host's own repeats say it, and not the default."""
+    return noise.nu0 >= _LEARNED_DF
+
+
 def _squares(group: Sequence[float]) -> float:
     centre = sum(group) / len(group)
     return sum((value - centre) ** 2 for value in group)

@@ -2,10 +2,12 @@
 
 import importlib.metadata
 import platform
+import re
 import subprocess
 from pathlib import Path
 
 _PATIENCE_S = 10.0
+_HEAD_LOG_LINE = re.compile(r"HEAD@\{(\d+)\} ([0-9a-f]{40,64})")
 _TORCH_VERSION = (
     "import importlib.metadata, platform\n"
     "print(platform.python_version())\n"
@@ -22,6 +24,31 @@ def commit_of(folder: Path) -> tuple[str | None, bool | None]:
         ["git", "--no-optional-locks", "-C", str(folder), "status", "--porcelain", "--untracked-files=no"]
     )
     return commit, None if changes is None else bool(changes)
+
+
+def commit_then(folder: Path, unix: float) -> str | None:
+    """Return the commit that a folder stood at at a time, by git's own log of HEAD.
+
+    None without git, or when that log does not go back so far.
+    """
+    if not folder.is_dir():
+        return None
+    told = _output(["git", "-C", str(folder), "log", "-g", "--date=unix", "--format=%gd %H", "HEAD"])
+    return newest_before(told or "", unix)
+
+
+def newest_before(head_log: str, unix: float) -> str | None:
+    """Return the commit of the newest line that is not later than `unix`.
+
+    Args:
+        head_log: lines `HEAD@{seconds} commit`, newest first.
+        unix: the time.
+    """
+    for line in head_log.splitlines():
+        found = _HEAD_LOG_LINE.fullmatch(line.strip())
+        if found and int(found[1]) <= unix:
+            return found[2]
+    return None
 
 
 def versions_of(interpreter: str | None) -> dict[str, str]:

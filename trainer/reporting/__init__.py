@@ -1,0 +1,1 @@
+"""A report of one run, to be sent to somebody who was not there."""
