@@ -44,11 +44,15 @@ def overhead(case: Case) -> Iterator[Finding | Abstention]:
     cost, rank = max(measured, key=lambda pair: pair[0], default=(0.0, None))
     if rank is None or cost < case.policy.overhead_info:
         return
+    if case.strongly_contended(rank.host):
+        reason = "the host is busy: the clock in the hooks ran on while others had the core"
+        yield Abstention("self.overhead", reason, "a quiet host")
+        return
     yield Finding(
         code="self.overhead",
         severity="warning" if cost >= case.policy.overhead_warning else "info",
         share=min(1.0, cost),
-        sentence=f"perftui's own hooks take {percent(cost)} of each step: so short a step is dear to watch.",
+        sentence=f"perftui's own hooks take {percent(cost)} of a step of {rank.step_ms.mean:.3g} ms.",
         evidence=[number("time in perftui's hooks", cost, "share", rank.window_steps), step(rank)],
         remedy=Remedy(advice="compare with a run without perftui before trusting differences this small"),
     )
