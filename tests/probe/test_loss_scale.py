@@ -1,6 +1,8 @@
 """Losses scaled from outside: gradients that a script sees, steps that are left out, what is refused."""
 
+import gc
 import json
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,7 @@ from torch import nn
 from perftui.ipc.messages import FLAG_FAILED, Effective, StepBatch
 from perftui.trainer.probe.altering.loss_scale import LossScale, why_not_scaled
 from perftui.trainer.probe.altering.optimised_modules import Optimised
+from perftui.trainer.probe.live_objects import live_objects
 
 from .altered_scripts import train_on
 
@@ -45,6 +48,30 @@ class Bench:
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
     return Bench(monkeypatch)
+
+
+def test_losses_of_another_optimizer_are_not_scaled(bench: Bench) -> None:
+    """A script that trains one model after the other: the first may be alive still."""
+    weight: Any = nn.Parameter(torch.ones(3))
+    second = torch.optim.SGD([weight], lr=0.5)
+    live_objects.optimizers.note(second)
+    weight.sum().backward()
+    assert weight.grad.tolist() == [1.0, 1.0, 1.0]
+    assert [reason.partition(",")[0] for reason in bench.given_up] == [
+        "the script has built another optimizer"
+    ]
+    (bench.weight * 3).sum().backward()
+    assert bench.gradient() == [3.0, 3.0, 3.0]
+
+
+def test_an_optimizer_that_the_script_lets_go_of_is_freed_with_its_parameters(bench: Bench) -> None:
+    weight, optimizer = weakref.ref(bench.weight), weakref.ref(bench.optimizer)
+    del bench.weight, bench.optimizer
+    gc.collect()
+    assert (weight(), optimizer()) == (None, None)
+    other: Any = nn.Parameter(torch.ones(3))
+    other.sum().backward()
+    assert other.grad.tolist() == [1.0, 1.0, 1.0]
 
 
 def test_the_script_sees_true_gradients_of_each_micro_batch(bench: Bench) -> None:

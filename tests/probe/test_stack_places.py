@@ -165,7 +165,8 @@ def test_linecache_is_left_as_it_is(tmp_path: Path) -> None:
 
 def test_cells_of_a_notebook_have_lines() -> None:
     file = Path("/nowhere/ipykernel_1/123.py")
-    linecache.cache[str(file)] = (len(WAIT), None, WAIT.splitlines(keepends=True), str(file))
+    lines: list[str] = [f"{line}\n" for line in WAIT.splitlines()]
+    linecache.cache[str(file)] = (len(WAIT), None, lines, str(file))
     try:
         found = _Waiting(_made(WAIT, file)).look(ThreadLooks())
     finally:

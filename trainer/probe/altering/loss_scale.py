@@ -8,6 +8,7 @@ left out, as GradScaler does; its factors are those of torch.amp.GradScaler.
 
 import functools
 import inspect
+import weakref
 from collections.abc import Callable
 from threading import get_ident
 from types import MethodType
@@ -17,6 +18,7 @@ import torch
 from perftui.trainer.probe.altering.called_modules import in_backward
 from perftui.trainer.probe.altering.optimised_modules import Optimised, sharded_by
 from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.live_objects import live_objects
 
 _FIRST_SCALE = 2.0**16
 _BACKOFF = 0.5
@@ -24,6 +26,7 @@ _GROWTH = 2.0
 _GROWS_AFTER = 2000
 
 
+_ANOTHER = "the script has built another optimizer, and which loss is whose cannot be told: use bf16"
 _CLOSURE = "the optimizer is given a closure, and no step of it can be left out: use bf16"
 
 
@@ -75,6 +78,10 @@ def _parameters(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
     return [parameter for group in optimizer.param_groups for parameter in group["params"]]
 
 
+def _gradients(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
+    return [p.grad for p in _parameters(optimizer) if p.grad is not None]
+
+
 class LossScale:
     """Scales the losses of one optimizer.
 
@@ -91,7 +98,7 @@ class LossScale:
         given_up: Callable[[str], None],
     ) -> None:
         self.scale = _FIRST_SCALE
-        self._optimizer = optimizer
+        self._optimizer = weakref.ref(optimizer)  # what stands round torch's backward stays for good
         self._left_out, self._given_up = left_out, given_up
         self._thread = get_ident()
         self._on = True
@@ -102,7 +109,9 @@ class LossScale:
     def install(self) -> None:
         """Stand round the backward and the optimizer's step."""
         self._patch_backward()
-        self._patch_step()
+        optimizer = self._optimizer()
+        if optimizer is not None:
+            self._patch_step(optimizer)
 
     def end(self) -> None:
         """Scale no more."""
@@ -114,13 +123,15 @@ class LossScale:
 
         @functools.wraps(original)
         def backward(*args: Foreign, **kwargs: Foreign) -> None:
-            if not self._on or get_ident() != self._thread or in_backward():
+            optimizer = self._optimizer()
+            if optimizer is None or not self._on or get_ident() != self._thread or in_backward():
                 original(*args, **kwargs)
                 return
             bound = signature.bind(*args, **kwargs).arguments
             tensors = bound.pop("tensors")
             roots = (tensors,) if isinstance(tensors, torch.Tensor) else tuple(tensors)
-            reason = _why_not_these(roots, bound)
+            alone = all(each is optimizer for each in live_objects.optimizers.all())
+            reason = _why_not_these(roots, bound) if alone else _ANOTHER
             if reason is not None:
                 self.end()
                 self._given_up(reason)
@@ -128,13 +139,13 @@ class LossScale:
                 return
             given = bound.pop("grad_tensors", None)
             starts = self._scaled(roots, given)
-            earlier = self._gradients()
+            earlier = _gradients(optimizer)
             if earlier:
                 torch._foreach_mul_(earlier, self.scale)
             try:
                 original(roots, starts, **bound)
             finally:
-                self._unscale()
+                self._unscale(optimizer)
 
         torch.autograd.backward = backward
 
@@ -149,18 +160,14 @@ class LossScale:
             for root, start in zip(roots, starts, strict=True)
         )
 
-    def _gradients(self) -> list[torch.Tensor]:
-        return [p.grad for p in _parameters(self._optimizer) if p.grad is not None]
-
-    def _unscale(self) -> None:
+    def _unscale(self, optimizer: torch.optim.Optimizer) -> None:
         inverse = torch.full_like(self._not_finite, 1.0 / self.scale)
-        gradients = self._gradients()
+        gradients = _gradients(optimizer)
         if gradients:
             # private, and what GradScaler calls since torch 1.6
             torch._amp_foreach_non_finite_check_and_unscale_(gradients, self._not_finite, inverse)
 
-    def _patch_step(self) -> None:
-        optimizer: Foreign = self._optimizer
+    def _patch_step(self, optimizer: Foreign) -> None:
         original: Callable[..., Foreign] = optimizer.step
 
         @functools.wraps(original)

@@ -1,5 +1,6 @@
 """What settings do to the modules that are optimised: layout, compilation, autocast, in this order."""
 
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -42,7 +43,7 @@ class ModuleAlterations:
 
     book: AlterationBook
     step_left_out: Callable[[torch.optim.Optimizer], None]
-    compiled: list[nn.Module] = field(default_factory=list[nn.Module])
+    _compiled: "list[weakref.ref[nn.Module]]" = field(default_factory=list["weakref.ref[nn.Module]"])
     _graphs_before: int = 0
     _scale: LossScale | None = None
     _altered: set[int] = field(default_factory=set[int])
@@ -121,9 +122,16 @@ class ModuleAlterations:
         if reason is not None:
             self.book.refuse([_AUTOCAST], f"fp16 needs its losses scaled: {reason}")
             return None
+        reference = weakref.ref(optimizer)
+
+        def left_out() -> None:
+            alive = reference()
+            if alive is not None:
+                self.step_left_out(alive)
+
         self._scale = LossScale(
             optimizer,
-            lambda: self.step_left_out(optimizer),
+            left_out,
             lambda why: self.book.refuse([_AUTOCAST], f"fp16 needs its losses scaled: {why}"),
         )
         self._scale.install()
@@ -144,7 +152,7 @@ class ModuleAlterations:
         if reason is not None:
             self.book.refuse(self.book.names(_COMPILE), reason)
             return False
-        self.compiled.append(module.inner)
+        self._compiled.append(weakref.ref(module.inner))
         return True
 
     def _around(self, module: Optimised, dtype: torch.dtype | None, *, layout: bool) -> Around | None:
@@ -168,7 +176,7 @@ class ModuleAlterations:
         always = compiling_in_place.dynamo_error() if compiled else None
 
         def proven() -> None:
-            if compiled and module.inner in self.compiled:
+            if compiled and any(each() is module.inner for each in self._compiled):
                 self._prove_compiled()
 
         def undo(reason: str) -> None:
@@ -189,7 +197,7 @@ class ModuleAlterations:
     def _undo(self, module: Optimised, reason: str, *, compiled: bool) -> None:
         if compiled:
             compiling_in_place.take_back(module.inner)
-            self.compiled = [each for each in self.compiled if each is not module.inner]
+            self._compiled = [each for each in self._compiled if each() is not module.inner]
         if self._scale is not None:
             self._scale.end()
         if _LAYOUT in self.book.of_modules():
