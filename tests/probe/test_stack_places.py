@@ -18,6 +18,7 @@ from perftui.trainer.probe.thread_looks import ThreadLooks
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.torch
+pytest.importorskip("torch")  # looks are made where it has been imported
 
 
 def _made(source: str, file: Path) -> Callable[..., object]:
