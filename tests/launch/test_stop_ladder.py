@@ -57,7 +57,8 @@ dist.init_process_group("gloo")
 rank = dist.get_rank()
 stop = []
 signal.signal(signal.SIGTERM, lambda *_: stop.append(1))
-print("rank", rank, os.getpid(), flush=True)
+sys.stdout.write(f"rank {{rank}} {{os.getpid()}}\\n")  # whole: two ranks print at once
+sys.stdout.flush()
 while True:
     flag = torch.tensor([float(bool(stop))])
     dist.all_reduce(flag, op=dist.ReduceOp.MAX)
