@@ -51,6 +51,10 @@ demo: $(VENV)/.ready ## Set up once, then train a starved model under the dashbo
 test: $(TEST_VENV)/.ready ## Set up once, then run every test
 	$(TEST_VENV)/bin/python -m pytest $(PYTEST_ARGS)
 
+.PHONY: test-long
+test-long: $(TEST_VENV)/.ready ## The tests that `make test` leaves out: many real trainings
+	$(TEST_VENV)/bin/python -m pytest -m long $(PYTEST_ARGS)
+
 .PHONY: test-oldest
 test-oldest: $(OLDEST_VENV)/.ready ## The same with Python 3.10 and torch 2.4 (OLDEST_PYTHON=...)
 	$(OLDEST_VENV)/bin/python -m pytest $(PYTEST_ARGS)

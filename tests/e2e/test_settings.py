@@ -11,7 +11,7 @@ from tests.waiting import wait_until
 from .conftest import Desk
 from .scripts import STARVED
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.long]
 ARGUMENTS = ("60", "0", "0")
 
 

@@ -13,7 +13,7 @@ from .altered_scripts import CONVOLUTIONS, PLAIN, train_on
 if TYPE_CHECKING:
     from .conftest import Hub, Outcome
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.long]
 ROUNDING = 2e-3
 """Of a loss near 1.4, in lower precision over twelve steps."""
 

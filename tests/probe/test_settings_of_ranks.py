@@ -14,7 +14,7 @@ from .altered_scripts import TWO_RANKS
 if TYPE_CHECKING:
     from .conftest import Hub, Outcome
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.long]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 SHARDED = TWO_RANKS.replace(
     "model = DistributedDataParallel(net)",

@@ -16,7 +16,7 @@ from .altered_scripts import PLAIN, train_on
 if TYPE_CHECKING:
     from .conftest import Hub
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.long]
 CLOSURE = train_on(PLAIN).replace(
     """    optimizer.zero_grad()
     loss = nn.functional.cross_entropy(model(images), labels)

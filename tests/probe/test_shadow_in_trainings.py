@@ -10,7 +10,7 @@ from perftui.ipc.messages import FLAG_ASLEEP, Goodbye, StepBatch
 if TYPE_CHECKING:
     from tests.probe.conftest import Hub, Outcome
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.long]
 
 STEPS = 3000
 SCRIPT = f"""

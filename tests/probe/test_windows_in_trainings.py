@@ -12,7 +12,7 @@ from perftui.ipc.messages import FLAG_PROFILED, WindowReport
 if TYPE_CHECKING:
     from tests.probe.conftest import Hub
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.long]
 
 VALIDATING = """
 import contextlib, time, torch

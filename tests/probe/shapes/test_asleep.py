@@ -16,7 +16,7 @@ from tests.probe.shapes.test_shapes import flags_of
 if TYPE_CHECKING:
     from tests.probe.conftest import Hub, Outcome
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.long]
 
 STRIDE = "2"
 """One step of so many, where the plan would wait for 64 and take one of 32."""
