@@ -170,15 +170,17 @@ Path("left.pid").write_text(str(left.pid))
 
 @pytest.mark.parametrize("trial", [False, True])
 def test_what_a_finished_command_leaves_running_stays_but_for_a_trial(
-    start: Start, ended: Ended, script: Script, home: Path, trial: bool
+    start: Start, ended: Ended, script: Script, home: Path, until: Until, trial: bool
 ) -> None:
-    record = ended(start(script(LEAVES_SOMETHING), die_with=trial))
+    places = start(script(LEAVES_SOMETHING), die_with=trial)
+    record = ended(places)
     assert (record.exit_code, record.survivors) == (0, [])
     pid = int((home / "left.pid").read_text())
     ticks = start_ticks(pid)
     assert (ticks is None) == trial
     if ticks is not None:
         send_signal(pid, ticks, signal.SIGKILL)
+        until(lambda: not tagged_pids(places.run_id), "what was left is gone")
 
 
 def test_a_trial_ends_with_its_keeper(start: Start, script: Script, until: Until) -> None:

@@ -12,7 +12,7 @@ from .altered_scripts import PLAIN, train_on
 if TYPE_CHECKING:
     from .conftest import Hub
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.long]
 
 ONLY_ROWS = (
     """
