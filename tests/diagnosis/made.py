@@ -7,6 +7,7 @@ import msgspec.structs
 from perftui.ipc.facts import BackendFacts, DdpFacts, ParallelFacts, RankFacts, StackFacts, StackPlace
 from perftui.ipc.findings import Finding
 from perftui.ipc.messages import LoaderFacts
+from perftui.ipc.trace_report import GpuShares, IdleShares, RankReport, StepSpan
 from perftui.ipc.view import GpuView, LoaderWorkers, Shares, StepStats
 from perftui.trainer.diagnosis import HostSignals, Judgement, RankSignals, RunSignals, judge
 from perftui.trainer.diagnosis.signals import FactsChange, StepPatterns
@@ -138,3 +139,26 @@ def lead(signals: RunSignals) -> Finding:
 
 def abstained(judgement: Judgement) -> dict[str, str]:
     return {each.code: each.reason for each in judgement.abstained}
+
+
+STEPS = [
+    StepSpan(step=n, start_us=0, duration_us=10_000, device_busy_share=0.5, loader_share=0.0) for n in (1, 2)
+]
+
+
+def report(
+    *, loader: float = 0.0, sync: float = 0.0, host: float = 0.0, latency: float = 0.0, **more: object
+) -> RankReport:
+    """A window of which so much was idle, for these reasons."""
+    idle = loader + sync + host + latency
+    made = RankReport(
+        rank=0,
+        path="trace.json",
+        window_ms=20.0,
+        steps=STEPS,
+        gpu=GpuShares(compute_only=1 - idle, overlap=0, comm_exposed=0, mem_exposed=0, idle=idle),
+        idle=IdleShares(
+            loader=loader, sync_call=sync, host_other=host, launch_latency=latency, dependency=0.0
+        ),
+    )
+    return msgspec.structs.replace(made, **more)

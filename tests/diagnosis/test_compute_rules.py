@@ -11,18 +11,16 @@ from perftui.ipc.facts import (
 )
 from perftui.ipc.trace_report import (
     CallerFigures,
-    GpuShares,
-    IdleShares,
     KernelFigures,
     OperatorFigures,
     RankReport,
-    StepSpan,
 )
 from perftui.trainer.diagnosis import judge
 from perftui.trainer.diagnosis.signals import RankSignals
 
 from .made import (
     QUIET,
+    STEPS,
     abstained,
     backends,
     facts,
@@ -32,32 +30,11 @@ from .made import (
     lead,
     loader,
     rank,
+    report,
     run,
     shares,
     stacks,
 )
-
-_STEPS = [
-    StepSpan(step=n, start_us=0, duration_us=10_000, device_busy_share=0.5, loader_share=0.0) for n in (1, 2)
-]
-
-
-def _report(
-    *, loader: float = 0.0, sync: float = 0.0, host: float = 0.0, latency: float = 0.0, **more: object
-) -> RankReport:
-    """A window of which so much was idle, for these reasons."""
-    idle = loader + sync + host + latency
-    made = RankReport(
-        rank=0,
-        path="trace.json",
-        window_ms=20.0,
-        steps=_STEPS,
-        gpu=GpuShares(compute_only=1 - idle, overlap=0, comm_exposed=0, mem_exposed=0, idle=idle),
-        idle=IdleShares(
-            loader=loader, sync_call=sync, host_other=host, launch_latency=latency, dependency=0.0
-        ),
-    )
-    return msgspec.structs.replace(made, **more)
 
 
 def _model(**changes: object) -> ModelFacts:
@@ -113,9 +90,9 @@ def test_formats_that_are_turned() -> None:
         share=0.06,
         tensor_cores=None,
     )
-    made = gpu_rank(facts=facts(model=model), report=_report(kernels=[turning]))
+    made = gpu_rank(facts=facts(model=model), report=report(kernels=[turning]))
     assert found(run(made, gpus=(gpu(),)))["compute.layout"].share == 0.06
-    less = _report(kernels=[msgspec.structs.replace(turning, share=0.04)])
+    less = report(kernels=[msgspec.structs.replace(turning, share=0.04)])
     assert "compute.layout" not in found(run(replace(made, report=less), gpus=(gpu(),)))
     assert "compute.layout" in abstained(judge(run(replace(made, report=None), gpus=(gpu(),))))
 
@@ -186,7 +163,7 @@ def test_one_operator() -> None:
             host_per_device=None,
             callers=[CallerFigures(caller="net.py:12 forward", count=4, total_us=1, device_us=None)],
         )
-        report = RankReport(rank=0, path="t", window_ms=20.0, steps=_STEPS, operators=[operator])
+        report = RankReport(rank=0, path="t", window_ms=20.0, steps=STEPS, operators=[operator])
         return rank(report=report)
 
     finding = found(run(top(0.5)))["compute.operator"]

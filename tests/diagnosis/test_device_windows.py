@@ -10,12 +10,8 @@ from perftui.ipc.facts import (
 )
 from perftui.ipc.trace_report import (
     CopyFigures,
-    GpuShares,
-    IdleShares,
     LaunchFigures,
     OperatorFigures,
-    RankReport,
-    StepSpan,
     SyncFigures,
     TrustCheck,
 )
@@ -29,32 +25,11 @@ from .made import (
     gpu_rank,
     loader,
     rank,
+    report,
     run,
     shares,
     workers,
 )
-
-_STEPS = [
-    StepSpan(step=n, start_us=0, duration_us=10_000, device_busy_share=0.5, loader_share=0.0) for n in (1, 2)
-]
-
-
-def _report(
-    *, loader: float = 0.0, sync: float = 0.0, host: float = 0.0, latency: float = 0.0, **more: object
-) -> RankReport:
-    """A window of which so much was idle, for these reasons."""
-    idle = loader + sync + host + latency
-    made = RankReport(
-        rank=0,
-        path="trace.json",
-        window_ms=20.0,
-        steps=_STEPS,
-        gpu=GpuShares(compute_only=1 - idle, overlap=0, comm_exposed=0, mem_exposed=0, idle=idle),
-        idle=IdleShares(
-            loader=loader, sync_call=sync, host_other=host, launch_latency=latency, dependency=0.0
-        ),
-    )
-    return msgspec.structs.replace(made, **more)
 
 
 def _launches(**changes: float) -> LaunchFigures:
@@ -102,7 +77,7 @@ def test_waiting_calls_cost_where_the_gpu_idles_for_them(
     sync: float, host: float, severity: str | None
 ) -> None:
     """With the GPU busy the host has to wait somewhere: no finding, and no remedy."""
-    made = gpu_rank(report=_report(sync=sync, host=host, syncs=[_ITEM]))
+    made = gpu_rank(report=report(sync=sync, host=host, syncs=[_ITEM]))
     finding = found(run(made, gpus=(gpu(),))).get("sync.each_step")
     assert (finding and finding.severity) == severity
     if finding is not None and finding.remedy is not None:
@@ -111,7 +86,7 @@ def test_waiting_calls_cost_where_the_gpu_idles_for_them(
 
 
 def test_what_a_waiting_call_has_drained_counts_to_it_and_not_to_launches() -> None:
-    drained = _report(
+    drained = report(
         sync=0.02, host=0.45, syncs=[_ITEM], sync_drained_share=0.40, launches=_launches(), operators=[]
     )
     codes = found(run(gpu_rank(report=drained), gpus=(gpu(),)))
@@ -134,7 +109,7 @@ def test_a_failed_check_of_the_trace_suppresses_what_it_names() -> None:
     check = TrustCheck(
         name="distortion", passed=False, value=2.0, text="twice as slow", suppresses=["sync.each_step"]
     )
-    made = gpu_rank(report=_report(sync=0.3, syncs=[_ITEM], trust=[check]))
+    made = gpu_rank(report=report(sync=0.3, syncs=[_ITEM], trust=[check]))
     assert "sync.each_step" not in found(run(made, gpus=(gpu(),)))
 
 
@@ -161,7 +136,7 @@ def test_launches(host: float, changes: dict[str, float], severity: str | None) 
             host_per_device=3.0,
         )
     ]
-    made = gpu_rank(report=_report(host=host, launches=_launches(**changes), operators=operators))
+    made = gpu_rank(report=report(host=host, launches=_launches(**changes), operators=operators))
     finding = found(run(made, gpus=(gpu(),))).get("launch.bound")
     assert (finding and finding.severity) == severity
     if finding is not None:
@@ -246,7 +221,7 @@ def test_many_small_copies() -> None:
             exposed_us=400.0,
             per_step=per_step,
         )
-        made = gpu_rank(report=_report(host=0.5, memcpy=[copy]))
+        made = gpu_rank(report=report(host=0.5, memcpy=[copy]))
         return "transfer.many_small" in found(run(made, gpus=(gpu(),)))
 
     assert code(POLICY.small_copies, 0.1)

@@ -202,7 +202,8 @@ class ProfileWindows:
             window.failure = self._why_failed(window, reports)
             window.analysed = True
         elif window.analysis is not None or not others:
-            self._analysis.follow(window, kept, self._step_ms_before(kept, reports))
+            begun = window.analysis is not None
+            self._analysis.follow(window, kept, {} if begun else self._step_ms_before(kept, reports))
 
     def _why_failed(self, window: HubWindow, reports: dict[int, WindowReport]) -> str:
         reasons = {f"{r.state}: {r.reason}" for r in reports.values() if r.reason and r.state in FINAL_STATES}
