@@ -1,6 +1,6 @@
 """Run the cases one at a time under perftui, as a user would, and keep what it says.
 
-    python -m tests.cases.run [CASE ...] [--gpus N] [--repeat N] [--busy] [--mended] [--json FILE]
+    python -m tests.cases.run [CASE ...] [--gpus N] [--repeat N] [--busy] [--mended] [--json FILE] [--lanes N]
     python -m tests.cases.run --table FILE [--rivals FILE]
 
 Exits with 0 when every answer is right. Each script is copied to a neutral name in a folder of its own first.
@@ -13,13 +13,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from tests.cases.case import Case
 from tests.cases.catalogue import CASES
+from tests.cases.lanes import in_lanes, lanes_of
 from tests.cases.measured import read_truths
 from tests.cases.results import Result, read_results, result_of, write_results
 from tests.cases.start import command_of, end_group, end_left, environment, neighbours, placed, within
@@ -105,6 +106,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--busy", action="store_true", help="keep a core busy meanwhile")
     parser.add_argument("--mended", action="store_true", help="without their causes: the findings must go")
     parser.add_argument("--seconds", type=float, help="instead of each case's own")
+    parser.add_argument(
+        "--lanes", type=int, default=0, metavar="N", help="N cases at a time, each on cores of its own"
+    )
+    parser.add_argument("--lane-cores", type=int, default=2, metavar="N", help="cores of a lane")
     parser.add_argument("--json", type=Path, metavar="FILE", help="results; those already there are kept")
     parser.add_argument("--table", type=Path, metavar="FILE", help="print results as Markdown, run nothing")
     parser.add_argument("--rivals", type=Path, metavar="FILE", help="with --table: answers of other tools")
@@ -120,18 +125,26 @@ def main() -> int:
         return 0
     results = read_results(asked.json) if asked.json else []
     wrong = 0
-    for _ in range(asked.repeat):
-        for case in chosen(asked.cases, asked.gpus, healthy_only=asked.healthy):
-            if asked.mended and not case.mend:
-                continue
-            result = run_case(case, busy=asked.busy, mended=asked.mended, seconds=asked.seconds)
-            wrong += not result.right
-            results.append(result)
-            print(_line(result), flush=True)
-            if asked.json:
-                write_results(asked.json, results)
+    for result in _answers(asked):
+        wrong += not result.right
+        results.append(result)
+        print(_line(result), flush=True)
+        if asked.json:
+            write_results(asked.json, results)
     print(f"{wrong} wrong", flush=True)
     return int(wrong > 0)
+
+
+def _answers(asked: argparse.Namespace) -> Iterator[Result]:
+    cases = chosen(asked.cases, asked.gpus, healthy_only=asked.healthy)
+    jobs = [case for _ in range(asked.repeat) for case in cases if case.mend or not asked.mended]
+
+    def run(case: Case) -> Result:
+        return run_case(case, busy=asked.busy, mended=asked.mended, seconds=asked.seconds)
+
+    if not asked.lanes:
+        return map(run, jobs)
+    return in_lanes(run, jobs, lanes_of(os.sched_getaffinity(0), asked.lanes, asked.lane_cores))
 
 
 if __name__ == "__main__":
