@@ -179,5 +179,8 @@ class HostView(msgspec.Struct, frozen=True, kw_only=True):
     cpus_online: int | None = None
     """CPUs that the run's control groups leave it, of those that are switched on: an affinity mask may leave
     fewer."""
+    cpus_given: int | None = None
+    """CPUs of the affinity mask that the run was started with: fewer than `cpus_online` where a batch system
+    or taskset bound the command itself, rather than something in the script its processes."""
     gpus_present: int | None = None
     """NVIDIA and AMD GPUs that the kernel's drivers know, whether a rank uses them or not."""

@@ -9,6 +9,7 @@ Exits with 0 when every answer is right. Each script is copied to a neutral name
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,8 +31,15 @@ _WARM_UP_S = 60.0
 _START_S = 240.0
 
 
-def run_case(case: Case, *, busy: bool = False, mended: bool = False, seconds: float | None = None) -> Result:
-    """Run one case once and return what perftui found."""
+def run_case(
+    case: Case,
+    *,
+    busy: bool = False,
+    mended: bool = False,
+    seconds: float | None = None,
+    keep: Path | None = None,
+) -> Result:
+    """Run one case once and return what perftui found; copy what it recorded into a folder below `keep`."""
     began = time.monotonic()
     seconds = case.seconds if seconds is None else seconds
     cores = max(case.busy, int(busy))
@@ -59,6 +67,8 @@ def run_case(case: Case, *, busy: bool = False, mended: bool = False, seconds: f
         finally:
             end_group(process)
         seen: dict[str, Any] = {"took_s": round(time.monotonic() - began, 1), "busy": busy, "mended": mended}
+        if keep is not None:
+            _kept(places, keep / f"{case.name}{'-busy' * busy}{'-mended' * mended}-{os.urandom(2).hex()}")
         if not report.exists():
             return Result(case.name, case.expected, **seen, problem=output[-2000:] or "no summary")
         return result_of(case, json.loads(report.read_text()), **seen)
@@ -70,6 +80,12 @@ def _places() -> Generator[Path, None, None]:
     with tempfile.TemporaryDirectory(prefix="pc-", ignore_cleanup_errors=True) as name:
         yield Path(name)
         end_left(Path(name))
+
+
+def _kept(places: Path, folder: Path) -> None:
+    """Copy the run's state: recording, summary, windows."""
+    for state in places.glob("perftui/runs/*"):
+        shutil.copytree(state, folder, dirs_exist_ok=True)
 
 
 def chosen(names: list[str], gpus: int, *, healthy_only: bool) -> list[Case]:
@@ -111,6 +127,9 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--lane-cores", type=int, default=2, metavar="N", help="cores of a lane")
     parser.add_argument("--json", type=Path, metavar="FILE", help="results; those already there are kept")
+    parser.add_argument(
+        "--keep", type=Path, metavar="FOLDER", help="keep each run's recording: `perftui replay` shows it"
+    )
     parser.add_argument("--table", type=Path, metavar="FILE", help="print results as Markdown, run nothing")
     parser.add_argument("--rivals", type=Path, metavar="FILE", help="with --table: answers of other tools")
     return parser.parse_args()
@@ -140,7 +159,7 @@ def _answers(asked: argparse.Namespace) -> Iterator[Result]:
     jobs = [case for _ in range(asked.repeat) for case in cases if case.mend or not asked.mended]
 
     def run(case: Case) -> Result:
-        return run_case(case, busy=asked.busy, mended=asked.mended, seconds=asked.seconds)
+        return run_case(case, busy=asked.busy, mended=asked.mended, seconds=asked.seconds, keep=asked.keep)
 
     if not asked.lanes:
         return map(run, jobs)

@@ -179,6 +179,8 @@ class HostSignals:
     run_storage_write_mib_s: float | None = None
     online: float | None = None
     """CPUs that the run's control groups leave it; an affinity mask may leave fewer."""
+    given: float | None = None
+    """CPUs of the mask that the run was started with; `cores` are those of its ranks' masks."""
     gpus_present: int | None = None
     """GPUs that the host has, whether a rank uses them or not."""
     worker_cores: int | None = None

@@ -112,6 +112,7 @@ def signals_over(readings: Iterable[HostView]) -> HostSignals:
         run_threads=mean.run_threads,
         run_storage_write_mib_s=mean.run_storage_write_mib_s,
         online=newest.cpus_online,
+        given=newest.cpus_given,
         gpus_present=newest.gpus_present,
     )
 

@@ -110,6 +110,7 @@ class HostSampler:
         view = msgspec.structs.replace(
             view,
             cpus_online=place.online,
+            cpus_given=place.given,
             gpus_present=place.gpus,
             missing={**view.missing, **_unplaced(place)},
         )

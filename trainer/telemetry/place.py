@@ -33,6 +33,8 @@ class Place:
     """A file system whose reads may not be counted as storage reads, if one is mounted."""
     online: int | None = None
     """CPUs that the run's control groups leave it, of those of the host that are switched on."""
+    given: int | None = None
+    """CPUs of the mask that the run was started with: the hub's own, which has the launcher's."""
     gpus: int | None = None
     """GPUs that a kernel driver of NVIDIA or AMD knows."""
 
@@ -89,6 +91,7 @@ class PlaceFinder:
             pressure=group_with_pressure(next((each for each in cpu if each.version == 2), None)),
             uncounted=uncounted_file_system(read_text(self._root / "proc/self/mountinfo")),
             online=_allowed(self._root, hierarchies("cpuset", self._root, process)),
+            given=len(os.sched_getaffinity(0)),
             gpus=_gpus(self._root),
         )
 
