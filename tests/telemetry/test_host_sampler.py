@@ -116,8 +116,8 @@ def test_what_a_machine_does_not_tell_is_none_with_a_reason(tmp_path: Path) -> N
         clock.now_s += 1
         view = sampler.read({10: None}, [RankProcess(0, 10, 5)])
     told = {
-        "name", "age_s", "cpus", "cpus_given", "cores", "sampler_cpu_share", "slow_age_s", "workers_age_s", "workers",
-        "gpu_note", "missing",
+        "name", "age_s", "cpus", "cpus_given", "cores", "sampler_cpu_share", "slow_age_s", "workers_age_s",
+        "workers", "gpu_note", "missing",
     }  # fmt: skip
     silent = set(HostView.__struct_fields__) - told
     assert {name for name in silent if getattr(view, name) is not None} == set()
