@@ -4,6 +4,9 @@ A host drifts by more than the cost from process to process; from block to block
 taken out and put back between blocks; the agent's thread runs on through both.
 
     perftui run --no-tui -- python benchmarks/probe_cost_paired.py --modules 4 --json RESULT.json
+    … --modules 403 --block-steps 1 --pairs 2000 --part fetch     what one of the hooks costs
+
+With `--part` the other hooks stay in both arms.
 """
 
 import argparse
@@ -12,7 +15,7 @@ import json
 import platform
 import random
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -21,23 +24,26 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-BLOCK_STEPS = 50
 RESAMPLES = 5000
+PARTS = ("fetch", "backward", "optimizer")
 
 
 @contextmanager
-def without_hooks() -> Generator[None]:
-    """Put torch's own functions back for the length of a block."""
+def without_hooks(parts: Sequence[str]) -> Generator[None]:
+    """Put torch's own functions back in these places for the length of a block."""
     kind: Any = vars(importlib.import_module("torch.utils.data.dataloader"))["_BaseDataLoaderIter"]
     autograd: Any = torch.autograd
     optimizers: dict[str, Any] = vars(importlib.import_module("torch.optim.optimizer"))
     pre: dict[int, Any] = optimizers["_global_optimizer_pre_hooks"]
     post: dict[int, Any] = optimizers["_global_optimizer_post_hooks"]
     fetch, backward, before, after = kind.__next__, autograd.backward, dict(pre), dict(post)
-    kind.__next__ = fetch.__wrapped__
-    autograd.backward = backward.__wrapped__
-    pre.clear()
-    post.clear()
+    if "fetch" in parts:
+        kind.__next__ = fetch.__wrapped__
+    if "backward" in parts:
+        autograd.backward = backward.__wrapped__
+    if "optimizer" in parts:
+        pre.clear()
+        post.clear()
     try:
         yield
     finally:
@@ -62,10 +68,10 @@ class Training:
         self.loader = DataLoader(data, batch_size=batch_size, num_workers=workers)
         self.batches = iter(self.loader)
 
-    def block(self) -> float:
+    def block(self, steps: int) -> float:
         """Train some steps; return the CPU time of this thread per step in microseconds."""
         began = time.thread_time_ns()
-        for _ in range(BLOCK_STEPS):
+        for _ in range(steps):
             inputs, labels = self._next()
             if self.device != "cpu":
                 inputs, labels = inputs.to(self.device), labels.to(self.device)
@@ -73,7 +79,7 @@ class Training:
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()
-        return (time.thread_time_ns() - began) / BLOCK_STEPS / 1e3
+        return (time.thread_time_ns() - began) / steps / 1e3
 
     def _next(self) -> Any:
         try:
@@ -97,20 +103,23 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--block-steps", type=int, default=50, metavar="N")
+    parser.add_argument("--part", choices=PARTS, help="that hook alone; default: all of them")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     training = Training(args.modules, args.batch_size, args.workers, args.device)
-    for _ in range(6):
-        training.block()
+    parts = [args.part] if args.part else list(PARTS)
+    for _ in range(300 // args.block_steps):
+        training.block(args.block_steps)
     plain: list[float] = []
     hooked: list[float] = []
     for pair in range(args.pairs):
         for arm in ("plain", "hooked") if pair % 2 == 0 else ("hooked", "plain"):
             if arm == "hooked":
-                hooked.append(training.block())
+                hooked.append(training.block(args.block_steps))
             else:
-                with without_hooks():
-                    plain.append(training.block())
+                with without_hooks(parts):
+                    plain.append(training.block(args.block_steps))
     differences = [with_us - without_us for with_us, without_us in zip(hooked, plain, strict=True)]
     lo, hi = interval(differences)
     result = {
@@ -122,7 +131,8 @@ def main() -> None:
         "workers": args.workers,
         "device": args.device,
         "pairs": args.pairs,
-        "block_steps": BLOCK_STEPS,
+        "block_steps": args.block_steps,
+        "parts": parts,
         "plain_us": median(plain),
         "added_us": median(differences),
         "lo": lo,
