@@ -6,7 +6,7 @@ import pytest
 
 from perftui.ipc.messages import FLAG_LOADER_BOUNDARY, Goodbye, RankEvent
 
-from .test_trainings import PREAMBLE
+from .training_scripts import PREAMBLE
 
 if TYPE_CHECKING:
     from tests.probe.conftest import Hub, Outcome

@@ -8,7 +8,7 @@ import pytest
 from perftui.ipc.messages import Effective, Goodbye, RankEvent
 from perftui.trainer.probe.loader_settings import LoaderBook
 
-from .test_trainings import PREAMBLE
+from .training_scripts import PREAMBLE
 
 if TYPE_CHECKING:
     from tests.probe.conftest import Hub
