@@ -38,14 +38,19 @@ def runtime_dirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ru
 
 @pytest.fixture(scope="session", autouse=True)
 def nothing_left_behind() -> Iterator[None]:
-    """Every process that descends from a test carries a mark in its environment: none may outlive them."""
-    os.environ[_MARK] = _TOKEN
+    """Every process that descends from a test carries a mark in its environment: none may outlive them.
+
+    A training that is killed, and torchrun always, leaves temporary folders: all of them go with one.
+    """
+    temporary = tempfile.mkdtemp(prefix="pt-")
+    os.environ |= {_MARK: _TOKEN, "TMPDIR": temporary}
     yield
     deadline = time.monotonic() + _LINGER_S
     while (left := _marked()) and time.monotonic() < deadline:
         time.sleep(0.1)
     for pid in left:
         os.kill(pid, signal.SIGKILL)
+    shutil.rmtree(temporary, ignore_errors=True)
     assert not left, f"processes left behind by tests: {left}"
 
 

@@ -54,7 +54,12 @@ def run_case(
         process = subprocess.Popen(
             within(case, command),
             cwd=folder,
-            env=environment() | {"PERFTUI_RUNTIME_DIR": str(places / "r"), "XDG_STATE_HOME": str(places)},
+            env=environment()
+            | {
+                "PERFTUI_RUNTIME_DIR": str(places / "r"),
+                "XDG_STATE_HOME": str(places),
+                "TMPDIR": str(places),
+            },
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -43,7 +43,7 @@ def step_time(case: Case, text: str, seconds: float) -> StepTime | None:
         process = subprocess.Popen(
             within(case, command_of(case)),
             cwd=folder,
-            env=environment(),
+            env=environment() | {"TMPDIR": str(folder)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
