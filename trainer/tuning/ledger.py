@@ -17,7 +17,7 @@ from perftui.ipc.errors import Refused
 from perftui.ipc.ledger_records import Comparison, Launch
 from perftui.trainer.tuning.file_systems import is_local
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _BUSY_S = 20.0
 _COMPARISONS_FOR_NOISE = 40
 _NOISE_SE_LIMIT = 0.02
@@ -32,6 +32,12 @@ _SCHEMA = (
     """CREATE TABLE IF NOT EXISTS launch_steps (
         comparison_id TEXT NOT NULL, place INTEGER NOT NULL, run_id TEXT NOT NULL, step_s TEXT NOT NULL,
         PRIMARY KEY (comparison_id, place))""",
+    """CREATE TABLE IF NOT EXISTS searches (
+        search_id TEXT PRIMARY KEY, unix REAL NOT NULL, host TEXT NOT NULL, name TEXT NOT NULL,
+        record TEXT NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS search_entries (
+        search_id TEXT NOT NULL, place INTEGER NOT NULL, record TEXT NOT NULL,
+        PRIMARY KEY (search_id, place))""",
 )
 
 
@@ -119,16 +125,25 @@ class Ledger:
         Raises:
             Refused: the disk or another process does not let us write.
         """
+        with self._writing():
+            self._insert(comparison, steps_s)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Write what the block writes, whole or not at all."""
         try:
             with self._transaction():
-                self._connection.execute(
-                    "INSERT INTO comparisons VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _row(comparison)
-                )
-                self._connection.executemany(
-                    "INSERT INTO launch_steps VALUES (?, ?, ?, ?)", _step_rows(comparison, steps_s)
-                )
+                yield
         except sqlite3.Error as error:
             raise Refused(f"{self._path}: the ledger line could not be written ({error})") from error
+
+    def _insert(self, comparison: Comparison, steps_s: Sequence[Sequence[float]]) -> None:
+        self._connection.execute(
+            "INSERT INTO comparisons VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _row(comparison)
+        )
+        self._connection.executemany(
+            "INSERT INTO launch_steps VALUES (?, ?, ?, ?)", _step_rows(comparison, steps_s)
+        )
 
     def newest(self, limit: int | None = None, host: str | None = None) -> list[Comparison]:
         """Return comparisons, newest first, at most `limit`, of one host or of all."""
@@ -147,11 +162,20 @@ class Ledger:
         return [msgspec.json.decode(text, type=list[float]) for (text,) in rows]
 
     def repeats(self, host: str) -> list[list[float]]:
-        """Return groups of `log_step_s` of launches of one setting in one comparison: the host's noise."""
-        groups: list[list[float]] = []
+        """Return groups of `log_step_s` of launches of one setting in one comparison: the host's noise.
+
+        A launch that serves in two comparisons of a chain joins their groups, and counts once.
+        """
+        groups: list[dict[str, float]] = []
         for comparison in self.newest(_COMPARISONS_FOR_NOISE, host):
-            groups += [_values(comparison.launches, label) for label in ("A", "B")]
-        return [group for group in groups if len(group) > 1]
+            for label in ("A", "B"):
+                found = _values(comparison, label)
+                chained = next((group for group in groups if found.keys() & group.keys()), None)
+                if chained is None:
+                    groups.append(found)
+                else:
+                    chained.update(found)
+        return [list(group.values()) for group in groups if len(group) > 1]
 
     def close(self) -> None:
         """Close the file."""
@@ -165,17 +189,23 @@ def open_ledger(path: Path) -> Iterator[Ledger]:
         yield ledger
 
 
-def _values(launches: Sequence[Launch], label: str) -> list[float]:
-    """Return what well-measured launches of one setting gave."""
-    return [
-        launch.log_step_s
-        for launch in launches
+def _values(comparison: Comparison, label: str) -> dict[str, float]:
+    """Return what well-measured launches of one setting gave, by launch."""
+    return {
+        _launch_key(comparison, place, launch): launch.log_step_s
+        for place, launch in enumerate(comparison.launches)
         if launch.label == label
         and launch.log_step_s is not None
         and launch.se is not None
         and launch.se <= _NOISE_SE_LIMIT
         and launch.settled
-    ]
+    }
+
+
+def _launch_key(comparison: Comparison, place: int, launch: Launch) -> str:
+    if launch.started_unix:
+        return f"{launch.run_id} {launch.started_unix}"
+    return f"{comparison.comparison_id} {place}"
 
 
 def _row(comparison: Comparison) -> tuple[object, ...]:
