@@ -10,6 +10,7 @@ import random
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from perftui.ipc.errors import Refused
 from perftui.ipc.findings import Finding, Remedy
 from perftui.ipc.ledger_records import Launch
 from perftui.ipc.search_records import (
@@ -22,7 +23,6 @@ from perftui.ipc.search_records import (
     Sitting,
 )
 from perftui.ipc.settings import Semantics, Settings, check_together
-from perftui.ipc.errors import Refused
 from perftui.trainer.tuning.judge import judge
 from perftui.trainer.tuning.predictor import propose_workers
 from perftui.trainer.tuning.regression import Noise
@@ -127,9 +127,9 @@ class Job:
             found.append(_finding("launch.bound", share["launch"], {"compile.mode": "reduce-overhead"}))
         if share["copy"] > 0.05 and not settings.get("loader.pin_memory"):
             found.append(_finding("transfer.pageable", share["copy"], {"loader.pin_memory": True}))
-        if share["product"] > 0.3 and not settings.get("precision.tf32"):
-            if settings.get("precision.autocast") is None:
-                found.append(_finding("compute.fp32", 0.0, {"precision.tf32": True}))
+        exact = not settings.get("precision.tf32") and settings.get("precision.autocast") is None
+        if share["product"] > 0.3 and exact:
+            found.append(_finding("compute.fp32", 0.0, {"precision.tf32": True}))
         if share["optimizer"] > 0.35:
             found.append(_finding("compute.optimizer", share["optimizer"], {"optimizer.fused": True}))
         found.sort(key=lambda each: -each.share)

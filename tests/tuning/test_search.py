@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from perftui.ipc.facts import BatchFacts, BatchSignature, RankFacts, TensorFacts
 from perftui.ipc.findings import Finding, Remedy
 from perftui.ipc.ledger_records import Launch, Verdict
-from perftui.ipc.search_records import Begun, Judged, Measured, Picture, Proposal
+from perftui.ipc.search_records import Begun, Judged, Measured, Picture, Proposal, SearchEntry
 from perftui.ipc.settings import Semantics, Settings, check_together, semantics_of
 from perftui.trainer.tuning.search.guards import batch_mib, most_waiting_workers, why_too_much
 from perftui.trainer.tuning.search.next_move import (
@@ -52,9 +52,11 @@ def launch(
     return Launch(**fields)  # type: ignore[arg-type]
 
 
-def measured(each: Launch, *findings: Finding, unix: float = 10.0, **picture: object) -> Measured:
-    seen = Picture(findings=list(findings), **{"device": "cpu", **picture})  # type: ignore[arg-type]
-    return Measured(launch=each, unix=unix, wall_s=5.0, picture=seen)
+def measured(
+    each: Launch, *findings: Finding, device: str = "cpu", in_force: Settings | None = None
+) -> Measured:
+    seen = Picture(findings=list(findings), device=device, in_force=in_force or {})
+    return Measured(launch=each, unix=10.0, wall_s=5.0, picture=seen)
 
 
 def starved(workers: int = 4, share: float = 0.8) -> Finding:
@@ -69,9 +71,14 @@ def fp32() -> Finding:
     return Finding(code="compute.fp32", severity="warning", share=0.0, sentence="Exact.", remedy=remedy)
 
 
-def state_with(*findings: Finding, allow: Semantics = "neutral", **picture: object) -> SearchState:
+def state_with(
+    *findings: Finding,
+    allow: Semantics = "neutral",
+    device: str = "cpu",
+    in_force: Settings | None = None,
+) -> SearchState:
     state = advance(begin(PLAN), sitting(allow))
-    return advance(state, measured(launch(), *findings, **picture))
+    return advance(state, measured(launch(), *findings, device=device, in_force=in_force))
 
 
 # The whole search against a known truth
@@ -120,10 +127,13 @@ def test_a_healthy_job_is_left_alone() -> None:
     assert run.state.changed == {}
 
 
-def test_a_busy_noisy_host_is_refused_after_a_second_look() -> None:
-    noisy = Job(40.0, 0.5, 6.0, 3.0, 0.2, 0.3, se=0.05, foreign_cores=4.0)
+@pytest.mark.parametrize(("foreign_cores", "looks"), [(4.0, 1), (1.0, 2)])
+def test_a_busy_noisy_host_is_refused_at_once_or_after_a_second_look(
+    foreign_cores: float, looks: int
+) -> None:
+    noisy = Job(40.0, 0.5, 6.0, 3.0, 0.2, 0.3, se=0.05, foreign_cores=foreign_cores)
     run = search(noisy, random.Random(1), sitting())
-    assert [type(move) for move in run.moves] == [LaunchMove, LaunchMove, StopMove]
+    assert [type(move) for move in run.moves] == [LaunchMove] * looks + [StopMove]
     assert run.stopped is not None
     assert run.stopped.reason == "contended"
 
@@ -221,12 +231,8 @@ def test_the_first_thing_is_the_original() -> None:
 
 def test_an_original_that_fails_ends_the_search_and_a_new_sitting_tries_again() -> None:
     state = advance(begin(PLAN), sitting())
-    failed = measured(launch(log_step_s=-2.0, outcome="failed"))
-    failed = Measured(
-        launch=launch().__class__(run_id="r", label="A", settings={}, outcome="failed", note="boom"),
-        unix=failed.unix,
-        wall_s=1.0,
-    )
+    dead = Launch(run_id="r", label="A", settings={}, outcome="failed", note="boom")
+    failed = Measured(launch=dead, unix=10.0, wall_s=1.0)
     state = advance(state, failed)
     assert next_move(state, KNOWN) == StopMove("baseline_failed")
     state = advance(state, sitting(unix=20.0))
@@ -261,15 +267,14 @@ def test_consequences_offer_nothing() -> None:
 
 
 def test_numeric_changes_are_listed_and_not_tried_unless_allowed() -> None:
-    gpu = {"device": "cuda:0"}
-    stop = next_move(state_with(fp32(), **gpu), KNOWN)
+    stop = next_move(state_with(fp32(), device="cuda:0"), KNOWN)
     assert isinstance(stop, StopMove)
     told = {tuple(each.proposal.set): each.reason for each in stop.choice.aside}
     assert told == {
         ("precision.tf32",): "needs --allow numeric",
         ("precision.autocast",): "needs --allow numeric",
     }
-    move = next_move(state_with(fp32(), allow="numeric", **gpu), KNOWN)
+    move = next_move(state_with(fp32(), allow="numeric", device="cuda:0"), KNOWN)
     assert isinstance(move, BeginMove)
     assert semantics_of(move.proposal.set) == "numeric"
 
@@ -356,7 +361,7 @@ def test_two_refused_comparisons_end_a_sitting_and_another_one_measures_them_aga
 
 def test_a_comparison_that_was_broken_off_goes_on_soon_and_begins_anew_late() -> None:
     proposal = Proposal(set={"loader.num_workers": 4}, code="input.workers", bound=5.0, expected=3.0)
-    entries = [
+    entries: list[SearchEntry] = [
         sitting(),
         measured(launch(), starved()),
         Begun(comparison_id="c", purpose="trial", proposal=proposal),

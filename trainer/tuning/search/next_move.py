@@ -23,6 +23,8 @@ FINAL_CODE = "final"
 """Stands for a finding's code where the original is compared with the result."""
 _BASELINES_TO_CALM_DOWN = 2
 """A busy host may calm down: so many launches of the original before it is given up."""
+_CROWDED_SHARE = 0.3
+"""Of the usable cores: as `contended_warning` of the diagnosis."""
 _NOISY_COMPARISONS = 2
 _LAUNCHES_OF_A_TRIAL = 2
 
@@ -130,7 +132,7 @@ def _reference(state: SearchState, baseline: Launch) -> Launch:
 def _refusal(state: SearchState, reference: Launch, known: Known) -> LaunchMove | StopReason | None:
     """Say why nothing can be measured here, or that the baseline is to be launched once more."""
     if not state.trials and is_noisy(reference) and is_contended([reference], known.cpus) is not False:
-        if len(state.first) < _BASELINES_TO_CALM_DOWN:
+        if len(state.first) < _BASELINES_TO_CALM_DOWN and not _is_crowded(reference, known.cpus):
             return LaunchMove("A", dict(state.best))
         return "contended" if is_contended([reference], known.cpus) else "too_noisy"
     newest = state.of_this_sitting[-_NOISY_COMPARISONS:]
@@ -139,6 +141,11 @@ def _refusal(state: SearchState, reference: Launch, known: Known) -> LaunchMove 
         launches = [launch for each in newest for launch in each.launches]
         return "contended" if is_contended(launches, known.cpus) else "too_noisy"
     return None
+
+
+def _is_crowded(launch: Launch, cpus: float) -> bool:
+    """Tell whether others had so much of the host, all through a launch, that it is not worth another look."""
+    return launch.foreign_cores is not None and launch.foreign_cores >= _CROWDED_SHARE * cpus
 
 
 def _last_word(state: SearchState, known: Known, reason: StopReason, choice: Choice) -> Move:
