@@ -7,8 +7,8 @@ everything else, copies, the optimizer. What is seen of it is told by the codes 
 import itertools
 import math
 import random
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from perftui.ipc.errors import Refused
 from perftui.ipc.findings import Finding, Remedy
@@ -18,7 +18,7 @@ from perftui.ipc.search_records import (
     Judged,
     Measured,
     Picture,
-    Proposal,
+    SearchEntry,
     SearchPlan,
     Sitting,
 )
@@ -35,7 +35,7 @@ from perftui.trainer.tuning.search.next_move import (
     StopMove,
     next_move,
 )
-from perftui.trainer.tuning.search.state import SearchState, advance, begin
+from perftui.trainer.tuning.search.state import SearchState, advance, fold
 
 NOISE = Noise(0.005, 8.0)
 PLAN = SearchPlan(
@@ -185,36 +185,40 @@ def sitting(
 
 @dataclass
 class Run:
-    """A search over a made-up job, and every move that it made."""
+    """A search over a made-up job: every move that it made, and every entry that the ledger would have."""
 
     state: SearchState
-    moves: list[object]
-    begun: list[Proposal]
+    moves: list[object] = field(default_factory=list[object])
+    entries: list[SearchEntry] = field(default_factory=list[SearchEntry])
     stopped: StopMove | None = None
 
+    def add(self, entry: SearchEntry) -> None:
+        self.entries.append(entry)
+        self.state = advance(self.state, entry)
 
-def search(job: Job, rng: random.Random, first: Sitting, *, most_moves: int = 400) -> Run:
-    """Carry a search out as `carry_out` does, without processes."""
-    run = Run(advance(begin(PLAN), first), [], [])
-    elapsed_s, number = 0.0, 0
+
+def search(
+    job: Job, rng: random.Random, first: Sitting, before: Sequence[SearchEntry] = (), most_moves: int = 400
+) -> Run:
+    """Carry a search out without processes; `before`: the entries that earlier sittings have left."""
+    run = Run(fold(PLAN, before), entries=list(before))
+    run.add(first)
+    elapsed_s, number = 0.0, len(before)
     for _ in range(most_moves):
         move = next_move(run.state, Known(NOISE, float(job.cores), elapsed_s))
         run.moves.append(move)
         if isinstance(move, StopMove):
             run.stopped = move
             return run
+        number += 1
         if isinstance(move, LaunchMove):
-            number += 1
             elapsed_s += 60.0
-            run.state = advance(run.state, job.measured(move, rng, number))
+            run.add(job.measured(move, rng, number))
         elif isinstance(move, BeginMove):
-            run.begun.append(move.proposal)
-            ident = f"c{len(run.begun)}"
-            entry = Begun(comparison_id=ident, purpose=move.purpose, proposal=move.proposal)
-            run.state = advance(run.state, entry)
+            run.add(Begun(comparison_id=f"c{number}", purpose=move.purpose, proposal=move.proposal))
         else:
             assert isinstance(move, JudgeMove)
-            run.state = advance(run.state, judged(run.state, job.cores))
+            run.add(judged(run.state, job.cores))
     return run
 
 

@@ -23,7 +23,7 @@ from perftui.trainer.tuning.search.next_move import (
     next_move,
 )
 from perftui.trainer.tuning.search.proposals import propose
-from perftui.trainer.tuning.search.state import SearchState, advance, begin, fold
+from perftui.trainer.tuning.search.state import NO_WORD, SearchState, advance, begin, fold
 from perftui.trainer.tuning.search.visible import smallest_visible
 
 from .simulated_job import NOISE, PLAN, Job, random_jobs, search, sitting
@@ -212,6 +212,31 @@ def test_it_ends_within_its_limits_and_proposes_nothing_twice_or_forbidden(
         assert each.reason
     if state.changed and minutes is None:
         assert state.final is not None
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(job=JOBS, seed=st.integers(0, 10**6), cut=st.integers(0, 60), soon=st.booleans())
+def test_a_search_that_is_killed_anywhere_goes_on_and_measures_nothing_twice(
+    job: Job, seed: int, cut: int, soon: bool
+) -> None:
+    rng = random.Random(seed)
+    whole = search(job, rng, sitting("numeric", 6))
+    left = whole.entries[:cut]
+    last = max((each.unix for each in left if isinstance(each, Measured)), default=0.0)
+    again = search(job, rng, sitting("numeric", 6, unix=last + (60.0 if soon else 1e6)), left)
+    assert again.stopped is not None
+    state = again.state
+    assert len(state.trials) <= 6
+    decided = [
+        state.configuration(each.after)
+        for each in state.trials
+        if each.verdict is not None and each.verdict.verdict not in NO_WORD
+    ]
+    assert len(decided) == len(set(decided))
+    assert fold(PLAN, again.entries) == state
+    for each in state.judged:
+        times = [launch.started_unix for launch in each.launches]
+        assert times == sorted(times)
 
 
 @settings(max_examples=30, deadline=None)

@@ -1,4 +1,4 @@
-"""Searches in the ledger: entries come back as they were, comparison and judgement are one, old files open."""
+"""Searches in the ledger: entries come back as they were, comparison and judgement are one, old files open"""
 
 import sqlite3
 from pathlib import Path

@@ -16,7 +16,9 @@ from perftui.ipc.errors import NoSuchRun, PerftuiError, Refused, UsageError
 from perftui.ipc.places import ledger_path, run_places, state_root
 from perftui.ipc.run_files import RunDescription, read_record
 from perftui.ipc.search_records import SearchEntry
-from perftui.trainer.launch.start import exit_of
+from perftui.ipc.settings import Settings
+from perftui.trainer.launch.spec import LaunchSpec
+from perftui.trainer.launch.start import exit_of, launch, request_stop, wait_for_exit
 from perftui.trainer.telemetry.processes import tagged_pids
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.search.search_ledger import open_search_ledger
@@ -98,13 +100,9 @@ def test_a_search_finds_the_loader_and_stops(folder: Path, capsys: pytest.Captur
     assert document["baseline"]["step_ms"] == pytest.approx(40.0, abs=1.0)
     # the first A serves in the trial too; the final comparison has launches of its own
     assert (folder / "launches.txt").exists() is False  # a trial's files go elsewhere
-    assert kinds() == ["sitting", "measured", "begun", "measured", "judged"] + [
-        "begun",
-        "measured",
-        "measured",
-        "judged",
-        "ended",
-    ]
+    trial_of_one_launch = ["begun", "measured", "judged"]
+    final_of_two = ["begun", "measured", "measured", "judged"]
+    assert kinds() == ["sitting", "measured", *trial_of_one_launch, *final_of_two, "ended"]
     assert comparisons() == [({"loader.num_workers": 2}, "faster")] * 2
     descriptions = [read_record(run_places(name).description, RunDescription) for name in run_names()]
     assert [each.trial for each in descriptions if each is not None] == [True] * 4
@@ -152,6 +150,23 @@ def test_a_baseline_may_have_settings_and_what_it_has_is_not_tried(
     assert document["name"] == "fed"
     assert document["baseline"]["set"] == {"loader.num_workers": 2}
     assert document["sentence"].startswith("Nothing is worth changing")
+
+
+def test_the_command_of_an_ended_run_is_tuned_and_a_live_one_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings: Settings = {"loader.num_workers": 2}
+    spec = LaunchSpec(command=command("plain"), cwd=folder, name="mine", settings=settings)
+    places = launch(spec)
+    with pytest.raises(Refused, match="perftui stop"):
+        tune_verb(Asked(run_id=places.run_id, yes=True), None, CAPS)
+    request_stop(places, "user", grace_s=5.0)
+    assert wait_for_exit(places, PATIENCE_S) is not None
+    code = tune_verb(Asked(run_id=places.run_id, yes=True, json_target="-"), None, CAPS)
+    document = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert (document["name"], document["baseline"]["set"]) == ("mine", settings)
+    assert document["command"] == command("plain")
 
 
 def start(folder: Path, *words: str) -> "subprocess.Popen[str]":

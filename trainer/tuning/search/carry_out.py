@@ -68,6 +68,7 @@ class Search:
         tell: told of each entry, with the state after it.
         progress: told of the launch that goes on: its label, its settings' place, and how it stands.
         cancelled: asked often; when it says yes, the launch is stopped and the search ends.
+        say: told what else there is to know, in one line.
         caps: how long the launches may take; None: by the step time of the original.
     """
 
@@ -78,10 +79,11 @@ class Search:
         tell: Tell,
         progress: Callable[[SearchState, LaunchMove], Progress],
         cancelled: Callable[[], bool],
+        say: Callable[[str], None],
         caps: Caps | None = None,
     ) -> None:
         self.state, self._sitting = state, sitting
-        self._tell, self._progress, self._cancelled = tell, progress, cancelled
+        self._tell, self._progress, self._cancelled, self._say = tell, progress, cancelled, say
         self._caps = caps
         self._began = time.monotonic()
         self._cpus = effective_cpus()
@@ -169,7 +171,9 @@ class Search:
     def _wait_for_gpus(self) -> None:
         last = self.state.last
         if last is not None and last.launch.gpu_uuids and self._subject.gpu_readings:
-            self._gpu_rest.wait(sorted(last.launch.gpu_uuids), self._cancelled)
+            still_held = self._gpu_rest.wait(sorted(last.launch.gpu_uuids), self._cancelled)
+            if still_held is not None:
+                self._say(still_held)
 
     def _judge(self) -> None:
         opened = self.state.open

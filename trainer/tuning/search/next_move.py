@@ -144,7 +144,7 @@ def _refusal(state: SearchState, reference: Launch, known: Known) -> LaunchMove 
 
 
 def _is_crowded(launch: Launch, cpus: float) -> bool:
-    """Tell whether others had so much of the host, all through a launch, that it is not worth another look."""
+    """Tell whether others had so much of the host, all through a launch, that no second look is worth it."""
     return launch.foreign_cores is not None and launch.foreign_cores >= _CROWDED_SHARE * cpus
 
 

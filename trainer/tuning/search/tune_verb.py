@@ -86,7 +86,7 @@ def tune_verb(asked: Asked, ask: Callable[[str], str] | None, caps: Caps | None 
             with open_search_ledger(ledger_path()) as ledger:
                 ledger.begin_search(state.plan)
         with _interruptible() as given_up:
-            search = Search(state, sitting, lines.take, lines.progress, given_up.is_set, caps)
+            search = Search(state, sitting, lines.take, lines.progress, given_up.is_set, lines.line, caps)
             state = search.run()
     out = _to_stderr if asked.json_target == "-" else _to_stdout
     out("".join(f"{text}\n" for text in end_lines(state, search.choice)))
