@@ -97,7 +97,7 @@ def _add_tune(verbs: "_Verbs") -> None:
         "--map", action="append", default=[], metavar="NAME=TEMPLATE", help="as for perftui run"
     )
     tune.add_argument("--most-trials", type=int, metavar="N", help="changes to measure at most (10)")
-    tune.add_argument("--minutes", type=float, metavar="M", help="begin no launch that would end later")
+    tune.add_argument("--minutes", type=float, metavar="M", help="stop after so long; --resume goes on")
     tune.add_argument(
         "--resume", nargs="?", const="", metavar="SEARCH", help="go on with a search, the newest if not said"
     )

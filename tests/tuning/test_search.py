@@ -88,8 +88,8 @@ def test_a_starved_job_gets_its_loader_and_then_the_rest_within_ten_trials() -> 
     run = search(STARVED, random.Random(1), sitting("numeric"))
     assert run.stopped is not None
     assert run.stopped.reason == "nothing_left"
-    assert len(run.state.trials) <= 10
-    first = run.state.trials[0]
+    first, *others = run.state.trials
+    assert len(others) <= 9
     assert first.proposal.set == {"loader.num_workers": 6}
     assert first.kept
     assert run.state.best["precision.autocast"] == "bf16"

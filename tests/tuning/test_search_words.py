@@ -26,7 +26,9 @@ def ended(job: Job, allow: str = "neutral", **limits: int) -> tuple[SearchState,
     run = search(job, random.Random(1), sitting(allow, **limits))  # type: ignore[arg-type]
     assert run.stopped is not None
     reason = run.stopped.reason
-    state = advance(run.state, Ended(reason=reason, sentence=end_sentence(run.state, reason)))
+    state = advance(
+        run.state, Ended(reason=reason, sentence=end_sentence(run.state, reason, run.stopped.choice))
+    )
     return state, run.stopped.choice
 
 
@@ -51,6 +53,9 @@ def test_nothing_to_change_is_said_with_what_was_not_tried() -> None:
     state, choice = ended(HEALTHY)
     told = "\n".join(end_lines(state, choice))
     assert "needs --allow numeric" in told
+    assert state.ended is not None
+    assert state.ended.sentence.startswith("No setting that may be tried mends what leads (compute.fp32)")
+    assert "not allowed: precision.tf32=true" in state.ended.sentence
     assert "run it" not in told
     assert "as the script has it" in told
     document = search_document(state, choice)
@@ -70,16 +75,26 @@ def test_a_result_that_was_not_compared_with_the_original_is_called_provisional(
     run = search(STARVED, random.Random(1), sitting("neutral", minutes=4))
     assert run.stopped is not None
     assert run.stopped.reason == "out_of_time"
-    sentence = end_sentence(run.state, "out_of_time")
+    sentence = end_sentence(run.state, "out_of_time", Choice((), ()))
     assert "has not been compared with the original" in sentence
     assert "--resume goes on" in sentence
     assert search_document(run.state, run.stopped.choice).final.verdict == "provisional"
 
 
+def test_what_is_broken_off_early_claims_nothing() -> None:
+    nothing = Choice((), ())
+    state = advance(begin(PLAN), sitting())
+    assert end_sentence(state, "interrupted", nothing).startswith("Nothing has been measured yet. Broken off")
+    run = search(HEALTHY, random.Random(1), sitting())
+    told = end_sentence(run.state, "interrupted", nothing)
+    assert told.startswith("The training has been measured as it is, and no change yet.")
+    assert exit_code(run.state, "interrupted") == 130
+
+
 def test_an_original_that_cannot_be_measured_says_why() -> None:
     failed = Launch(run_id="r", label="A", settings={}, outcome="failed", note="ValueError: boom")
     state = advance(advance(begin(PLAN), sitting()), Measured(launch=failed, unix=1.0, wall_s=1.0))
-    assert "ValueError: boom" in end_sentence(state, "baseline_failed")
+    assert "ValueError: boom" in end_sentence(state, "baseline_failed", Choice((), ()))
     assert exit_code(state, "baseline_failed") == 1
 
 

@@ -141,6 +141,19 @@ def test_a_training_that_fails_is_said_with_its_last_line(
     assert document["trials"] == []
 
 
+def test_when_the_time_is_over_the_launch_that_goes_on_is_broken_off(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = Asked(command=command("plain"), yes=True, json_target="-", most_minutes=0.1)
+    code = tune_verb(asked, None, Caps(fewest_seconds=600.0))
+    document = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert document["reason"] == "out_of_time"
+    assert document["sentence"].startswith("Nothing has been measured yet. The time is over")
+    assert kinds() == ["sitting", "ended"]
+    assert no_trial_is_left()
+
+
 def test_a_baseline_may_have_settings_and_what_it_has_is_not_tried(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

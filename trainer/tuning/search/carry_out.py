@@ -52,7 +52,8 @@ from perftui.trainer.tuning.trials import Conditions, Trial, run_trial
 from perftui.trainer.tuning.wording import loss_words
 
 _STEPS_OF_A_LAUNCH = 300
-"""The time for so many steps like the original's is enough, also for a change that halves the speed."""
+"""What is not known to 2 % after so many steps hardly ever is after twice as many; and the time for so many
+steps like the original's is enough for a change that halves the speed."""
 _FEWEST_CAP_S = 30.0
 _MOST_CAP_S = 600.0
 
@@ -112,12 +113,24 @@ class Search:
                 self._add(begun)
             elif isinstance(move, JudgeMove):
                 self._judge()
-            elif not self._launch(move):
-                self._end("interrupted")
+            else:
+                self._launch(move)
+            broken_off = self._broken_off()
+            if broken_off is not None:
+                self._end(broken_off)
                 return self.state
 
     def _end(self, reason: StopReason) -> None:
-        self._add(Ended(reason=reason, sentence=end_sentence(self.state, reason)))
+        self._add(Ended(reason=reason, sentence=end_sentence(self.state, reason, self.choice)))
+
+    def _broken_off(self) -> StopReason | None:
+        """Say why a launch must not go on, whatever it has measured; None: it may."""
+        if self._cancelled():
+            return "interrupted"
+        minutes = self._sitting.most_minutes
+        if minutes is not None and time.monotonic() - self._began > 60 * minutes:
+            return "out_of_time"
+        return None
 
     def _known(self) -> Known:
         return Known(self._noise(), self._cpus, time.monotonic() - self._began)
@@ -135,18 +148,18 @@ class Search:
         self.state = advance(self.state, entry)
         self._tell(self.state, entry)
 
-    def _launch(self, move: LaunchMove) -> bool:
-        """Launch and measure; False when the user has broken it off."""
+    def _launch(self, move: LaunchMove) -> None:
+        """Launch and measure; what is broken off leaves no entry."""
         began = time.monotonic()
         self._wait_for_gpus()
-        if self._cancelled():
-            return False
+        if self._over():
+            return
         seen: list[Picture] = []
         wanted = self.state.configuration(move.settings) not in self.state.pictures
 
         def look(places: RunPlaces, followed: Followed) -> None:
             if wanted:
-                seen.append(observe(places, followed, self._cancelled))
+                seen.append(observe(places, followed, self._over))
 
         expected = self.state.open.proposal.expected if self.state.open else None
         conditions = Conditions(
@@ -161,17 +174,19 @@ class Search:
             move.settings,
             conditions,
             self._progress(self.state, move),
-            self._cancelled,
+            self._over,
             look,
         )
         if not trial.cancelled:
             self._add(_measured(trial, time.monotonic() - began, seen))
-        return not self._cancelled()
+
+    def _over(self) -> bool:
+        return self._broken_off() is not None
 
     def _wait_for_gpus(self) -> None:
         last = self.state.last
         if last is not None and last.launch.gpu_uuids and self._subject.gpu_readings:
-            still_held = self._gpu_rest.wait(sorted(last.launch.gpu_uuids), self._cancelled)
+            still_held = self._gpu_rest.wait(sorted(last.launch.gpu_uuids), self._over)
             if still_held is not None:
                 self._say(still_held)
 
@@ -220,9 +235,9 @@ def caps_for(state: SearchState) -> Caps:
     """Return how long a launch may take: of the original as long as it needs, of others by its step time."""
     baseline = state.baseline
     if baseline is None or baseline.step_ms is None:
-        return Caps()
+        return Caps(steps=_STEPS_OF_A_LAUNCH)
     seconds = _STEPS_OF_A_LAUNCH * baseline.step_ms / 1000
-    return Caps(seconds=min(max(seconds, _FEWEST_CAP_S), _MOST_CAP_S))
+    return Caps(steps=_STEPS_OF_A_LAUNCH, seconds=min(max(seconds, _FEWEST_CAP_S), _MOST_CAP_S))
 
 
 def _measured(trial: Trial, wall_s: float, seen: list[Picture]) -> Measured:

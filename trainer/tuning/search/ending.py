@@ -4,7 +4,7 @@ from perftui.ipc.findings import Finding
 from perftui.ipc.ledger_records import Launch, Verdict
 from perftui.ipc.search_records import StopReason
 from perftui.ipc.settings import Semantics, semantics_of
-from perftui.trainer.tuning.search.proposals import change_words
+from perftui.trainer.tuning.search.proposals import NOT_ALLOWED, Choice, change_words
 from perftui.trainer.tuning.search.state import NO_WORD, SearchState
 from perftui.trainer.tuning.verdict import SE_LIMIT
 from perftui.trainer.tuning.wording import percent
@@ -38,11 +38,12 @@ def exit_code(state: SearchState, reason: StopReason) -> int:
     return EXIT_CODES[reason]
 
 
-def end_sentence(state: SearchState, reason: StopReason) -> str:
-    """Return what came of a search."""
-    told = _result(state, reason)
-    limit = _LIMITS.get(reason)
-    return f"{told} {limit}" if limit else told
+def end_sentence(state: SearchState, reason: StopReason, choice: Choice) -> str:
+    """Return what came of a search that stops now; `choice`: what it has not tried."""
+    forbidden = [each for each in choice.aside if each.reason.startswith(NOT_ALLOWED)]
+    listed = ", ".join(change_words(each.proposal.set) for each in forbidden)
+    more = f"Not tried, as it was not allowed: {listed}." if forbidden else None
+    return " ".join(each for each in (_result(state, reason), more, _LIMITS.get(reason)) if each)
 
 
 def _result(state: SearchState, reason: StopReason) -> str:
@@ -65,7 +66,23 @@ def _result(state: SearchState, reason: StopReason) -> str:
         )
     if reason in ("too_noisy", "contended"):
         return _refused(state, reason)
-    return _nothing(state)
+    return _nothing(state) if reason == "nothing_left" else _nothing_yet(state)
+
+
+def _nothing_yet(state: SearchState) -> str:
+    if state.baseline is None:
+        return "Nothing has been measured yet."
+    if not state.trials:
+        return "The training has been measured as it is, and no change yet."
+    return f"Nothing has proved faster so far ({_tried(state)})."
+
+
+def _tried(state: SearchState) -> str:
+    return "; ".join(
+        f"{change_words(each.proposal.set)}: {each.verdict.verdict.replace('_', ' ')}"
+        for each in state.trials
+        if each.verdict is not None
+    )
 
 
 def _compared(state: SearchState, verdict: Verdict) -> str:
@@ -105,10 +122,7 @@ def _nothing(state: SearchState) -> str:
     leading = _leading(picture.findings) if picture else None
     tried = [each for each in state.trials if each.verdict and each.verdict.verdict not in NO_WORD]
     if tried:
-        words = "; ".join(
-            f"{change_words(each.proposal.set)}: {each.verdict.verdict}" for each in tried if each.verdict
-        )
-        return f"Nothing is worth changing: nothing that was tried proved faster ({words})."
+        return f"Nothing is worth changing: nothing that was tried proved faster ({_tried(state)})."
     if state.trials:
         return "Nothing was decided: the launches were too noisy for a verdict on what was tried."
     if leading is None:

@@ -33,6 +33,7 @@ from perftui.trainer.tuning.search.number_ladder import neighbours
 from perftui.trainer.tuning.search.state import NO_WORD, Configuration, SearchState
 from perftui.trainer.tuning.wording import percent
 
+NOT_ALLOWED = "needs --allow"
 _PART_OF_BOUND = 0.5
 _WORTH_ANOTHER_TRY = 1.2
 """What brought nothing may bring something once the rest of the step is a fifth faster."""
@@ -249,7 +250,7 @@ def _why_not(
     if proposal.expected is not None and proposal.expected < SMALLEST_GAIN:
         return f"expected to bring {percent(proposal.expected - 1)} only"
     if _STRENGTH[proposal.semantics] > _STRENGTH[allow]:
-        return f"needs --allow {proposal.semantics}"
+        return f"{NOT_ALLOWED} {proposal.semantics}"
     return None
 
 
