@@ -7,11 +7,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from perftui.ipc.facts import BatchFacts, BatchSignature, RankFacts, TensorFacts
+from perftui.ipc.facts import BackendFacts, BatchFacts, BatchSignature, OptimizerFacts, RankFacts, TensorFacts
 from perftui.ipc.findings import Finding, Remedy
-from perftui.ipc.ledger_records import Launch, Verdict
+from perftui.ipc.ledger_records import Comparison, Launch, Verdict
 from perftui.ipc.search_records import Begun, Judged, Measured, Picture, Proposal, SearchEntry
 from perftui.ipc.settings import Semantics, Settings, check_together, semantics_of
+from perftui.trainer.tuning.search.already import done_by_script
+from perftui.trainer.tuning.search.calibration import calibrated, calibration_of
 from perftui.trainer.tuning.search.guards import batch_mib, most_waiting_workers, why_too_much
 from perftui.trainer.tuning.search.next_move import (
     FINAL_CODE,
@@ -313,8 +315,59 @@ def test_what_cannot_be_applied_or_cannot_be_seen_is_set_aside_with_the_reason()
     assert "+1.0 % at most, and less than 4.5 % does not show here" in reasons["loader.num_workers",]
 
 
+def comparison(name: str, expected: float, gain: float | None) -> Comparison:
+    return Comparison(
+        comparison_id="c",
+        unix=0.0,
+        name="n",
+        host="h",
+        command=[],
+        before={},
+        set={name: True},
+        semantics="neutral",
+        bound=None,
+        expected=expected,
+        launches=[],
+        verdict=Verdict(verdict="faster" if gain else "failed", sentence="s", gain=gain),
+    )
+
+
+def test_three_measurements_of_a_setting_correct_what_is_expected_of_it() -> None:
+    halved = [comparison("gc.freeze", 1.21, gain) for gain in (0.10, 0.10, 0.5, 0.0, None)]
+    calibration = calibration_of([*halved, *[comparison("cudnn.benchmark", 1.05, 0.5)] * 2])
+    assert calibration == {"gc.freeze": pytest.approx(0.5)}
+    assert calibrated(1.44, ["gc.freeze"], calibration) == pytest.approx(1.2)
+    assert calibrated(1.44, ["optimizer.fused"], calibration) == 1.44
+    assert calibrated(None, ["gc.freeze"], calibration) is None
+    assert calibration_of([comparison("gc.freeze", 1.5, -0.3)] * 3) == {"gc.freeze": 0.2}
+
+
+def test_a_poor_record_alters_the_order_and_the_figure_not_whether_it_is_tried() -> None:
+    state = state_with(fp32(), allow="numeric", device="cuda:0")
+    plain = propose(state, 1.02, 8.0)
+    assert [tuple(each.set) for each in plain.worthwhile] == [("precision.autocast",), ("precision.tf32",)]
+    corrected = propose(state, 1.02, 8.0, {"precision.autocast": 0.2})
+    assert [tuple(each.set) for each in corrected.worthwhile] == [
+        ("precision.tf32",),
+        ("precision.autocast",),
+    ]
+    assert corrected.worthwhile[1].expected == pytest.approx(1.4**0.2, abs=0.001)
+
+
 def test_what_is_in_force_already_is_no_change() -> None:
     assert propose(state_with(starved(4), in_force={"loader.num_workers": 4}), 1.02, 8.0).worthwhile == ()
+
+
+def test_what_the_script_does_itself_is_not_tried() -> None:
+    backends = BackendFacts(cudnn_benchmark=True, float32_matmul_precision="high")
+    fused = [OptimizerFacts(kind="SGD", groups=1, tensors=2, parameters=9, flags={"fused": True})]
+    facts = RankFacts(backends=backends, optimizers=fused)
+    for change in ({"cudnn.benchmark": True}, {"precision.tf32": True}, {"optimizer.fused": True}):
+        assert done_by_script(dict(change), facts) == next(iter(change))
+        assert done_by_script(dict(change), RankFacts()) is None
+    assert done_by_script({"optimizer.foreach": True, "cudnn.benchmark": False}, facts) is None
+    exact = RankFacts(backends=BackendFacts(float32_matmul_precision="highest", matmul_allow_tf32=True))
+    assert done_by_script({"precision.tf32": True}, exact) is None
 
 
 def test_more_workers_than_memory_for_their_batches_are_set_aside() -> None:

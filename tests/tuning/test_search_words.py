@@ -55,7 +55,7 @@ def test_nothing_to_change_is_said_with_what_was_not_tried() -> None:
     assert "needs --allow numeric" in told
     assert state.ended is not None
     assert state.ended.sentence.startswith("No setting that may be tried mends what leads (compute.fp32)")
-    assert "not allowed: precision.tf32=true" in state.ended.sentence
+    assert "not allowed: precision.autocast=bf16, precision.tf32=true" in state.ended.sentence
     assert "run it" not in told
     assert "as the script has it" in told
     document = search_document(state, choice)
@@ -85,7 +85,7 @@ def test_what_is_broken_off_early_claims_nothing() -> None:
     nothing = Choice((), ())
     state = advance(begin(PLAN), sitting())
     assert end_sentence(state, "interrupted", nothing).startswith("Nothing has been measured yet. Broken off")
-    run = search(HEALTHY, random.Random(1), sitting())
+    run = search(HEALTHY, random.Random(1), sitting("neutral"))
     told = end_sentence(run.state, "interrupted", nothing)
     assert told.startswith("The training has been measured as it is, and no change yet.")
     assert exit_code(run.state, "interrupted") == 130

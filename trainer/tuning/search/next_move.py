@@ -13,6 +13,7 @@ from perftui.ipc.search_records import Proposal, Purpose, StopReason
 from perftui.ipc.settings import Settings, semantics_of
 from perftui.trainer.tuning.judge import is_contended, next_launch
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Label, Noise
+from perftui.trainer.tuning.search.calibration import Calibration
 from perftui.trainer.tuning.search.proposals import Choice, propose
 from perftui.trainer.tuning.search.state import NO_WORD, Experiment, SearchState
 from perftui.trainer.tuning.search.visible import is_noisy, smallest_visible
@@ -23,7 +24,7 @@ FINAL_CODE = "final"
 """Stands for a finding's code where the original is compared with the result."""
 _BASELINES_TO_CALM_DOWN = 2
 """A busy host may calm down: so many launches of the original before it is given up."""
-_CROWDED_SHARE = 0.3
+CROWDED_SHARE = 0.3
 """Of the usable cores: as `contended_warning` of the diagnosis."""
 _NOISY_COMPARISONS = 2
 _LAUNCHES_OF_A_TRIAL = 2
@@ -37,6 +38,8 @@ class Known:
     cpus: float = 1.0
     elapsed_s: float = 0.0
     """Of this sitting."""
+    calibration: Calibration = field(default_factory=dict[str, float])
+    """How predictions have come out here."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,8 @@ def next_move(state: SearchState, known: Known) -> Move:
     refusal = _refusal(state, reference, known)
     if isinstance(refusal, LaunchMove):
         return _timed(refusal, state, known)
-    choice = propose(state, smallest_visible(reference, known.noise), known.cpus)
+    visible = smallest_visible(reference, known.noise)
+    choice = propose(state, visible, known.cpus, known.calibration)
     if refusal is not None:
         return _last_word(state, known, refusal, choice)
     if not choice.worthwhile:
@@ -145,7 +149,7 @@ def _refusal(state: SearchState, reference: Launch, known: Known) -> LaunchMove 
 
 def _is_crowded(launch: Launch, cpus: float) -> bool:
     """Tell whether others had so much of the host, all through a launch, that no second look is worth it."""
-    return launch.foreign_cores is not None and launch.foreign_cores >= _CROWDED_SHARE * cpus
+    return launch.foreign_cores is not None and launch.foreign_cores >= CROWDED_SHARE * cpus
 
 
 def _last_word(state: SearchState, known: Known, reason: StopReason, choice: Choice) -> Move:

@@ -27,6 +27,8 @@ from perftui.ipc.settings import (
 )
 from perftui.ipc.settings_table import is_on
 from perftui.trainer.tuning.predictor import SMALLEST_GAIN
+from perftui.trainer.tuning.search.already import done_by_script
+from perftui.trainer.tuning.search.calibration import NO_CALIBRATION, Calibration, calibrated
 from perftui.trainer.tuning.search.further import FURTHER, UNTOLD, Further
 from perftui.trainer.tuning.search.guards import most_waiting_workers, most_workers, why_too_much
 from perftui.trainer.tuning.search.number_ladder import neighbours
@@ -57,13 +59,16 @@ class Choice:
     aside: tuple[SetAside, ...]
 
 
-def propose(state: SearchState, visible: float, cpus: float) -> Choice:
+def propose(
+    state: SearchState, visible: float, cpus: float, calibration: Calibration = NO_CALIBRATION
+) -> Choice:
     """Return the changes worth a trial on top of the best configuration.
 
     Args:
         state: of the search.
         visible: smallest speed-up, as a factor, that a comparison would show here.
         cpus: effective cores of the host.
+        calibration: how predictions have come out here.
     """
     picture = state.picture
     if picture is None:
@@ -71,7 +76,7 @@ def propose(state: SearchState, visible: float, cpus: float) -> Choice:
     worthwhile: list[Proposal] = []
     aside: list[SetAside] = []
     seen = _measured(state)
-    for raw in _raw(state, picture, most_workers(cpus, picture.ranks)):
+    for raw in _raw(state, picture, most_workers(cpus, picture.ranks), calibration):
         proposal = _fitted(raw, picture, cpus, state.plan.arguments)
         known = _key(state, proposal)
         if known is None or known in seen:
@@ -79,7 +84,8 @@ def propose(state: SearchState, visible: float, cpus: float) -> Choice:
         seen.add(known)
         reason = _why_not(proposal, state, picture, visible, cpus)
         if reason is None:
-            worthwhile.append(proposal)
+            expected = calibrated(proposal.expected, proposal.set, calibration)
+            worthwhile.append(msgspec.structs.replace(proposal, expected=expected))
         else:
             aside.append(SetAside(proposal, reason))
     return Choice(tuple(worthwhile), tuple(aside))
@@ -112,7 +118,7 @@ def _key(state: SearchState, proposal: Proposal) -> Configuration | None:
         return None
 
 
-def _raw(state: SearchState, picture: Picture, workers: int) -> list[Proposal]:
+def _raw(state: SearchState, picture: Picture, workers: int, calibration: Calibration) -> list[Proposal]:
     """Return all that findings speak for: what answers the leading one first, then the most hoped for."""
     causes = [each for each in picture.findings if each.under is None and not each.code.startswith("self.")]
     lead = causes[0].code if causes else None
@@ -122,7 +128,10 @@ def _raw(state: SearchState, picture: Picture, workers: int) -> list[Proposal]:
     found += [proposal for cause in causes for proposal in _further(cause, state, picture)]
     kept_since = _gain_since(state)
     fresh = [each for each in found if _is_news(each, kept_since)]
-    return sorted(fresh, key=lambda each: (each.code != lead, -(each.expected or 1.0)))
+    return sorted(
+        fresh,
+        key=lambda each: (each.code != lead, -(calibrated(each.expected, each.set, calibration) or 1.0)),
+    )
 
 
 def _gain_since(state: SearchState) -> dict[frozenset[tuple[str, SettingValue]], float]:
@@ -241,6 +250,9 @@ def _why_not(
     for name in proposal.set:
         if name in refused:
             return refused[name]
+    done = done_by_script(proposal.set, picture.facts)
+    if done is not None:
+        return f"{done} is in force already"
     too_much = why_too_much(after, picture, cpus)
     if too_much is not None:
         return too_much

@@ -31,6 +31,7 @@ from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.provenance import commit_of, versions_of
 from perftui.trainer.tuning.search.carry_out import Search
 from perftui.trainer.tuning.search.ending import exit_code
+from perftui.trainer.tuning.search.host_at_rest import crowd_words
 from perftui.trainer.tuning.search.next_move import MOST_LAUNCHES
 from perftui.trainer.tuning.search.search_document import TuneDocument, search_document
 from perftui.trainer.tuning.search.search_ledger import open_search_ledger
@@ -80,6 +81,9 @@ def tune_verb(asked: Asked, ask: Callable[[str], str] | None, caps: Caps | None 
         sitting = _sitting(asked, state)
         for text in _preview(state, sitting):
             lines.line(text)
+        crowd = crowd_words()
+        if crowd is not None:
+            lines.line(crowd)
         if not asked.yes and not _agreed(ask):
             raise Refused("not agreed to: nothing was launched; `--yes` agrees beforehand")
         if asked.resume is None:
