@@ -1,7 +1,9 @@
 """What a search says: the ladder, the end in one sentence, the code to write, losses that went wrong."""
 
 import random
+from pathlib import Path
 
+import msgspec
 import pytest
 
 from perftui.ipc.argument_templates import ArgumentTemplate
@@ -12,7 +14,15 @@ from perftui.trainer.tuning.search.adoption import lines_to_write
 from perftui.trainer.tuning.search.ending import end_sentence, exit_code
 from perftui.trainer.tuning.search.loss_check import keeps, loss_trouble
 from perftui.trainer.tuning.search.proposals import Choice
-from perftui.trainer.tuning.search.search_document import search_document
+from perftui.trainer.tuning.search.search_document import (
+    Baseline,
+    Final,
+    NotTried,
+    Predicted,
+    TrialLine,
+    TuneDocument,
+    search_document,
+)
 from perftui.trainer.tuning.search.search_lines import SearchLines, end_lines, ladder
 from perftui.trainer.tuning.search.state import SearchState, advance, begin
 
@@ -136,6 +146,13 @@ def test_settings_of_one_call_share_a_line_and_arguments_are_written_as_mapped()
         "--batch-size 64",
     ]
     assert lines_to_write({"compile.mode": "default"}) == ["model.compile()"]
+
+
+@pytest.mark.parametrize("kind", [TuneDocument, Baseline, TrialLine, NotTried, Predicted, Final])
+def test_every_field_of_the_document_is_documented(kind: type[msgspec.Struct]) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "tuning.md").read_text()
+    told = text.partition("## `perftui tune --json`")[2].replace("[]`", "`")
+    assert [name for name in kind.__struct_fields__ if f"`{name}`" not in told] == []
 
 
 def losses(*values: float | None) -> dict[int, float | None]:

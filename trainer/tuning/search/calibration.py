@@ -1,4 +1,4 @@
-"""How predictions for a setting have come out on this host: what the ledger's own history makes of them. Pure.
+"""How predictions for a setting have come out on this host, by the ledger's own history. Pure.
 
 Expected gains are predictions of a model, or priors of judgement. Where the same setting was measured three
 times or more, what is expected of it is moved by the median of measured over expected, in logs. That alters

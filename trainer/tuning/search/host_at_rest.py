@@ -1,4 +1,4 @@
-"""How busy the host is before anything is launched: what others keep busy then will be in the way of trials."""
+"""How busy the host is before anything is launched: what keeps it busy then is in the way of trials."""
 
 import socket
 import time
@@ -18,6 +18,6 @@ def crowd_words() -> str | None:
     if busy is None or busy < CROWDED_SHARE * cpus:
         return None
     return (
-        f"other work keeps {busy:.1f} of {cpus:g} cores busy at this moment: as long as it does, a verdict is "
-        "unlikely"
+        f"other work keeps {busy:.1f} of {cpus:g} cores busy at this moment: a verdict is unlikely as long "
+        "as it does"
     )
