@@ -5,7 +5,7 @@ from perftui.ipc.ledger_records import Launch, Verdict
 from perftui.ipc.search_records import StopReason
 from perftui.ipc.settings import Semantics, semantics_of
 from perftui.trainer.tuning.search.proposals import NOT_ALLOWED, Choice, change_words
-from perftui.trainer.tuning.search.state import NO_WORD, SearchState
+from perftui.trainer.tuning.search.state import SearchState, says_something
 from perftui.trainer.tuning.verdict import SE_LIMIT
 from perftui.trainer.tuning.wording import percent
 
@@ -43,7 +43,9 @@ def end_sentence(state: SearchState, reason: StopReason, choice: Choice) -> str:
     forbidden = [each for each in choice.aside if each.reason.startswith(NOT_ALLOWED)]
     listed = ", ".join(change_words(each.proposal.set) for each in forbidden)
     more = f"Not tried, as it was not allowed: {listed}." if forbidden else None
-    return " ".join(each for each in (_result(state, reason), more, _LIMITS.get(reason)) if each)
+    unsaid = [each for each in state.judged[state.earlier :] if not says_something(each.verdict)]
+    again = "--resume measures again what was too noisy." if unsaid and reason == "nothing_left" else None
+    return " ".join(each for each in (_result(state, reason), more, again, _LIMITS.get(reason)) if each)
 
 
 def _result(state: SearchState, reason: StopReason) -> str:
@@ -92,7 +94,7 @@ def _compared(state: SearchState, verdict: Verdict) -> str:
         return f"{change}: {verdict.sentence}; {meaning}."
     return (
         f"The trials kept {change}, and the original against the result by launches of their own does not "
-        f"confirm it ({verdict.verdict.replace('_', ' ')}): {verdict.sentence}."
+        f"confirm it: {verdict.sentence}."
     )
 
 
@@ -120,7 +122,7 @@ def _refused(state: SearchState, reason: StopReason) -> str:
 def _nothing(state: SearchState) -> str:
     picture = state.picture
     leading = _leading(picture.findings) if picture else None
-    tried = [each for each in state.trials if each.verdict and each.verdict.verdict not in NO_WORD]
+    tried = [each for each in state.trials if says_something(each.verdict)]
     if tried:
         return f"Nothing is worth changing: nothing that was tried proved faster ({_tried(state)})."
     if state.trials:

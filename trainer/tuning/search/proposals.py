@@ -32,7 +32,7 @@ from perftui.trainer.tuning.search.calibration import NO_CALIBRATION, Calibratio
 from perftui.trainer.tuning.search.further import FURTHER, UNTOLD, Further
 from perftui.trainer.tuning.search.guards import most_waiting_workers, most_workers, why_too_much
 from perftui.trainer.tuning.search.number_ladder import neighbours
-from perftui.trainer.tuning.search.state import NO_WORD, Configuration, SearchState
+from perftui.trainer.tuning.search.state import Configuration, SearchState, says_something
 from perftui.trainer.tuning.wording import percent
 
 NOT_ALLOWED = "needs --allow"
@@ -99,7 +99,7 @@ def _measured(state: SearchState) -> set[Configuration]:
     counted = [
         each
         for place, each in enumerate(state.judged)
-        if place >= state.earlier or each.verdict is None or each.verdict.verdict not in NO_WORD
+        if place >= state.earlier or says_something(each.verdict)
     ]
     judged = {state.configuration(side) for each in counted for side in (each.before, each.after)}
     return {state.configuration(state.plan.baseline), state.configuration(state.best), *judged}
@@ -140,7 +140,7 @@ def _gain_since(state: SearchState) -> dict[frozenset[tuple[str, SettingValue]],
     for trial in state.trials:
         gain = 1 + (trial.verdict.gain or 0.0) if trial.kept and trial.verdict else 1.0
         since = {change: factor * gain for change, factor in since.items()}
-        if not trial.kept and (trial.verdict is None or trial.verdict.verdict not in NO_WORD):
+        if not trial.kept and says_something(trial.verdict):
             since[frozenset(trial.proposal.set.items())] = 1.0
     return since
 

@@ -111,8 +111,9 @@ def judged_line(done: Experiment, number: int) -> str:
     """Return a comparison in one line."""
     verdict = done.verdict or Verdict(verdict="failed", sentence="not judged")
     word = verdict.verdict.replace("_", " ")
+    told = verdict.sentence if verdict.sentence.startswith(word) else f"{word}, {verdict.sentence}"
     if done.purpose == "final":
-        return f"result    {change_words(done.proposal.set)} against the original: {word}, {verdict.sentence}"
+        return f"result    {change_words(done.proposal.set)} against the original: {told}"
     fate = _fate(done)
     change = change_words(done.proposal.set, _in_force_before(done))
     return f"trial {number:<3} {change}: {word}, {fate}; {verdict.sentence}"

@@ -98,8 +98,15 @@ class SearchState:
 
     @property
     def final(self) -> Experiment | None:
-        """The newest comparison of the original with what is now the best."""
-        finals = [each for each in self.judged if each.purpose == "final"]
+        """The newest comparison of the original with what is now the best.
+
+        One that an earlier sitting was too noisy for is as good as none.
+        """
+        finals = [
+            each
+            for place, each in enumerate(self.judged)
+            if each.purpose == "final" and (place >= self.earlier or says_something(each.verdict))
+        ]
         if not finals or self.configuration(finals[-1].after) != self.configuration(self.best):
             return None
         return finals[-1]
@@ -125,6 +132,11 @@ class SearchState:
         """Return the values in force under the best configuration, as far as they were read back."""
         picture = self.picture
         return {**(picture.in_force if picture else {}), **self.best}
+
+
+def says_something(verdict: Verdict | None) -> bool:
+    """Tell whether a verdict says anything of the change."""
+    return verdict is not None and verdict.verdict not in NO_WORD
 
 
 def begin(plan: SearchPlan) -> SearchState:
