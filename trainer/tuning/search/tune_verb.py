@@ -232,7 +232,7 @@ def _preview(state: SearchState, sitting: Sitting) -> list[str]:
     done = f" ({len(state.trials)} done)" if state.trials else ""
     return [
         f"$ {' '.join(plan.command)}",
-        f"{plan.search_id}: up to {sitting.most_trials} changes{done}, one at a time, each by two to "
+        f"{plan.search_id}: up to {sitting.most_trials} changes{done}, one at a time, each by 2 to "
         f"{MOST_LAUNCHES} fresh launches{minutes}; allowed: {_allowed(sitting.allow)}",
         "files that the training saves go to a scratch folder, trackers stay offline",
     ]
