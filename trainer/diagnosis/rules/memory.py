@@ -86,6 +86,8 @@ def near_limit(case: Case) -> Iterator[Finding | Abstention]:
             ),
         )
         break
+    else:
+        yield from _nearly_full(case)
     for host in case.signals.hosts:
         if not host.memory_used_mib or not host.memory_total_mib:
             continue
@@ -107,6 +109,36 @@ def near_limit(case: Case) -> Iterator[Finding | Abstention]:
             ],
             remedy=Remedy(advice=f"fewer workers or a lower prefetch_factor; {_KEPT}"),
         )
+
+
+def _nearly_full(case: Case) -> Iterator[Finding]:
+    """Judge GPUs whose memory tensors themselves fill: what is cached could be given back, they could not."""
+    policy = case.policy
+    for rank in case.ranks:
+        allocator, gpu = rank.facts.allocator, case.gpu(rank)
+        if allocator is None or gpu is None or not gpu.memory_total_mib:
+            continue
+        peak = allocator.peak_allocated_mib / gpu.memory_total_mib
+        if peak < policy.near_limit:
+            continue
+        yield Finding(
+            code="memory.near_limit",
+            severity="warning" if peak >= policy.near_limit_critical else "info",
+            share=0.0,
+            rank=rank.rank if len(case.signals.ranks) > 1 else None,
+            sentence=f"Tensors take up to {percent(peak)} of the GPU's memory: a longer sequence, a larger "
+            "batch or a fragmented cache ends the training.",
+            evidence=[
+                number("peak in use", allocator.peak_allocated_mib, "MiB"),
+                number("memory there is", gpu.memory_total_mib, "MiB"),
+                number("times the cache was emptied", allocator.alloc_retries, ""),
+            ],
+            remedy=Remedy(
+                advice="it costs no time yet; more room: a smaller batch, bfloat16, activation "
+                "checkpointing, less kept on the GPU"
+            ),
+        )
+        return
 
 
 def fragmentation(case: Case) -> Iterator[Finding | Abstention]:
