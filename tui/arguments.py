@@ -75,6 +75,13 @@ def _add_run(verbs: "_Verbs") -> None:
     run.add_argument(
         "--profile-most", type=int, metavar="N", help="windows of both kinds together over the run (10)"
     )
+    look = run.add_mutually_exclusive_group()
+    look.add_argument(
+        "--look",
+        action="store_true",
+        help="one window about half way; by itself with --no-tui, --seconds and --json",
+    )
+    look.add_argument("--no-window", action="store_true", help="no such window")
     run.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD")
 
 

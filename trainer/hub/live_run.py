@@ -165,7 +165,9 @@ class LiveRun:
         self._read_files(now)
         if self.ended is None:
             self._judge.look(self.fold, now, self._newest.of(self.profiles()))
-            self._schedule.look(relaunching=self._tuning)
+            self._schedule.look(
+                relaunching=self._tuning, past_warm_s=self._limits.past_warm_s(self.fold, now)
+            )
             reached = self._limits.reached(self.fold, now)
             if reached and not self.places.stop_request.exists():
                 self._stop_at_limit(reached)
