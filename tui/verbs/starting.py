@@ -32,7 +32,7 @@ def run(parsed: argparse.Namespace) -> int:
         if asked_s is None
         else check_interval(asked_s, "--gpu-interval")
     )
-    schedule = _schedule(parsed, headless=headless)
+    schedule = schedule_wanted(parsed, headless=headless)
     arguments = mapped_arguments(Path.cwd(), parsed.map)
     spec = LaunchSpec(
         command=parsed.command,
@@ -50,7 +50,7 @@ def run(parsed: argparse.Namespace) -> int:
     return run_in_foreground(spec, parsed.json) if headless else run_with_dashboard(spec, parsed.json)
 
 
-def _schedule(parsed: argparse.Namespace, *, headless: bool) -> "ProfileSchedule | None":
+def schedule_wanted(parsed: argparse.Namespace, *, headless: bool) -> "ProfileSchedule | None":
     """Return which windows open by themselves.
 
     A bounded run without a dashboard whose summary is wanted is a diagnosis by intent: it has one window,

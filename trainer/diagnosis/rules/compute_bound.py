@@ -124,8 +124,9 @@ def _doubt(case: Case, rank: RankSignals) -> Abstention | None:
     if wait >= policy.wait_warning:
         reason = f"rank {rank.rank} waits {percent(wait)} of a step for data, at the start of epochs"
         return Abstention(CODE, reason, "longer epochs, or workers kept over epochs", rank.rank)
-    if case.paces[rank.rank].confidence in ("likely", "measured") and case.paces[rank.rank].pacer == "host":
-        return Abstention(CODE, case.paces[rank.rank].why, _WINDOW, rank.rank)
+    pace = case.paces[rank.rank]
+    if rank.device != "cpu" and pace.pacer == "host" and pace.confidence != "open":
+        return Abstention(CODE, pace.why, _WINDOW, rank.rank)
     # On a GPU the host's "other" may be nothing but waiting for the GPU, as at `loss.item()`.
     if rank.device != "cpu":
         return None
