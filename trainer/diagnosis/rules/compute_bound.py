@@ -127,6 +127,11 @@ def _doubt(case: Case, rank: RankSignals) -> Abstention | None:
     pace = case.paces[rank.rank]
     if rank.device != "cpu" and pace.pacer == "host" and pace.confidence != "open":
         return Abstention(CODE, pace.why, _WINDOW, rank.rank)
+    work = None if rank.device == "cpu" else _work(case, rank)
+    enough = policy.gpu_idle if rank.report is None else policy.gpu_computes
+    if work is not None and work[0] < enough:
+        reason = f"the GPU of rank {rank.rank} computes {percent(work[0])} of the time only"
+        return Abstention(CODE, reason, _WINDOW, rank.rank)
     # On a GPU the host's "other" may be nothing but waiting for the GPU, as at `loss.item()`.
     if rank.device != "cpu":
         return None
