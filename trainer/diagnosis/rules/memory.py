@@ -164,7 +164,7 @@ def fragmentation(case: Case) -> Iterator[Finding | Abstention]:
             sentence=f"{percent(part)} of the reserved GPU memory lies in pieces that new tensors do not fit"
             " into"
             + (
-                ": the allocator gave its cache back and asked anew, although tensors take less than it holds."
+                ": the allocator gave its cache back and asked anew, although tensors take less than it has."
                 if allocator.alloc_retries
                 else "."
             ),
