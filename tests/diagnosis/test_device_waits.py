@@ -193,6 +193,15 @@ def test_an_emptied_cache_whose_line_was_not_seen() -> None:
     assert finding.unsure is not None
 
 
+def test_what_gives_back_of_itself_is_not_blamed() -> None:
+    grown = change(steps=150, device_frees=161.0, alloc_retries=0)
+    warming = gpu_rank(change=grown, facts=facts(stacks=stacks(100, model=100)))
+    assert "sync.each_step" not in found(run(warming, gpus=(gpu(graphics_share=0.54),)))
+    told = {"PYTORCH_CUDA_ALLOC_CONF": "garbage_collection_threshold:0.8"}
+    collecting = gpu_rank(change=change(device_frees=6000.0, alloc_retries=0), facts=facts(environment=told))
+    assert "sync.each_step" not in found(run(collecting, gpus=(gpu(graphics_share=0.54),)))
+
+
 def test_memory_that_ran_out_is_another_matter_and_a_warm_allocator_none() -> None:
     assert "sync.each_step" not in _emptied(retries=180)
     assert "sync.each_step" not in _emptied(frees=0.0)

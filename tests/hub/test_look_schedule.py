@@ -64,13 +64,14 @@ def test_a_short_run_has_none() -> None:
 def test_long_steps_get_fewer_and_none_where_they_do_not_fit() -> None:
     assert _steps(15.0, step_s=0.9) == 2, "no more than two seconds of steps"
     assert _steps(15.0, step_s=1.5) == 1
-    assert _steps(15.0, step_s=1.9) == 0, "three steps ahead and one recorded are more than half of 15 s"
+    assert _steps(15.0, step_s=2.6) == 1
+    assert _steps(15.0, step_s=2.7) == 0, "three steps ahead and one recorded are more than 10.5 of 15 s"
 
 
 @pytest.mark.parametrize(
     "rows",
     [
-        _rows(20, first=0)[:9],
+        _rows(14, first=0),
         [*_rows(19), *_rows(1, first=119, flags=FLAG_COMPILING)],
         _rows(20, flags=FLAG_PROFILED),
         [],

@@ -150,6 +150,9 @@ class Policy:
     frees_a_step: float = 1.0
     """Blocks a step that the allocator gives back to the driver without having run out of memory: a warmed-up
     allocator gives none back (64 a step with `empty_cache()` after each batch, ResNet-50 on an H200)."""
+    frees_steps: int = 200
+    """Steps, least for that without having seen the call: trying convolutions (cudnn.benchmark) gives back as
+    well, 160 blocks in the first steps of ResNet-50 on an H200."""
     copy_share: float = 0.05
     """Share of a step that copies to the device take and nothing hides; own choice, as for syncs."""
     copy_critical: float = 0.20

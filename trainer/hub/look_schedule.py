@@ -16,9 +16,10 @@ UNLIMITED_S = 30.0
 """Without a limit, the look comes so long after the warm-up."""
 _LATEST_SHARE = 0.75
 """Of the limit. Later there is no time left to record, to write and to see what follows."""
-_ROOM = 0.5
+_ROOM = 0.7
 """Share of the time left that a window may take."""
-_STEADY_STEPS = 10
+_STEADY_STEPS = 5
+_JUDGED_STEPS = 10
 _STEADY_SHARE = 0.8
 """Of the newest steps must be usual, and none of them compiled."""
 _RECORDED_S = 2.0
@@ -37,7 +38,7 @@ class RankNow:
 
 def steady(rank: RankNow) -> bool:
     """Tell whether a rank's newest steps are past the warm-up, usual, and compile nothing."""
-    rows = [row for row in rank.newest if row.step >= WARM_STEPS][-_STEADY_STEPS:]
+    rows = [row for row in rank.newest if row.step >= WARM_STEPS][-_JUDGED_STEPS:]
     if len(rows) < _STEADY_STEPS or any(row.flags & FLAG_COMPILING for row in rows):
         return False
     usual = sum(not row.flags & UNUSUAL_FLAGS for row in rows)

@@ -21,6 +21,8 @@ def cache_emptied(case: Case, rank: RankSignals) -> Finding | None:
         return None
     places = [] if stacks is None else [place for place in stacks.places if _CALL in (place.line or "")]
     place = max(places, key=lambda each: each.count, default=None)
+    if place is None and (change.steps < policy.frees_steps or _collects(rank)):
+        return None
     looks = 0 if stacks is None else stacks.looks
     known = place is not None and looks >= policy.stack_looks
     cost = sum(each.count for each in places) / looks if known else 0.0
@@ -52,3 +54,9 @@ def cache_emptied(case: Case, rank: RankSignals) -> Finding | None:
         ),
         unsure=None if place is not None else "which line calls torch.cuda.empty_cache() was not seen",
     )
+
+
+def _collects(rank: RankSignals) -> bool:
+    """Tell whether the allocator was told to give back what lies idle."""
+    told = (rank.facts.environment or {}).items()
+    return any("ALLOC_CONF" in name and "garbage_collection_threshold" in value for name, value in told)
