@@ -211,3 +211,15 @@ def test_memory_that_ran_out_is_another_matter_and_a_warm_allocator_none() -> No
 def test_a_cpu_has_no_waits() -> None:
     seen = _looks(_place("loss.item()", 60, "script"), told=False, script=60, model=40)
     assert "sync.each_step" not in found(run(rank(facts=seen)))
+
+
+def test_what_runs_in_graphs_is_not_told_to_use_them() -> None:
+    slow = report(host=0.7, launches=_launches(30))
+    plain = found(run(gpu_rank(report=slow)))["launch.bound"].remedy
+    graphs = msgspec.structs.replace(slow, launches=msgspec.structs.replace(_launches(30), graph_launches=6))
+    within = found(run(gpu_rank(report=graphs)))["launch.bound"].remedy
+    assert plain is not None
+    assert within is not None
+    assert "reduce-overhead" in (plain.advice or "")
+    assert within.set == {}
+    assert "in use already" in (within.advice or "")
