@@ -96,7 +96,7 @@ def _wait(places: RunPlaces, inbox: SignalInbox) -> ExitRecord:
 def finish(places: RunPlaces, record: ExitRecord, json_target: str | None) -> int:
     """Write the summary where it is wanted, say in one line how it went, and return the exit code."""
     wanted = json_target is not None
-    summary = _wait_for_summary(places, _SUMMARY_WAIT_S if wanted else 1.0)
+    summary = wait_for_summary(places, _SUMMARY_WAIT_S if wanted else 1.0)
     if json_target == "-":
         sys.stdout.buffer.write(summary)
         sys.stdout.buffer.flush()
@@ -115,7 +115,7 @@ def exit_code_of(record: ExitRecord) -> int:
     return 128 - record.exit_code if record.exit_code < 0 else record.exit_code
 
 
-def _wait_for_summary(places: RunPlaces, timeout_s: float) -> bytes:
+def wait_for_summary(places: RunPlaces, timeout_s: float) -> bytes:
     """Return the hub's summary, or a minimal one when the hub does not write any."""
     now = time.monotonic()
     deadline, hub_seen = now + timeout_s, now
