@@ -8,7 +8,7 @@ from pathlib import Path
 
 from perftui.ipc.errors import RecordingError
 
-BLOCK_BYTES = 1 << 18
+BLOCK_BYTES = 1 << 17
 """A quarter of a MiB: its decoded events stay in the processor's caches. Larger blocks are slower."""
 
 _PACKED_BYTES = 12 << 10
