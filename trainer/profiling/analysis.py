@@ -15,7 +15,7 @@ from perftui.trainer.profiling.sentence import rank_sentence, report_sentence
 from perftui.trainer.profiling.subject import prepare
 from perftui.trainer.profiling.timeline import timeline
 from perftui.trainer.profiling.trace_files import named_rank, ranks_of
-from perftui.trainer.profiling.trace_reader import read_trace
+from perftui.trainer.profiling.trace_reader import read_trace, uncollected
 from perftui.trainer.profiling.undistorted import with_distortion
 
 KeepTimeline = Callable[[int, TraceTimeline], str | None]
@@ -40,8 +40,9 @@ def analyse_trace(
         trace = read_trace(path, processes)
     except RecordingError as error:
         return RankResult(RankReport(rank=rank, path=str(path), error=str(error)))
-    subject = prepare(trace)
-    report = rank_report(subject, rank, str(path))
+    with uncollected():
+        subject = prepare(trace)
+        report = rank_report(subject, rank, str(path))
     if keep_timeline is not None:
         kept = keep_timeline(rank, timeline(subject, report.steps))
         report = msgspec.structs.replace(report, timeline_path=kept)

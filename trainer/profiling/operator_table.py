@@ -1,11 +1,12 @@
 """Operators: what each took on the host, and on the device by what it launched."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from perftui.ipc.trace_report import CallerFigures, OperatorFigures, ShapeFigures
-from perftui.trainer.profiling.grouping import numbered
+from perftui.trainer.profiling.grouping import numbered, stable_order
 from perftui.trainer.profiling.host_names import frame_place, step_number
 from perftui.trainer.profiling.nesting import depths
 from perftui.trainer.profiling.subject import Subject
@@ -90,7 +91,7 @@ def _with_contents(values: Integers, parent: Integers) -> Integers:
     """Return each span's value with those of all that it contains."""
     result = values.copy()
     depth = depths(parent)
-    order = np.argsort(depth, kind="stable")
+    order = stable_order(depth)
     borders = np.searchsorted(depth[order], np.arange(int(depth.max(initial=0)) + 2))
     for level in range(len(borders) - 2, 0, -1):
         spans = order[borders[level] : borders[level + 1]]
@@ -126,17 +127,17 @@ class _Details:
         self._callers = _grouped(rows, callers)
 
     def shapes(self, name: int) -> list[ShapeFigures]:
-        found = [
+        recorded = [group for group in self._shapes.get(name, []) if group.key > 0]
+        largest = sorted(recorded, key=lambda one: (-one.device, -one.own))[:_SHAPE_LIMIT]
+        return [
             ShapeFigures(
                 shapes=self._shape_texts[group.key],
                 count=group.count,
                 self_us=group.own / 1000,
                 device_us=group.device / 1000 if self._with_device else None,
             )
-            for group in self._shapes.get(name, [])
-            if group.key > 0
+            for group in largest
         ]
-        return sorted(found, key=lambda one: (-(one.device_us or 0.0), -one.self_us))[:_SHAPE_LIMIT]
 
     def callers(self, name: int) -> list[CallerFigures]:
         sums: dict[str, tuple[int, float, float]] = {}
@@ -162,8 +163,7 @@ class _Details:
         return _TOP_LEVEL if not text or step_number(text) is not None else text
 
 
-@dataclass(frozen=True)
-class _Group:
+class _Group(NamedTuple):
     """Rows with one name and one key, summed."""
 
     key: int
