@@ -5,14 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from perftui.ipc.trace_report import CallerFigures, OperatorFigures, ShapeFigures
+from perftui.ipc.trace_report import OPERATOR_LIMIT, CallerFigures, OperatorFigures, ShapeFigures
 from perftui.trainer.profiling.grouping import numbered, stable_order
 from perftui.trainer.profiling.host_names import frame_place, step_number
 from perftui.trainer.profiling.nesting import depths
 from perftui.trainer.profiling.subject import Subject
 from perftui.trainer.profiling.trace_columns import Flags, Integers
 
-OPERATOR_LIMIT = 500
 _SHAPE_LIMIT = 20
 _CALLER_LIMIT = 10
 _TOP_LEVEL = "(top level)"
@@ -132,7 +131,7 @@ class _Details:
         return [
             ShapeFigures(
                 shapes=self._shape_texts[group.key],
-                count=group.count,
+                count=group.calls,
                 self_us=group.own / 1000,
                 device_us=group.device / 1000 if self._with_device else None,
             )
@@ -144,7 +143,7 @@ class _Details:
         for group in self._callers.get(name, []):
             title = self._title(group.key)
             count, total, device = sums.get(title, (0, 0.0, 0.0))
-            sums[title] = count + group.count, total + group.total, device + group.device
+            sums[title] = count + group.calls, total + group.total, device + group.device
         found = [
             CallerFigures(
                 caller=title,
@@ -167,7 +166,7 @@ class _Group(NamedTuple):
     """Rows with one name and one key, summed."""
 
     key: int
-    count: int
+    calls: int
     total: float
     own: float
     device: float

@@ -240,13 +240,16 @@ def _collective_of(details: EventArguments) -> Collective:
 def _memory(points: list[Event]) -> Columns:
     group = [event for event in points if event.name == "[memory]"]
     details = [_NO_ARGUMENTS if event.args is None else event.args for event in group]
-    return {
-        "time": nanoseconds(np.nan_to_num(reals(group, _ts))),
+    time_us = reals(group, _ts)
+    usable = np.isfinite(time_us)
+    columns: Columns = {
+        "time": nanoseconds(np.where(usable, time_us, 0.0)),
         "bytes": integers(details, attrgetter("allocation_bytes")),
         "allocated": integers(details, attrgetter("allocated_bytes")),
         # 0 is the CPU in c10::DeviceType
         "on_device": integers(details, attrgetter("device_type")) > 0,
     }
+    return {name: column[usable] for name, column in columns.items()}
 
 
 _ts, _dur, _name = attrgetter("ts"), attrgetter("dur"), attrgetter("name")
