@@ -12,6 +12,7 @@ from textual.screen import Screen
 from perftui.ipc.dashboard_link import new_command_id
 from perftui.ipc.dashboard_messages import (
     CancelCommand,
+    CancelProfileCommand,
     Command,
     ProfileCommand,
     RelaunchCommand,
@@ -25,14 +26,23 @@ from perftui.tui.link import HubLink
 from perftui.tui.messages import CommandAnswered, CommandDone, LinkFailed, SeekAsked, StateChanged
 from perftui.tui.renderables.remedy_words import proposal
 from perftui.tui.report_shelf import ReportShelf
-from perftui.tui.screens.ask import CANCEL_WORDS, STOP_WORDS, Choice, ConfirmScreen, ProposeScreen
+from perftui.tui.screens.ask import (
+    CANCEL_WORDS,
+    STOP_WORDS,
+    WINDOW_WORDS,
+    Choice,
+    ConfirmScreen,
+    ProposeScreen,
+)
+from perftui.tui.screens.choose_window import ChooseWindowScreen
 from perftui.tui.screens.help import HelpScreen
 from perftui.tui.screens.overview import OverviewScreen
 from perftui.tui.screens.profile import ProfileScreen
 from perftui.tui.screens.run_screen import RunScreen
-from perftui.tui.state import DashboardState, closed, going_on
+from perftui.tui.state import DashboardState, closed, going_on, open_window
 from perftui.tui.terminal import require_terminal
 from perftui.tui.terminal_app import TerminalApp
+from perftui.tui.window_choice import WindowChoice, first_choice
 
 
 class DashboardApp(TerminalApp[None]):
@@ -71,7 +81,7 @@ class DashboardApp(TerminalApp[None]):
             self.notify("reconnected: the run's hub was restarted, the training goes on")
         self._shelf.note(self.live.profiles)
         self._show()
-        if (before.relaunch is None) != (self.live.relaunch is None) or before.header is None:
+        if _offered(before) != _offered(self.live) or before.header is None:
             self.refresh_bindings()
 
     def _show(self) -> None:
@@ -115,7 +125,9 @@ class DashboardApp(TerminalApp[None]):
             self._command(SeekCommand(command_id=new_command_id(), elapsed_s=to_s), "seek")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """Offer to close a relaunch only while there is one."""
+        """Offer to close a relaunch, and to end a window, only while there is one."""
+        if action == "end_profile":
+            return open_window(self.live) is not None
         return self.live.relaunch is not None if action == "close_relaunch" else True
 
     def _can_change(self) -> bool:
@@ -129,10 +141,37 @@ class DashboardApp(TerminalApp[None]):
         return not why
 
     def action_profile(self) -> None:
-        """Open a profiling window, and show it."""
-        if self._can_change():
-            self._command(ProfileCommand(command_id=new_command_id()), "profile")
+        """Open a profiling window as most want it, and show it; where one is open, offer to end it."""
+        if open_window(self.live) is not None:
+            self.action_end_profile()
+        elif self._can_change():
+            self._open_window(WindowChoice())
+
+    def action_choose_profile(self) -> None:
+        """Ask what a window is to record, then open it."""
+        if open_window(self.live) is not None:
+            self.action_end_profile()
+        elif self._can_change():
+            shown = self._overview.rank if len(self.live.ranks) > 1 else None
+            choice = first_choice([view.rank for view in self.live.ranks], shown)
+            self.push_screen(ChooseWindowScreen(self.glyphs, choice), self._open_window)
+
+    def _open_window(self, choice: WindowChoice | None) -> None:
+        if choice is not None:
+            command = ProfileCommand(
+                command_id=new_command_id(),
+                steps=choice.steps,
+                ranks=choice.kept_ranks,
+                preset=choice.preset,
+            )
+            self._command(command, "profile")
             self.action_windows()
+
+    def action_end_profile(self) -> None:
+        """Ask, then end the open profiling window without a result."""
+        if open_window(self.live) is not None and self._can_change():
+            command = CancelProfileCommand(command_id=new_command_id())
+            self._confirm("end this profiling window?", WINDOW_WORDS, command, "end the window")
 
     def action_windows(self) -> None:
         """Show the profiling windows."""
@@ -221,6 +260,10 @@ class DashboardApp(TerminalApp[None]):
                 run = partial(self.run_action, binding.action, active.node)
                 yield SystemCommand(binding.description, binding.tooltip, run)
         yield SystemCommand("theme", "Choose another set of colours", self.action_change_theme)
+
+
+def _offered(state: DashboardState) -> tuple[bool, bool]:
+    return state.relaunch is not None, open_window(state) is not None
 
 
 def _restarts(state: DashboardState) -> int:

@@ -119,7 +119,6 @@ def test_what_a_cut_list_lacks_is_not_known(reported: Reporter) -> None:
     movers = {one.name: one for one in rank_difference(many, few).operators}
     assert (movers["aten::other"].before_us, movers["aten::other"].change_us) == (None, None)
     assert (movers["aten::op2"].after_us, movers["aten::op2"].change_us) == (0, -5)
-    assert movers["aten::op1"].change_us == 0
     assert "before: only the costliest operators and kernels are in the report" in (
         rank_difference(many, few).notes
     )

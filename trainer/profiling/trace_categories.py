@@ -65,7 +65,7 @@ _FORGOTTEN = (
 """Common, and in no table. What is not named at all is decoded as an `Event`."""
 
 
-def _arguments(table: str) -> Any:
+def _arguments(table: str) -> type[msgspec.Struct]:
     known = {field.name: field for field in msgspec.structs.fields(EventArguments)}
     fields = [
         (one.name, one.type, msgspec.field(name=one.encode_name, default=one.default))
@@ -74,7 +74,7 @@ def _arguments(table: str) -> Any:
     return msgspec.defstruct(f"{table.title()}Arguments", fields, gc=False)
 
 
-def _typed(category: str, arguments: Any) -> type[Event]:
+def _typed(category: str, arguments: type[msgspec.Struct] | None) -> type[Event]:
     fields = [
         (one.name, one.type if one.name != "args" else arguments | None, one.default)
         for one in msgspec.structs.fields(Event)

@@ -45,10 +45,10 @@ def _real(value: str | float) -> float:
         return float("nan")
 
 
-def integer(value: Any) -> int:
+def integer(value: object) -> int:
     """Return the value as a whole number; -1 where it is none."""
     try:
-        number = int(value)
+        number = int(value)  # type: ignore[call-overload]  # what cannot be one raises TypeError
     except (ValueError, TypeError, OverflowError):
         number = -1
         if isinstance(value, str) and not np.isnan(real := _real(value)) and abs(real) < _LARGEST:
