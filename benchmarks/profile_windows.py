@@ -64,6 +64,7 @@ SENTENCES_OF_RANKS = {
     "a slow rank": ["--model", "gpt", "--batch", "8", "--slow-rank", "1"],
     "communication hidden": ["--model", "gpt", "--batch", "16"],
 }
+OF_A_RANK = ("state", "reason", "stall_ms", "window_ms", "cost_ms", "events")
 ON_THE_THREAD = ("prepare", "start", "drain", "stop")
 UNDER_THE_LOCK = ("write", "drop")
 AFTERWARDS_STEPS = 5
@@ -186,10 +187,7 @@ def window(running: Training, steps: int) -> dict[str, Any]:
         "longest_ms": max(within),
         "answer_s": (answered_ns - asked_ns) / 1e9,
         "sentence": answer.get("sentence"),
-        "ranks": [
-            {name: rank.get(name) for name in ("state", "reason", "stall_ms", "window_ms", "cost_ms", "events")}
-            for rank in answer.get("ranks", [])
-        ],
+        "ranks": [{name: rank.get(name) for name in OF_A_RANK} for rank in answer.get("ranks", [])],
     }
     found["parts_ms"] = [stall_parts(rank["cost_ms"] or {}) for rank in found["ranks"]]
     if 0 < first < len(ends) - steps:
@@ -203,7 +201,7 @@ def window(running: Training, steps: int) -> dict[str, Any]:
 
 
 def stall_parts(cost_ms: dict[str, float]) -> dict[str, float | None]:
-    """Return what the training thread stood still for, and what held Python's lock beside it; None: not told."""
+    """Return what the training thread stood still for and what held Python's lock; None: not told."""
     return {part: cost_ms.get(part) for part in (*ON_THE_THREAD, *UNDER_THE_LOCK)}
 
 

@@ -12,9 +12,7 @@ from textual.screen import Screen
 from perftui.ipc.dashboard_link import new_command_id
 from perftui.ipc.dashboard_messages import (
     CancelCommand,
-    CancelProfileCommand,
     Command,
-    ProfileCommand,
     RelaunchCommand,
     SeekCommand,
     StopCommand,
@@ -26,15 +24,7 @@ from perftui.tui.link import HubLink
 from perftui.tui.messages import CommandAnswered, CommandDone, LinkFailed, SeekAsked, StateChanged
 from perftui.tui.renderables.remedy_words import proposal
 from perftui.tui.report_shelf import ReportShelf
-from perftui.tui.screens.ask import (
-    CANCEL_WORDS,
-    STOP_WORDS,
-    WINDOW_WORDS,
-    Choice,
-    ConfirmScreen,
-    ProposeScreen,
-)
-from perftui.tui.screens.choose_window import ChooseWindowScreen
+from perftui.tui.screens.ask import CANCEL_WORDS, STOP_WORDS, Choice, ConfirmScreen, ProposeScreen
 from perftui.tui.screens.help import HelpScreen
 from perftui.tui.screens.overview import OverviewScreen
 from perftui.tui.screens.profile import ProfileScreen
@@ -42,7 +32,7 @@ from perftui.tui.screens.run_screen import RunScreen
 from perftui.tui.state import DashboardState, closed, going_on, open_window
 from perftui.tui.terminal import require_terminal
 from perftui.tui.terminal_app import TerminalApp
-from perftui.tui.window_choice import WindowChoice, first_choice
+from perftui.tui.window_keys import WindowKeys
 
 
 class DashboardApp(TerminalApp[None]):
@@ -60,6 +50,8 @@ class DashboardApp(TerminalApp[None]):
         self._shelf = ReportShelf()
         self._overview = OverviewScreen(self.glyphs, run_id)
         self._link = HubLink(run_id, self.post_message)
+        show, glyphs = self.action_windows, self.glyphs
+        self._window_keys = WindowKeys(self, glyphs, self._can_change, self._command, show)
 
     def on_mount(self) -> None:
         """Begin to listen to the hub, to signals and to the terminal's end."""
@@ -126,9 +118,8 @@ class DashboardApp(TerminalApp[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         """Offer to close a relaunch, and to end a window, only while there is one."""
-        if action == "end_profile":
-            return open_window(self.live) is not None
-        return self.live.relaunch is not None if action == "close_relaunch" else True
+        there = {"close_relaunch": self.live.relaunch, "end_profile": open_window(self.live)}
+        return there.get(action, action) is not None
 
     def _can_change(self) -> bool:
         """Tell a person why nothing can be done to this run, where that is so."""
@@ -141,37 +132,16 @@ class DashboardApp(TerminalApp[None]):
         return not why
 
     def action_profile(self) -> None:
-        """Open a profiling window as most want it, and show it; where one is open, offer to end it."""
-        if open_window(self.live) is not None:
-            self.action_end_profile()
-        elif self._can_change():
-            self._open_window(WindowChoice())
+        """Open a profiling window, or end the open one."""
+        self._window_keys.open_or_end(self.live)
 
     def action_choose_profile(self) -> None:
-        """Ask what a window is to record, then open it."""
-        if open_window(self.live) is not None:
-            self.action_end_profile()
-        elif self._can_change():
-            shown = self._overview.rank if len(self.live.ranks) > 1 else None
-            choice = first_choice([view.rank for view in self.live.ranks], shown)
-            self.push_screen(ChooseWindowScreen(self.glyphs, choice), self._open_window)
-
-    def _open_window(self, choice: WindowChoice | None) -> None:
-        if choice is not None:
-            command = ProfileCommand(
-                command_id=new_command_id(),
-                steps=choice.steps,
-                ranks=choice.kept_ranks,
-                preset=choice.preset,
-            )
-            self._command(command, "profile")
-            self.action_windows()
+        """Ask what a profiling window is to record."""
+        self._window_keys.choose_or_end(self.live, self._overview.rank)
 
     def action_end_profile(self) -> None:
-        """Ask, then end the open profiling window without a result."""
-        if open_window(self.live) is not None and self._can_change():
-            command = CancelProfileCommand(command_id=new_command_id())
-            self._confirm("end this profiling window?", WINDOW_WORDS, command, "end the window")
+        """End the open profiling window."""
+        self._window_keys.end(self.live)
 
     def action_windows(self) -> None:
         """Show the profiling windows."""

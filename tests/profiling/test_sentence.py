@@ -105,7 +105,7 @@ def test_sync_each_step(reported: Reporter) -> None:
 
 @pytest.mark.parametrize("side", ["Pinned", "Pageable"])
 def test_reading_the_loss_after_a_heavy_step(reported: Reporter, side: str) -> None:
-    """As `.item()` is recorded: a copy of four bytes behind the queue, then the wait, then the script's own work.
+    """As `.item()` is recorded: a copy of four bytes behind the queue, the wait, then the script's own work.
 
     Where the copy goes to pageable memory the call that asks for it waits already.
     """
@@ -131,7 +131,8 @@ def test_reading_the_loss_after_a_heavy_step(reported: Reporter, side: str) -> N
     )
     # The profiler made the step longer by a tenth, all of it on the host: the reading still leads.
     slower = with_distortion(report, sum(one.duration_us for one in report.steps) / 4 / 1000 / 1.1)
-    assert rank_sentence(slower).startswith("The GPU ran dry for 34 % of these 4 steps behind calls that wait")
+    said = rank_sentence(slower)
+    assert said.startswith("The GPU ran dry for 34 % of these 4 steps behind calls that wait")
 
 
 def test_two_ranks_that_communicate_as_long_as_each_other(tmp_path: Path) -> None:

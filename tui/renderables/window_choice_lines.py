@@ -18,7 +18,7 @@ _ALL_RECORD = "All ranks record in any case, so that none waits for another."
 
 def window_choice_lines(choice: WindowChoice, width: int) -> list[Line]:
     """Draw the rows, and below them what the chosen values mean."""
-    rows = (
+    rows: tuple[list[tuple[str, bool]], ...] = (
         [(preset, preset == choice.preset) for preset in PRESETS],
         [(str(steps), steps == choice.steps) for steps in STEPS],
         [(_kept(choice), True)],
