@@ -5,6 +5,13 @@ Everything goes through the command line: a training under `perftui run --no-tui
 times before and after are not perftui's own figures.
 
     python -m benchmarks.profile_windows RESULT.json [--perftui PROGRAM] [--parts cost,sentences,many]
+    python -m benchmarks.profile_windows RESULT.json --parts many --windows 100 --many-seconds 150
+    python -m benchmarks.profile_windows RESULT.json --parts sentences --gpus 2
+
+For each window the stall by its parts (the rank's own figures, ms): `prepare`, `start`, `drain` (waiting for
+what the device has queued; it works meanwhile) and `stop` on the training thread; `write` and `drop` in the
+worker, in which torch holds Python's lock. By the training's own clock, above its step before: the warm
+steps, the recorded ones, the one after them (it holds the stop) and the five behind that.
 """
 
 import argparse
@@ -25,6 +32,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from perftui.ipc.dashboard_link import DashboardLink, new_command_id
+from perftui.ipc.dashboard_messages import ProfileCommand
+from perftui.ipc.view import ProfileView
+
 LOOP = "benchmarks.profile_windows_loop"
 STEADY_STEPS = 60
 EXTRA = os.environ.get("PROFILE_WINDOWS_EXTRA", "").split()
@@ -43,10 +54,23 @@ COST = {
 SENTENCES = {
     "launch-bound": ["--model", "mlp", "--batch", "64"],
     "loader-bound": ["--model", "resnet50", "--batch", "32", "--job", "starved"],
-    "sync each step": ["--model", "gpt", "--batch", "8", "--job", "reading"],
+    "sync each step": ["--model", "wide", "--batch", "32768", "--job", "synced"],
+    "150 syncs a step": ["--model", "gpt", "--batch", "8", "--job", "reading"],
     "pageable copies": ["--model", "wide", "--batch", "16384", "--job", "pageable"],
     "compute-bound": ["--model", "gpt", "--batch", "8"],
 }
+SENTENCES_OF_RANKS = {
+    "communication-bound": ["--model", "huge", "--batch", "64"],
+    "a slow rank": ["--model", "gpt", "--batch", "8", "--slow-rank", "1"],
+    "communication hidden": ["--model", "gpt", "--batch", "16"],
+}
+OF_A_RANK = ("state", "reason", "stall_ms", "window_ms", "cost_ms", "events")
+ON_THE_THREAD = ("prepare", "start", "drain", "stop")
+UNDER_THE_LOCK = ("write", "drop")
+AFTERWARDS_STEPS = 5
+SETTLED_STEPS = 400
+WARM_STEPS = 2
+"""At most: the profiler is prepared at the beginning of the first of them."""
 
 
 class Training:
@@ -101,6 +125,18 @@ class Training:
         except json.JSONDecodeError:
             return {"exit_code": done.returncode, "said": (done.stdout + done.stderr)[-1500:]}
 
+    @contextmanager
+    def link(self) -> Generator[DashboardLink, None, None]:
+        """Talk to the run's hub for the length of a block: a command's start would take most of a window."""
+        sockets = list(Path(self.environment["PERFTUI_RUNTIME_DIR"]).rglob("dash.sock"))
+        if len(sockets) != 1:
+            raise RuntimeError(f"{len(sockets)} hubs")
+        link = DashboardLink(f"ipc://{sockets[0]}")
+        try:
+            yield link
+        finally:
+            link.close()
+
     def close(self) -> None:
         """End it."""
         self._process.send_signal(signal.SIGINT)
@@ -151,18 +187,41 @@ def window(running: Training, steps: int) -> dict[str, Any]:
         "longest_ms": max(within),
         "answer_s": (answered_ns - asked_ns) / 1e9,
         "sentence": answer.get("sentence"),
-        "ranks": [
-            {name: rank.get(name) for name in ("state", "reason", "stall_ms", "window_ms", "cost_ms")}
-            for rank in answer.get("ranks", [])
-        ],
+        "ranks": [{name: rank.get(name) for name in OF_A_RANK} for rank in answer.get("ranks", [])],
     }
+    found["parts_ms"] = [stall_parts(rank["cost_ms"] or {}) for rank in found["ranks"]]
     if 0 < first < len(ends) - steps:
         found["key_to_first_step_ms"] = (ends[first - 1] - asked_ns) / 1e6
         found["key_to_first_step_in_steps"] = sum(asked_ns < end <= ends[first - 1] for end in ends)
         found["last_step_to_answer_s"] = (answered_ns - ends[first + steps - 1]) / 1e9
+        found["by_own_clock_ms"] = above_before(ends, first, steps, before)
     else:
         found["answer"] = answer
     return found
+
+
+def stall_parts(cost_ms: dict[str, float]) -> dict[str, float | None]:
+    """Return what the training thread stood still for and what held Python's lock; None: not told."""
+    return {part: cost_ms.get(part) for part in (*ON_THE_THREAD, *UNDER_THE_LOCK)}
+
+
+def above_before(ends_ns: list[int], first: int, steps: int, before_ms: float) -> dict[str, float]:
+    """Return how much longer than before the steps around a window took in all.
+
+    Args:
+        ends_ns: of all steps.
+        first: the first recorded one.
+        steps: recorded.
+        before_ms: a step before the window.
+    """
+    walls = [(after - before) / 1e6 - before_ms for before, after in pairwise([ends_ns[0], *ends_ns])]
+    stop = first + steps
+    return {
+        "warm": sum(walls[max(1, first - WARM_STEPS) : first]),
+        "recorded": sum(walls[first:stop]),
+        "stop": walls[stop],
+        "afterwards": sum(walls[stop + 1 : stop + 1 + AFTERWARDS_STEPS]),
+    }
 
 
 def cost(program: str, options: list[str]) -> list[dict[str, Any]]:
@@ -172,28 +231,47 @@ def cost(program: str, options: list[str]) -> list[dict[str, Any]]:
         return [window(running, steps) for steps in (3, 3, 10)]
 
 
-def many(program: str, count: int) -> dict[str, Any]:
-    """Open many windows on one launch-bound training."""
-    with training(program, ["--model", "mlp", "--batch", "64"]) as running:
-        running.wait_steps(400)
+def many(program: str, count: int, seconds: float) -> dict[str, Any]:
+    """Open many windows on one launch-bound training, over one link; stop after so many seconds."""
+    with training(program, ["--model", "mlp", "--batch", "64", "--layers", "12"]) as running:
+        running.wait_steps(SETTLED_STEPS)
         resident: list[float] = []
-        answers: list[dict[str, Any]] = []
-        first = running.ends_ns()
-        for _ in range(count):
-            answers.append(running.ask("profile", "--steps", "3", "--json"))
-            resident.append(resident_of_loop())
-        last = running.ends_ns()
+        answers: list[ProfileView] = []
+        first, began = running.ends_ns(), time.monotonic()
+        with running.link() as link:
+            while len(answers) < count and time.monotonic() - began < seconds:
+                done = link.ask(ProfileCommand(command_id=new_command_id(), steps=3), PATIENCE_S)
+                if done.profile is None:
+                    raise RuntimeError(f"window {len(answers) + 1}: {done.result}")
+                answers.append(done.profile)
+                resident.append(resident_of_loop())
+        took_s, last = time.monotonic() - began, running.ends_ns()
         time.sleep(1.0)
         final = running.ends_ns()
-    shares: list[Any] = [
-        rank.get("device_busy_share") for one in answers for rank in one.get("ranks", [])[:1]
-    ]
-    states = [answer.get("state") for answer in answers]
+    ranks = [rank for view in answers for rank in view.ranks[:1]]
+    states = [view.state for view in answers]
     return {
-        "windows": count,
+        "windows": len(answers),
+        "asked": count,
+        "took_s": took_s,
         "states": {state: states.count(state) for state in set(states)},
-        "resident_mib": {"first": resident[0], "tenth": resident[min(9, count - 1)], "last": resident[-1]},
-        "device_busy_share": {"first": shares[:5], "last": shares[-5:]},
+        "resident_mib": {
+            "first": resident[0],
+            "tenth": resident[min(9, len(resident) - 1)],
+            "last": resident[-1],
+        },
+        "device_busy_share": {
+            "first": [rank.device_busy_share for rank in ranks[:5]],
+            "last": [rank.device_busy_share for rank in ranks[-5:]],
+        },
+        "stall_ms": {
+            "first": [rank.stall_ms for rank in ranks[:5]],
+            "last": [rank.stall_ms for rank in ranks[-5:]],
+        },
+        "parts_ms": {
+            "first": [stall_parts(rank.cost_ms) for rank in ranks[:3]],
+            "last": [stall_parts(rank.cost_ms) for rank in ranks[-3:]],
+        },
         "step_ms_before": median(walls_ms(first, first[-300], first[-1])),
         "step_ms_after": median(walls_ms(final, last[-1], final[-1])),
     }
@@ -244,6 +322,7 @@ def main() -> None:
     parser.add_argument("--parts", default="cost,sentences,many")
     parser.add_argument("--gpus", type=int, default=1)
     parser.add_argument("--windows", type=int, default=100)
+    parser.add_argument("--many-seconds", type=float, default=150.0, help="open no more windows after that")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin nothing after that")
     args = parser.parse_args()
     deadline = time.monotonic() + 60 * args.minutes
@@ -266,15 +345,7 @@ def main() -> None:
             fill_caches(folder)
     plans: list[tuple[str, str, Any]] = []
     if "sentences" in parts:
-        jobs = (
-            SENTENCES
-            if args.gpus == 1
-            else {
-                "communication-bound": ["--model", "wide", "--batch", "64"],
-                "a slow rank": ["--model", "gpt", "--batch", "8", "--slow-rank", "1"],
-                "communication hidden": ["--model", "gpt", "--batch", "16"],
-            }
-        )
+        jobs = SENTENCES if args.gpus == 1 else SENTENCES_OF_RANKS
         plans += [("sentences", name, options) for name, options in jobs.items()]
     if "cost" in parts:
         plans += [("cost", name, options) for name, options in COST.items()]
@@ -288,7 +359,7 @@ def main() -> None:
             if part == "cost":
                 keep(part, name, cost(args.perftui, options))
             elif part == "many":
-                keep(part, name, many(args.perftui, args.windows))
+                keep(part, name, many(args.perftui, args.windows, args.many_seconds))
             else:
                 with training(args.perftui, options, args.gpus) as running:
                     running.wait_steps(STEADY_STEPS)

@@ -264,7 +264,7 @@ class WindowReport(RankMessage, frozen=True, kw_only=True, tag="window"):
     path: str | None = None
     """The trace file, relative to the run's directory."""
     cost_ms: dict[str, float] = {}
-    """prepare, start, stop, save: what each took; stall: what the training thread lost in all."""
+    """As `ProfileRank.cost_ms` has them."""
     events: int = 0
     """Events in the trace; 0 where none was written."""
     preset: Preset = "light"

@@ -8,6 +8,10 @@ from typing import Literal
 
 import msgspec
 
+OPERATOR_LIMIT = 500
+KERNEL_LIMIT = 500
+"""Most rows of a rank, the costliest."""
+
 GapKind = Literal["loader", "sync_call", "host_other", "launch_latency", "dependency"]
 """What a device waited for while it was idle."""
 
@@ -189,10 +193,11 @@ class KernelClassFigures(msgspec.Struct, frozen=True, kw_only=True):
 class AllocatorFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Allocations that reached the device's driver, and the churn above them where memory was recorded."""
 
-    device_allocations: int
-    """cudaMalloc, hipMalloc and the like: none in a steady state."""
-    device_frees: int
-    total_us: float
+    device_allocations: int | None
+    """cudaMalloc, hipMalloc and the like: none in a steady state. None where no call of a device's API was
+    recorded, as without a device."""
+    device_frees: int | None
+    total_us: float | None
     peak_mib: float | None = None
     allocated_mib_per_step: float | None = None
 
@@ -226,7 +231,8 @@ class StepSpan(msgspec.Struct, frozen=True, kw_only=True):
     start_us: float
     duration_us: float
     device_busy_share: float | None
-    loader_share: float
+    loader_share: float | None
+    """None where no fetch from a loader was recorded in the whole window."""
 
 
 class TrustCheck(msgspec.Struct, frozen=True, kw_only=True):
@@ -263,10 +269,11 @@ class RankReport(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     host: str | None = None
     device_name: str | None = None
-    events: int = 0
+    events: int | None = None
+    """In the trace, of every kind."""
     error: str | None = None
     """Why it could not be read: the rest is then empty."""
-    window_ms: float = 0.0
+    window_ms: float | None = None
     steps: list[StepSpan] = []
     step_ms_before: float | None = None
     """Median step without the profiler, right before the window; None for traces from elsewhere."""

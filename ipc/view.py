@@ -304,7 +304,9 @@ class ProfileRank(msgspec.Struct, frozen=True, kw_only=True):
     loader_share: float | None = None
     device_busy_share: float | None = None
     cost_ms: dict[str, float] = {}
-    """prepare, start, stop, save: what each took; stall: what the training thread lost in all."""
+    """prepare, start, drain (waiting for the device's queue), stop, save: what each took; stall: what the
+    training thread stood still for, the first four. write, drop: parts of the saving in which torch holds
+    Python's lock, so that a training thread that needs it waits too."""
     events: int | None = None
     """Events in the trace."""
     snapshot: str | None = None

@@ -13,7 +13,6 @@ from perftui.ipc.dashboard_link import new_command_id
 from perftui.ipc.dashboard_messages import (
     CancelCommand,
     Command,
-    ProfileCommand,
     RelaunchCommand,
     SeekCommand,
     StopCommand,
@@ -30,9 +29,10 @@ from perftui.tui.screens.help import HelpScreen
 from perftui.tui.screens.overview import OverviewScreen
 from perftui.tui.screens.profile import ProfileScreen
 from perftui.tui.screens.run_screen import RunScreen
-from perftui.tui.state import DashboardState, closed, going_on
+from perftui.tui.state import DashboardState, closed, going_on, open_window
 from perftui.tui.terminal import require_terminal
 from perftui.tui.terminal_app import TerminalApp
+from perftui.tui.window_keys import WindowKeys
 
 
 class DashboardApp(TerminalApp[None]):
@@ -50,6 +50,8 @@ class DashboardApp(TerminalApp[None]):
         self._shelf = ReportShelf()
         self._overview = OverviewScreen(self.glyphs, run_id)
         self._link = HubLink(run_id, self.post_message)
+        show, glyphs = self.action_windows, self.glyphs
+        self._window_keys = WindowKeys(self, glyphs, self._can_change, self._command, show)
 
     def on_mount(self) -> None:
         """Begin to listen to the hub, to signals and to the terminal's end."""
@@ -71,7 +73,7 @@ class DashboardApp(TerminalApp[None]):
             self.notify("reconnected: the run's hub was restarted, the training goes on")
         self._shelf.note(self.live.profiles)
         self._show()
-        if (before.relaunch is None) != (self.live.relaunch is None) or before.header is None:
+        if _offered(before) != _offered(self.live) or before.header is None:
             self.refresh_bindings()
 
     def _show(self) -> None:
@@ -115,8 +117,9 @@ class DashboardApp(TerminalApp[None]):
             self._command(SeekCommand(command_id=new_command_id(), elapsed_s=to_s), "seek")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """Offer to close a relaunch only while there is one."""
-        return self.live.relaunch is not None if action == "close_relaunch" else True
+        """Offer to close a relaunch, and to end a window, only while there is one."""
+        there = {"close_relaunch": self.live.relaunch, "end_profile": open_window(self.live)}
+        return there.get(action, action) is not None
 
     def _can_change(self) -> bool:
         """Tell a person why nothing can be done to this run, where that is so."""
@@ -129,10 +132,16 @@ class DashboardApp(TerminalApp[None]):
         return not why
 
     def action_profile(self) -> None:
-        """Open a profiling window, and show it."""
-        if self._can_change():
-            self._command(ProfileCommand(command_id=new_command_id()), "profile")
-            self.action_windows()
+        """Open a profiling window, or end the open one."""
+        self._window_keys.open_or_end(self.live)
+
+    def action_choose_profile(self) -> None:
+        """Ask what a profiling window is to record."""
+        self._window_keys.choose_or_end(self.live, self._overview.rank)
+
+    def action_end_profile(self) -> None:
+        """End the open profiling window."""
+        self._window_keys.end(self.live)
 
     def action_windows(self) -> None:
         """Show the profiling windows."""
@@ -221,6 +230,10 @@ class DashboardApp(TerminalApp[None]):
                 run = partial(self.run_action, binding.action, active.node)
                 yield SystemCommand(binding.description, binding.tooltip, run)
         yield SystemCommand("theme", "Choose another set of colours", self.action_change_theme)
+
+
+def _offered(state: DashboardState) -> tuple[bool, bool]:
+    return state.relaunch is not None, open_window(state) is not None
 
 
 def _restarts(state: DashboardState) -> int:

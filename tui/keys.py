@@ -23,7 +23,10 @@ def _quiet(id: str, keys: str, action: str, word: str, tooltip: str) -> BindingT
     return _key(id, keys, action, word, tooltip, shown=False)
 
 
-_PROFILE = _key("profile", "p", "app.profile", "profile", "Record 3 steps of the live run on all ranks")
+_RECORD = "Record 3 steps of the live run on all ranks; or end what is open (asks)"
+_CHOOSE = "Choose what a profiling window records, how many steps, and whose trace is kept"
+_END = "End the open profiling window without a result (asks first)"
+_PROFILE = _key("profile", "p", "app.profile", "profile", _RECORD)
 EVERYWHERE: list[BindingType] = [
     _key("help", "question_mark", "help", "help", "All keys and words", display="?"),
     _key("detach", "q", "detach", "detach", "Leave the dashboard; the training goes on"),
@@ -40,6 +43,8 @@ OVERVIEW: list[BindingType] = [
         "close",
         "Close the verdict; while it is being measured, give up (asks first)",
     ),
+    _quiet("profile-choose", "P", "app.choose_profile", "profile …", _CHOOSE),
+    _quiet("profile-end", "c", "app.end_profile", "end the window", _END),
     _key("windows", "w", "app.windows", "profiles", "Show the profiles taken so far"),
     _key(
         "output",
@@ -69,7 +74,9 @@ OVERVIEW: list[BindingType] = [
     _quiet("follow", "end", "follow", "newest output", "Follow the newest line of the output again"),
 ]
 PROFILE: list[BindingType] = [
-    _quiet("profile-again", "p", "app.profile", "profile", "Record 3 steps of the live run on all ranks"),
+    _quiet("profile-again", "p", "app.profile", "profile", _RECORD),
+    _quiet("profile-choose-again", "P", "app.choose_profile", "profile …", _CHOOSE),
+    _key("profile-end-here", "c", "app.end_profile", "cancel", _END),
     _key("back", "escape,w,q", "app.pop_screen", "back", "Back to the overview", display="esc"),
     _quiet("older", "left_square_bracket", "window(-1)", "older", "Show the window before"),
     _quiet("newer", "right_square_bracket", "window(1)", "newer", "Show the next window"),
@@ -192,6 +199,15 @@ CONFIRMATION: list[BindingType] = [
         display="esc/n",
     ),
     *SHEET,
+]
+WINDOW_CHOICE: list[BindingType] = [
+    _key("window-open", "enter", "open", "record", "Open a window as it stands here", display="enter"),
+    _key("window-row", "down,j,tab", "row(1)", "choose", "Go to the next row", display="↑↓"),
+    _quiet("window-row-above", "up,k,shift+tab", "row(-1)", "row above", "Go to the row above"),
+    _key("window-more", "right,l,space", "change(1)", "change", "Take the next value", display="←→"),
+    _quiet("window-less", "left,h", "change(-1)", "value before", "Take the value before"),
+    _key("window-no", "escape,n,q", "cancel", "no window", "Close this; nothing happens", display="esc"),
+    *SHEET[2:],
 ]
 FACTS: list[BindingType] = [
     _key("facts-back", "escape,q,enter", "cancel", "back", "Close this", display="esc"),

@@ -135,6 +135,12 @@ def followed(state: DashboardState, run_id: str) -> DashboardState:
     return DashboardState(run_id=run_id, relaunch=state.relaunch, updates=state.updates)
 
 
+def open_window(state: DashboardState) -> ProfileView | None:
+    """Return the profiling window that can still be ended without a result."""
+    under_way = [view for view in state.profiles if view.state in ("armed", "recording")]
+    return under_way[-1] if under_way and not state.ended else None
+
+
 def going_on(relaunch: RelaunchView | None) -> bool:
     """Whether a relaunch has begun and has not come to its end."""
     return relaunch is not None and relaunch.state not in ("done", "failed")

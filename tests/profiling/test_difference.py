@@ -3,7 +3,7 @@
 import pytest
 
 from perftui.ipc.trace_difference import rank_difference, report_difference
-from perftui.ipc.trace_report import RankReport, TraceReport
+from perftui.ipc.trace_report import OPERATOR_LIMIT, RankReport, TraceReport
 from tests.profiling.conftest import Reporter
 from tests.profiling.trace_maker import Event, TraceMaker, op
 
@@ -16,6 +16,12 @@ def made(steps: int, loader_ns: int, kernel: str) -> TraceMaker:
         maker.compute(20_000, kernel)
         maker.idle(loader=loader_ns)
     return maker
+
+
+def of_categories(maker: TraceMaker, *categories: str) -> list[Event]:
+    """Return what is left of a trace where only some kinds of events were recorded."""
+    maker.end_step()
+    return [one for one in maker.events if one["cat"] in categories]
 
 
 def test_per_step_and_biggest_first(reported: Reporter) -> None:
@@ -75,3 +81,53 @@ def test_ranks_in_both(reported: Reporter) -> None:
     found = report_difference(report(0, 1, 2), report(3, 2, 1, 0, broken=1))
     assert [one.rank for one in found] == [0, 2]
     assert all(mover.change_us == 0 for one in found for mover in one.parts)
+
+
+def test_a_window_without_a_gpu_tells_nothing_of_one(reported: Reporter) -> None:
+    """A trace that has only the host's events does not say that the GPU did nothing."""
+    with_gpu = reported(made(2, 500_000, "k"))
+    without = reported(of_categories(made(2, 500_000, "k"), "user_annotation", "cpu_op"))
+    assert (with_gpu.gpu is None, without.gpu is None) == (False, True)
+    lost = rank_difference(with_gpu, without)
+    gained = rank_difference(without, with_gpu)
+    for one in (*lost.parts, *lost.idle, *lost.kernels):
+        assert one.before_us is not None
+        assert (one.after_us, one.change_us, one.after_count) == (None, None, None)
+    for one in (*gained.parts, *gained.idle, *gained.kernels):
+        assert one.after_us is not None
+        assert (one.before_us, one.change_us, one.before_count) == (None, None, None)
+    assert [one.name for one in lost.parts] == [one.name for one in gained.parts]
+    assert lost.parts[0].name == "idle"  # what is not known is in order of what is
+    assert "after: nothing was recorded on a GPU, so what it did there is not known" in lost.notes
+    assert "before: nothing was recorded on a GPU, so what it did there is not known" in gained.notes
+    assert {one.name: one.change_us for one in lost.operators} == dict.fromkeys(
+        (one.name for one in with_gpu.operators), 0.0
+    )
+
+
+def test_windows_without_a_gpu_have_no_device_rows(reported: Reporter) -> None:
+    report = reported([op("aten::mm", 0, 10)])
+    found = rank_difference(report, report)
+    assert (found.parts, found.idle, found.kernels) == ([], [], [])
+    assert [note for note in found.notes if "GPU" in note] == []
+
+
+def test_what_a_cut_list_lacks_is_not_known(reported: Reporter) -> None:
+    """A report has the costliest operators: one that is missing there may have taken a little."""
+    many = reported([op(f"aten::op{number}", number * 10, 5) for number in range(OPERATOR_LIMIT + 1)])
+    few = reported([op("aten::other", 0, 7), op("aten::op1", 10, 5)])
+    movers = {one.name: one for one in rank_difference(many, few).operators}
+    assert (movers["aten::other"].before_us, movers["aten::other"].change_us) == (None, None)
+    assert (movers["aten::op2"].after_us, movers["aten::op2"].change_us) == (0, -5)
+    assert "before: only the costliest operators and kernels are in the report" in (
+        rank_difference(many, few).notes
+    )
+
+
+def test_without_operators_they_are_not_known(reported: Reporter) -> None:
+    """A profile of the device alone has no operators; that does not make them free."""
+    alone = reported(of_categories(made(2, 500_000, "k"), "kernel", "cuda_runtime"))
+    found = rank_difference(reported(made(2, 500_000, "k")), alone)
+    assert len(found.operators) > 0
+    assert [one.after_us for one in found.operators] == [None] * len(found.operators)
+    assert "after: no operator was recorded, so what they took there is not known" in found.notes

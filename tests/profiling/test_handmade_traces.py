@@ -5,12 +5,22 @@ from typing import Any
 
 import pytest
 
-from perftui.ipc.trace_report import OperatorFigures, RankReport
+from perftui.ipc.trace_report import OPERATOR_LIMIT, OperatorFigures, RankReport
 from perftui.trainer.profiling.analysis import analyse_files
-from perftui.trainer.profiling.operator_table import OPERATOR_LIMIT
 from perftui.trainer.profiling.profile_rows import profile_rank
 from tests.profiling.conftest import Reporter, TraceWriter
 from tests.profiling.trace_maker import LOADER, Event, event, mark, op, step
+
+
+def memory(ts: float, size: int, total: int, device_type: int = 1) -> Event:
+    """Return an allocation, or with a negative size a free."""
+    return {
+        "ph": "i",
+        "cat": "cpu_instant_event",
+        "name": "[memory]",
+        "ts": ts,
+        "args": {"Bytes": size, "Total Allocated": total, "Device Type": device_type},
+    }
 
 
 def host_steps() -> list[Event]:
@@ -172,15 +182,6 @@ def test_shapes_and_stacks(reported: Reporter) -> None:
 
 
 def test_copies_allocator_and_compilation(reported: Reporter) -> None:
-    def memory(ts: float, size: int, total: int, device_type: int = 1) -> Event:
-        return {
-            "ph": "i",
-            "cat": "cpu_instant_event",
-            "name": "[memory]",
-            "ts": ts,
-            "args": {"Bytes": size, "Total Allocated": total, "Device Type": device_type},
-        }
-
     events = [
         step(1, 0, 1000),
         step(2, 1000, 1000),
@@ -220,6 +221,32 @@ def test_copies_allocator_and_compilation(reported: Reporter) -> None:
     assert (report.compile.compiling_us, report.compile.compiled_share) == (300.0, 0.1)
     assert report.optimizer_share == 0.05
     assert "compiling" in [check.name for check in report.trust if check.passed is False]
+
+
+def test_what_was_not_recorded_is_not_zero(reported: Reporter) -> None:
+    """Memory without calls of a device, steps without a loader, a point without a time."""
+    report = reported(
+        [step(1, 1000, 500), step(2, 1500, 500), op("aten::mm", 1000, 10), memory(1005, 1 << 20, 1 << 20)]
+    )
+    allocator = report.allocator
+    assert allocator is not None
+    assert (allocator.device_allocations, allocator.device_frees, allocator.total_us) == (None, None, None)
+    assert (allocator.peak_mib, allocator.allocated_mib_per_step) == (1.0, 0.5)
+    assert [one.loader_share for one in report.steps] == [None, None]
+
+
+def test_memory_without_a_time_is_left_out(reported: Reporter) -> None:
+    lost = memory(0, 1 << 30, 1 << 30) | {"ts": "N/A"}
+    report = reported([op("aten::mm", 0, 10), lost, memory(5, 1 << 20, 1 << 20)])
+    assert report.allocator is not None
+    assert report.allocator.peak_mib == 1.0
+
+
+def test_an_unread_trace_has_no_figures(tmp_path: Path) -> None:
+    report = analyse_files([tmp_path / "missing.json"])
+    (rank,) = report.ranks
+    assert rank.error is not None
+    assert (rank.window_ms, rank.events, rank.gpu, rank.loader_share) == (None, None, None, None)
 
 
 @pytest.mark.parametrize(

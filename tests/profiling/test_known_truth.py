@@ -224,6 +224,7 @@ def test_waits_of_threads_that_train_nothing_do_not_count(reported: Reporter) ->
     maker.idle(host_other=50_000)
     report = reported(maker)
     assert report.idle is not None
+    assert report.window_ms is not None
     assert report.idle.host_other * report.window_ms == pytest.approx(0.05)
     assert (report.idle.loader, report.idle.sync_call, report.syncs) == (0.0, 0.0, [])
     assert report.loader_share is None

@@ -141,6 +141,7 @@ def test_parts_are_disjoint_and_whole(public_trace: Path) -> None:
     kinds = (idle.loader, idle.sync_call, idle.host_other, idle.launch_latency, idle.dependency)
     assert min(kinds) >= 0
     assert sum(kinds) == pytest.approx(gpu.idle)
+    assert report.window_ms is not None
     assert sum(gap.duration_us for gap in report.gaps) <= gpu.idle * report.window_ms * 1000 + 0.01
 
 

@@ -1,6 +1,7 @@
 """The one sentence: what it says of made traces, at its thresholds, and when a check fails."""
 
 import re
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -15,6 +16,7 @@ from perftui.ipc.trace_report import (
     SyncFigures,
     TrustCheck,
 )
+from perftui.trainer.profiling.analysis import analyse_files
 from perftui.trainer.profiling.sentence import rank_sentence, report_sentence
 from perftui.trainer.profiling.thresholds import (
     COMPUTE_BOUND,
@@ -22,6 +24,7 @@ from perftui.trainer.profiling.thresholds import (
     LAUNCH_BOUND_SHORT_SHARE,
     LOSS_LEADS,
 )
+from perftui.trainer.profiling.undistorted import with_distortion
 from tests.profiling.conftest import Reporter
 from tests.profiling.trace_maker import TraceMaker
 
@@ -97,6 +100,58 @@ def test_sync_each_step(reported: Reporter) -> None:
     assert report.sentence == (
         "The GPU ran dry for 40 % of these 4 steps behind calls that wait for it "
         "(cudaStreamSynchronize in aten::item); the GPU computed for 60 %."
+    )
+
+
+@pytest.mark.parametrize("side", ["Pinned", "Pageable"])
+def test_reading_the_loss_after_a_heavy_step(reported: Reporter, side: str) -> None:
+    """As `.item()` is recorded: a copy of four bytes behind the queue, the wait, then the script's own work.
+
+    Where the copy goes to pageable memory the call that asks for it waits already.
+    """
+    maker = made()
+    for _ in range(3):
+        maker.step()
+        maker.compute(6_000_000, ahead_ns=500)
+        asked, done = maker.now_ns - 5_900_000, maker.now_ns + 2000
+        maker.add("cpu_op", "aten::_local_scalar_dense", asked, done + 12_000 - asked)
+        waits = done + 4000 - asked - 2000 if side == "Pageable" else 9000
+        correlation = maker.launch(asked + 2000, waits, "cudaMemcpyAsync")
+        maker.add("gpu_memcpy", f"Memcpy DtoH (Device -> {side})", maker.now_ns, 2000, 7, device=0, stream=7,
+                  correlation=correlation, bytes=4)  # fmt: skip
+        begin = asked + 2000 + waits + 500
+        maker.add("cuda_runtime", "cudaStreamSynchronize", begin, max(done + 8000 - begin, 500))
+        maker.now_ns = done
+        maker.idle(host_other=3_992_000)
+    report = reported(maker)
+    assert report.sync_drained_share == pytest.approx(0.4, abs=0.01)
+    assert report.sentence == (
+        "The GPU ran dry for 40 % of these 4 steps behind calls that wait for it "
+        "(cudaStreamSynchronize in aten::_local_scalar_dense); the GPU computed for 60 %."
+    )
+    # The profiler made the step longer by a tenth, all of it on the host: the reading still leads.
+    slower = with_distortion(report, sum(one.duration_us for one in report.steps) / 4 / 1000 / 1.1)
+    said = rank_sentence(slower)
+    assert said.startswith("The GPU ran dry for 34 % of these 4 steps behind calls that wait")
+
+
+def test_two_ranks_that_communicate_as_long_as_each_other(tmp_path: Path) -> None:
+    """Communication leads, and neither rank is called late for the few microseconds between them."""
+    paths: list[Path] = []
+    for rank in range(2):
+        maker = TraceMaker(head={"distributedInfo": {"rank": rank, "world_size": 2}})
+        for step in range(3):
+            maker.step()
+            maker.compute(2_000_000)
+            late_ns = 40_000 if (step + rank) % 2 else 0
+            maker.communicate(4_000_000 - late_ns, **{"Collective name": "allreduce", "Seq": step})
+            maker.compute(1_500_000)
+        paths.append(maker.write(tmp_path / f"rank{rank}.json"))
+    report = analyse_files(paths)
+    assert report.straggler is None
+    assert report.sentence == (
+        "Rank 0 of 2 recorded: communication that no computing hid took 53 % of these 3 steps "
+        "(most of it allreduce); 0 % of communication was hidden; the GPU computed for 47 %."
     )
 
 

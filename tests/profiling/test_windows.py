@@ -17,7 +17,8 @@ from perftui.trainer.profiling.profile_rows import profile_rank
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
 LOOP = Path(__file__).with_name("training_loop.py")
-COSTS = {"prepare", "start", "stop", "stall", "save"}
+COSTS = {"prepare", "start", "stop", "stall", "save", "write", "drop"}
+"""Without a device there is nothing to drain."""
 
 
 class Outcome:
@@ -63,6 +64,7 @@ def test_windows_in_a_row(lasting: Outcome) -> None:
     assert set(first["cost_ms"]) == COSTS
     stalls = [first["cost_ms"][part] for part in ("prepare", "start", "stop")]
     assert first["cost_ms"]["stall"] == pytest.approx(sum(stalls))
+    assert first["cost_ms"]["write"] + first["cost_ms"]["drop"] <= first["cost_ms"]["save"]
     soon = outcome.last("soon")
     assert soon["path"] == str(folder / "rank3_step19_n2_soon.pt.trace.json.gz")
     assert sorted(folder.iterdir()) == sorted(Path(each["path"]) for each in (first, second, soon))

@@ -204,6 +204,20 @@ def test_a_difference_has_the_biggest_mover_first_whatever_its_kind() -> None:
     assert table_of("difference", with_difference(FULL)).notes[1].startswith("before: 4 % of the launches")
 
 
+def test_a_difference_to_a_window_without_a_gpu_has_dashes_and_says_why() -> None:
+    with_gpu = trace_scenes.rank_report()
+    without = trace_scenes.rank_report(gpu=None, idle=None, kernels=[], trust=[])
+    table = table_of("difference", replace(FULL, difference=rank_difference(with_gpu, without)))
+    kernels = [row for row in table.rows if row.kind in ("kernel", "GPU time", "GPU idle")]
+    assert len(kernels) == 4 + 5 + 5
+    for row in drawn(replace(table, rows=kernels), 116)[1:]:
+        assert row.split()[-2:] == ["—", "—"]
+    assert "after: nothing was recorded on a GPU, so what it did there is not known" in table.notes
+    assert [row.kind for row in table.rows].index("step") < [row.kind for row in table.rows].index("kernel")
+    assert "one of the two is not known" in " ".join(map(plain, table.details(kernels[0], 100)))
+    assert table.record(kernels[0])["after_us"] is None
+
+
 def test_workers_stacks_have_function_place_and_shares() -> None:
     table = table_of("workers", with_difference(FULL))
     assert drawn(table, 116)[1].split()[:4] == ["decode", "data.py:31", "pid", "7"]

@@ -15,7 +15,7 @@ from perftui.trainer.profiling.sentence import rank_sentence, report_sentence
 from perftui.trainer.profiling.subject import prepare
 from perftui.trainer.profiling.timeline import timeline
 from perftui.trainer.profiling.trace_files import named_rank, ranks_of
-from perftui.trainer.profiling.trace_reader import read_trace
+from perftui.trainer.profiling.trace_reader import read_trace, uncollected
 from perftui.trainer.profiling.undistorted import with_distortion
 
 KeepTimeline = Callable[[int, TraceTimeline], str | None]
@@ -40,8 +40,9 @@ def analyse_trace(
         trace = read_trace(path, processes)
     except RecordingError as error:
         return RankResult(RankReport(rank=rank, path=str(path), error=str(error)))
-    subject = prepare(trace)
-    report = rank_report(subject, rank, str(path))
+    with uncollected():
+        subject = prepare(trace)
+        report = rank_report(subject, rank, str(path))
     if keep_timeline is not None:
         kept = keep_timeline(rank, timeline(subject, report.steps))
         report = msgspec.structs.replace(report, timeline_path=kept)
@@ -101,7 +102,7 @@ def compared(results: Sequence[RankResult], notes: Sequence[str] = ()) -> TraceR
     waits = rank_waits(calls) if len(worlds) < 2 else Waits()
     reports = [_with_waits(result.report, waits) for result in results]
     readable = [report for report in reports if report.error is None]
-    window_us = sum(report.window_ms for report in readable) * 1000 / max(1, len(readable))
+    window_us = sum(report.window_ms or 0.0 for report in readable) * 1000 / max(1, len(readable))
     exposed = {report.rank: report.gpu.comm_exposed if report.gpu else None for report in readable}
     late, waited_share = straggler(waits.ranks, window_us, exposed) or (None, None)
     several = len(reports) > 1

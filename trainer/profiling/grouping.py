@@ -13,13 +13,22 @@ def distinct(values: Integers) -> Integers:
 
 def numbered(values: Integers) -> tuple[Integers, Integers, Integers]:
     """Return each value once, sorted; the place of each entry's value there; and how often each occurs."""
-    order = _order(values)
+    order = stable_order(values)
     ordered = values[order]
     begins = _begins(ordered)
     place = np.empty(len(values), np.int64)
     place[order] = np.cumsum(begins) - 1
     firsts = np.flatnonzero(begins)
     return ordered[firsts], place, np.diff(np.append(firsts, len(values)))
+
+
+def stable_order(values: Integers) -> Integers:
+    """Return the stable order; numbers below 2³² are sorted by their halves, which takes linear time."""
+    if not len(values) or int(values.min()) < 0 or int(values.max()) >> 32:
+        return np.argsort(values, kind="stable")
+    order = np.argsort(values.astype(np.uint16), kind="stable")
+    above = (values >> 16)[order]
+    return order[np.argsort(above.astype(np.uint16), kind="stable")] if above.any() else order
 
 
 def among(values: Integers, wanted: Integers) -> Flags:
@@ -41,12 +50,6 @@ def quantile(values: Integers, share: float) -> float:
     low = int(place)
     high = min(low + 1, len(ordered) - 1)
     return float(ordered[low]) + (place - low) * float(ordered[high] - ordered[low])
-
-
-def _order(values: Integers) -> Integers:
-    """Return the stable order; small numbers are sorted as such, which numpy does in linear time."""
-    small = len(values) > 0 and int(values.min()) >= 0 and int(values.max()) < 1 << 16
-    return np.argsort(values.astype(np.uint16) if small else values, kind="stable")
 
 
 def _begins(ordered: Integers) -> Flags:

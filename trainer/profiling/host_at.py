@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 
 from perftui.trainer.profiling.host_names import step_number
+from perftui.trainer.profiling.nesting import outer_first
 from perftui.trainer.profiling.subject import Subject
 from perftui.trainer.profiling.trace_columns import Integers
 
@@ -20,12 +21,12 @@ class HostAt:
         self._name = np.concatenate((trace.host.name, trace.calls.name))
         self._parent = np.concatenate((subject.links.parent, subject.links.caller))
         thread = np.concatenate((trace.host.thread, trace.calls.thread))
-        order = np.lexsort((-self._end, self._start, thread))
+        order = outer_first(thread, self._start, self._end)
         borders = np.searchsorted(thread[order], np.arange(len(trace.threads) + 1))
         self._by_thread = [
             (order[low:high], self._start[order[low:high]]) for low, high in itertools.pairwise(borders)
         ]
-        frames = np.lexsort((-trace.python.end, trace.python.start, trace.python.thread))
+        frames = outer_first(trace.python.thread, trace.python.start, trace.python.end)
         borders = np.searchsorted(trace.python.thread[frames], np.arange(len(trace.threads) + 1))
         self._frames = [
             (frames[low:high], trace.python.start[frames[low:high]])

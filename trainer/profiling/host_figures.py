@@ -43,7 +43,7 @@ def step_spans(subject: Subject) -> list[StepSpan]:
     start = np.array([step.start for step in subject.window.steps], np.int64)
     end = np.array([step.end for step in subject.window.steps], np.int64)
     lasting = np.maximum(end - start, 1)
-    fetching = subject.loader.covered(start, end) / lasting
+    fetching = subject.loader.covered(start, end) / lasting if len(subject.loader) else None
     busy = [subject.on(device).covered(start, end) / lasting for device in subject.devices]
     mean_busy = np.mean(np.stack(busy), axis=0) if busy else None
     return [
@@ -52,7 +52,7 @@ def step_spans(subject: Subject) -> list[StepSpan]:
             start_us=(step.start - subject.window.start) / 1000,
             duration_us=(step.end - step.start) / 1000,
             device_busy_share=None if mean_busy is None else float(mean_busy[index]),
-            loader_share=float(fetching[index]),
+            loader_share=None if fetching is None else float(fetching[index]),
         )
         for index, step in enumerate(subject.window.steps)
     ]

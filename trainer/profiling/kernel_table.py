@@ -8,8 +8,6 @@ from perftui.trainer.profiling.kernel_names import kernel_class, on_tensor_cores
 from perftui.trainer.profiling.subject import Subject
 from perftui.trainer.profiling.trace_columns import KERNEL, Integers
 
-KERNEL_LIMIT = 500
-
 
 def kernel_table(subject: Subject) -> list[KernelFigures]:
     """Return what began in the window by name, the costliest first."""

@@ -18,10 +18,11 @@ def allocator_figures(subject: Subject) -> AllocatorFigures | None:
     given = subject.named(calls.name, frees) & subject.calls_in_window
     both = taken | given
     peak_mib, per_step_mib = _recorded(subject)
+    asked = len(calls) > 0
     return AllocatorFigures(
-        device_allocations=int(taken.sum()),
-        device_frees=int(given.sum()),
-        total_us=float((calls.end - calls.start)[both].sum()) / 1000,
+        device_allocations=int(taken.sum()) if asked else None,
+        device_frees=int(given.sum()) if asked else None,
+        total_us=float((calls.end - calls.start)[both].sum()) / 1000 if asked else None,
         peak_mib=peak_mib,
         allocated_mib_per_step=per_step_mib,
     )

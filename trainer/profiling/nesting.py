@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from perftui.trainer.profiling.grouping import stable_order
 from perftui.trainer.profiling.trace_columns import Flags, Integers
 
 
@@ -13,7 +14,7 @@ def containers(thread: Integers, start: Integers, end: Integers) -> Integers:
     Of spans with the same start the longer is outside, of equal ones the earlier in the columns. An end need
     not lie within the container: times are rounded, and some marks overlap without nesting.
     """
-    order = np.lexsort((-end, start, thread))
+    order = outer_first(thread, start, end)
     starts, ends = start[order], np.maximum(end[order], start[order] + 1)
     threads = thread[order]
     inside = np.full(len(order), -1, np.int64)
@@ -26,6 +27,22 @@ def containers(thread: Integers, start: Integers, end: Integers) -> Integers:
     return parent
 
 
+def outer_first(thread: Integers, start: Integers, end: Integers) -> Integers:
+    """Return the order by thread, then start, then the longer first; equal ones stay in the columns' order.
+
+    Spans come nearly sorted by start and few start together, so that only those few are sorted by their end.
+    """
+    order = np.argsort(start, kind="stable")
+    order = order[stable_order(thread[order])]
+    together = (np.diff(start[order]) == 0) & (np.diff(thread[order]) == 0)
+    tied = np.zeros(len(order), np.bool_)
+    tied[1:] |= together
+    tied[:-1] |= together
+    some = order[tied]
+    order[tied] = some[np.lexsort((-end[some], start[some], thread[some]))]
+    return order
+
+
 def _containers(starts: Integers, ends: Integers) -> Integers:
     """Return the containers of one thread's sorted spans.
 
@@ -35,7 +52,7 @@ def _containers(starts: Integers, ends: Integers) -> Integers:
     place = np.arange(len(starts))
     depth = place - np.searchsorted(np.sort(ends), starts, side="right")
     found = np.full(len(starts), -1, np.int64)
-    by_depth = np.argsort(depth, kind="stable")
+    by_depth = stable_order(depth)
     borders = np.searchsorted(depth[by_depth], np.arange(int(depth.max()) + 2)).tolist()
     levels = [by_depth[low:high] for low, high in pairwise(borders)]
     for above, own in pairwise(levels):

@@ -1,17 +1,17 @@
 """Operators: what each took on the host, and on the device by what it launched."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from perftui.ipc.trace_report import CallerFigures, OperatorFigures, ShapeFigures
-from perftui.trainer.profiling.grouping import numbered
+from perftui.ipc.trace_report import OPERATOR_LIMIT, CallerFigures, OperatorFigures, ShapeFigures
+from perftui.trainer.profiling.grouping import numbered, stable_order
 from perftui.trainer.profiling.host_names import frame_place, step_number
 from perftui.trainer.profiling.nesting import depths
 from perftui.trainer.profiling.subject import Subject
 from perftui.trainer.profiling.trace_columns import Flags, Integers
 
-OPERATOR_LIMIT = 500
 _SHAPE_LIMIT = 20
 _CALLER_LIMIT = 10
 _TOP_LEVEL = "(top level)"
@@ -90,7 +90,7 @@ def _with_contents(values: Integers, parent: Integers) -> Integers:
     """Return each span's value with those of all that it contains."""
     result = values.copy()
     depth = depths(parent)
-    order = np.argsort(depth, kind="stable")
+    order = stable_order(depth)
     borders = np.searchsorted(depth[order], np.arange(int(depth.max(initial=0)) + 2))
     for level in range(len(borders) - 2, 0, -1):
         spans = order[borders[level] : borders[level + 1]]
@@ -126,24 +126,24 @@ class _Details:
         self._callers = _grouped(rows, callers)
 
     def shapes(self, name: int) -> list[ShapeFigures]:
-        found = [
+        recorded = [group for group in self._shapes.get(name, []) if group.key > 0]
+        largest = sorted(recorded, key=lambda one: (-one.device, -one.own))[:_SHAPE_LIMIT]
+        return [
             ShapeFigures(
                 shapes=self._shape_texts[group.key],
-                count=group.count,
+                count=group.calls,
                 self_us=group.own / 1000,
                 device_us=group.device / 1000 if self._with_device else None,
             )
-            for group in self._shapes.get(name, [])
-            if group.key > 0
+            for group in largest
         ]
-        return sorted(found, key=lambda one: (-(one.device_us or 0.0), -one.self_us))[:_SHAPE_LIMIT]
 
     def callers(self, name: int) -> list[CallerFigures]:
         sums: dict[str, tuple[int, float, float]] = {}
         for group in self._callers.get(name, []):
             title = self._title(group.key)
             count, total, device = sums.get(title, (0, 0.0, 0.0))
-            sums[title] = count + group.count, total + group.total, device + group.device
+            sums[title] = count + group.calls, total + group.total, device + group.device
         found = [
             CallerFigures(
                 caller=title,
@@ -162,12 +162,11 @@ class _Details:
         return _TOP_LEVEL if not text or step_number(text) is not None else text
 
 
-@dataclass(frozen=True)
-class _Group:
+class _Group(NamedTuple):
     """Rows with one name and one key, summed."""
 
     key: int
-    count: int
+    calls: int
     total: float
     own: float
     device: float

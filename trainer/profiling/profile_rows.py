@@ -30,7 +30,7 @@ def profile_rank(report: RankReport) -> ProfileRank:
 
 def _operators(report: RankReport) -> list[OperatorRow]:
     """Return the first rows; the loader's is always among them."""
-    window_us = report.window_ms * 1000
+    window_us = (report.window_ms or 0.0) * 1000
     cut = [one for one in report.operators[OPERATOR_ROWS:] if is_loader(one.name)]
     shown = report.operators[: max(0, OPERATOR_ROWS - len(cut))] + cut
     return [_row(figures, window_us) for figures in shown]

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import msgspec
 
-from perftui.ipc.trace_report import RankReport
+from perftui.ipc.trace_report import KERNEL_LIMIT, RankReport
 from perftui.trainer.profiling.collective_calls import collective_figures
 from perftui.trainer.profiling.copy_figures import copy_figures
 from perftui.trainer.profiling.device_parts import gpu_shares
@@ -15,7 +15,6 @@ from perftui.trainer.profiling.host_figures import compile_figures, loader_share
 from perftui.trainer.profiling.hta_figures import hta_figures
 from perftui.trainer.profiling.idle_gaps import drained_share, find_gaps, idle_shares
 from perftui.trainer.profiling.kernel_table import (
-    KERNEL_LIMIT,
     kernel_classes,
     kernel_table,
     tensor_core_share,

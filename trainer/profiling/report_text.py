@@ -36,7 +36,8 @@ def _rank(rank: RankReport) -> list[str]:
         return [f"rank {rank.rank}: {rank.error}"]
     steps = f"{len(rank.steps)} steps, " if rank.steps else ""
     device = f", {rank.device_name}" if rank.device_name else ""
-    lines = [f"rank {rank.rank}{device}: {steps}{rank.window_ms:.1f} ms, {rank.events} events, {rank.path}"]
+    size = f"{_number(rank.window_ms, '.1f')} ms, {_number(rank.events, 'd')} events"
+    lines = [f"rank {rank.rank}{device}: {steps}{size}, {rank.path}"]
     if rank.gpu is not None:
         lines += _bar(rank.gpu)
     if rank.idle is not None:

@@ -95,7 +95,7 @@ def _worth(report: RankReport) -> tuple[float, int]:
 
 def _losses(report: RankReport, gpu: GpuShares, idle: IdleShares) -> list[_Loss]:
     by_sync, by_copy = report.sync_drained_share or 0.0, report.copy_drained_share or 0.0
-    window_us = max(report.window_ms * 1000, 1e-9)
+    window_us = max((report.window_ms or 0.0) * 1000, 1e-9)
     pageable = sum(copy.exposed_us for copy in report.memcpy if copy.pageable) / window_us
     pageable = min(pageable, gpu.mem_exposed)
     issuing = max(0.0, idle.host_other + idle.sync_call - by_sync - by_copy) + idle.launch_latency
@@ -204,7 +204,8 @@ def _largest(report: RankReport) -> str:
 def _span(report: RankReport) -> str:
     count = len(report.steps)
     if not count:
-        return f"this {report.window_ms:.0f} ms trace (no step marks)"
+        length = "" if report.window_ms is None else f"{report.window_ms:.0f} ms "
+        return f"this {length}trace (no step marks)"
     return "this step" if count == 1 else f"these {count} steps"
 
 

@@ -75,9 +75,10 @@ class ProfilerSession:
             experimental_config=_configuration(preset),
         )
         self._started = False
+        self._on_cuda = _on_cuda(profiler)
         self.memory: MemoryHistory | None = None
         """The allocator's history; whoever stops the session saves and ends it."""
-        if preset == "memory" and _on_cuda(profiler):
+        if preset == "memory" and self._on_cuda:
             self.memory = MemoryHistory()
 
     def prepare(self) -> None:
@@ -98,6 +99,17 @@ class ProfilerSession:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self._profile.start_trace()
+
+    def drain(self) -> bool:
+        """Wait until the current device has done what is queued, as stopping does first of all.
+
+        Apart, so that the wait can be told from what the profiler itself takes: the device works meanwhile.
+        Returns whether there is a device.
+        """
+        if not self._on_cuda:
+            return False
+        importlib.import_module("torch").cuda.synchronize()
+        return True
 
     def stop(self) -> TraceResults:
         """End the recording and hand over the raw results."""

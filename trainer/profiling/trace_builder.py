@@ -1,7 +1,7 @@
 """Sorts decoded events into the columns of a trace."""
 
 import re
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -11,38 +11,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from perftui.trainer.profiling.trace_columns import (
-    COPY,
-    FILL,
-    KERNEL,
-    Collective,
-    Integers,
-)
+from perftui.trainer.profiling.trace_categories import CATEGORIES, DEVICE_KINDS, TABLE_OF_TYPE
+from perftui.trainer.profiling.trace_columns import Collective, Integers
 from perftui.trainer.profiling.trace_events import Event, EventArguments
-from perftui.trainer.profiling.trace_numbers import integers, nanoseconds, reals
+from perftui.trainer.profiling.trace_numbers import integer, integers, nanoseconds, reals
 
-_HOST = ("cpu_op", "Operator", "user_annotation")
-_CALLS = (
-    "cuda_runtime",
-    "cuda_driver",
-    "Runtime",
-    "hip_runtime",
-    "xpu_runtime",
-    "xpu_driver",
-    "mtia_runtime",
-    "privateuse1_runtime",
-    "privateuse1_driver",
-)
-_DEVICE = {
-    "kernel": KERNEL,
-    "Kernel": KERNEL,
-    "gpu_memcpy": COPY,
-    "Memcpy": COPY,
-    "gpu_memset": FILL,
-    "Memset": FILL,
-}
-_PYTHON = ("python_function", "Python function")
-_BATCH = 512
+_BATCH = 1024
 """Events that are turned into columns at once: numpy's calls cost the same for one as for a thousand."""
 _NO_ARGUMENTS = EventArguments()
 _MIB = 1 << 20
@@ -69,13 +43,21 @@ class Interned:
         """Return the value's number."""
         return self._numbers[value]
 
-    def numbers(self, values: Iterable[Hashable]) -> Integers:
-        """Return the values' numbers."""
-        return np.array(list(map(self._numbers.__getitem__, values)), np.int64)
+    def numbers(self, values: Iterable[Hashable], count: int) -> Integers:
+        """Return the numbers of so many values."""
+        return np.fromiter(map(self._numbers.__getitem__, values), np.int64, count)
 
     def values(self) -> list[Any]:
         """Return the values by number."""
         return list(self._numbers)
+
+
+class _Appends(dict[Any, Callable[[Event], None]]):
+    """What takes the events of a category or type; those of others are forgotten."""
+
+    def __missing__(self, category: object) -> Callable[[Event], None]:
+        self[category] = forget = deque[Event](maxlen=0).append
+        return forget
 
 
 @dataclass(frozen=True)
@@ -99,21 +81,31 @@ class TraceBuilder:
         self.shapes = Interned(b"")
         self.collectives: list[Collective] = []
         self._streams = Interned()
-        self._parts: dict[str, list[Columns]] = {table: [] for table in _TABLES}
-        self._sinks: dict[str, list[Event]] = {table: [] for table in _TABLES}
-        self._append_by_category: dict[Any, Callable[[Event], None]] = {
-            category: self._sinks[table].append
-            for table, categories in _TABLES.items()
-            for category in categories
-        }
+        self._parts: dict[str, list[Columns]] = {table: [] for table in CATEGORIES}
+        self._sinks: dict[str, list[Event]] = {table: [] for table in CATEGORIES}
+        self._append_by_type = _Appends(
+            {kind: self._sinks[table].append for kind, table in TABLE_OF_TYPE.items()}
+        )
+        self._append_by_category = _Appends(
+            {
+                category: self._sinks[table].append
+                for table, categories in CATEGORIES.items()
+                for category in categories
+            }
+        )
 
     def add(self, events: Sequence[Event]) -> None:
-        """File the events; those of other categories, or without times, are left out."""
-        append_by_category = self._append_by_category
-        for event in events:
-            append = append_by_category.get(event.cat)
-            if append is not None:
-                append(event)
+        """File the events, all with types of their own or all without.
+
+        Those of other categories, or without times, are left out.
+        """
+        append_by_type, append_by_category = self._append_by_type, self._append_by_category
+        if events and type(events[0]) is Event:
+            for event in events:
+                append_by_category[event.cat](event)
+        else:
+            for event in events:
+                append_by_type[event.__class__](event)
         for table, group in self._sinks.items():
             if len(group) >= _BATCH:
                 self._parts[table].append(self._columns_of(table, group))
@@ -127,7 +119,7 @@ class TraceBuilder:
     def gathered(self) -> Gathered:
         """Return everything and forget it."""
         return Gathered(
-            tables={table: self.columns(table) for table in _TABLES},
+            tables={table: self.columns(table) for table in CATEGORIES},
             names=self.names.values(),
             threads=self.threads.values(),
             shapes=self.shapes.values(),
@@ -138,11 +130,11 @@ class TraceBuilder:
     def append(self, other: Gathered) -> None:
         """Put what another builder gathered behind what is here."""
         numbers = {
-            "name": self.names.numbers(other.names),
-            "thread": self.threads.numbers(other.threads),
-            "shapes": self.shapes.numbers(other.shapes),
+            "name": self.names.numbers(other.names, len(other.names)),
+            "thread": self.threads.numbers(other.threads, len(other.threads)),
+            "shapes": self.shapes.numbers(other.shapes, len(other.shapes)),
         }
-        streams = -2 - self._streams.numbers(other.streams)
+        streams = -2 - self._streams.numbers(other.streams, len(other.streams))
         for table, columns in other.tables.items():
             for column, known in numbers.items():
                 if column in columns:
@@ -158,25 +150,28 @@ class TraceBuilder:
     def _columns_of(self, table: str, group: list[Event]) -> Columns:
         if table == "memory":
             return _memory(group)
+        count = len(group)
         pids, tids = [event.pid for event in group], [event.tid for event in group]
         details = [event.args or _NO_ARGUMENTS for event in group]
-        start_us = reals([event.ts for event in group])
-        duration_us = np.maximum(reals([event.dur for event in group]), 0.0)
+        start_us = reals(group, _ts)
+        duration_us = np.maximum(reals(group, _dur), 0.0)
         usable = np.isfinite(start_us) & np.isfinite(duration_us)
         start = nanoseconds(np.where(usable, start_us, 0.0))
         columns: Columns = {
-            "name": self.names.numbers([event.name for event in group]),
+            "name": self.names.numbers(map(_name, group), count),
             "start": start,
             "end": start + nanoseconds(np.where(usable, duration_us, 0.0)),
         }
         if table in ("host", "calls", "python"):
             columns["thread"] = self._threads_of(pids, tids)
         if table in ("host", "device"):
-            columns["external"] = _column(details, _external)
+            columns["external"] = integers(details, _external)
         if table in ("calls", "device", "syncs"):
-            columns["correlation"] = _column(details, _correlation)
+            columns["correlation"] = integers(details, _correlation)
         if table == "host":
-            columns["shapes"] = self.shapes.numbers(map(bytes, map(_shapes, details)))
+            # no text of JSON holds a NUL; taken apart again they are bytes, at half the cost of `bytes`
+            texts = _SEPARATOR.join(map(_shapes, details)).split(_SEPARATOR) if details else []
+            columns["shapes"] = self.shapes.numbers(texts, count)
         elif table == "device":
             columns |= self._device(group, details, pids, tids)
         elif table == "syncs":
@@ -186,9 +181,9 @@ class TraceBuilder:
     def _threads_of(self, pids: list[Any], tids: list[Any]) -> Integers:
         """Return threads by number; a trace has few, so that pairs are made only of those."""
         if pids.count(pids[0]) < len(pids) if pids else True:
-            return self.threads.numbers(zip(pids, tids, strict=True))
+            return self.threads.numbers(zip(pids, tids, strict=True), len(pids))
         known = {tid: self.threads.number((pids[0], tid)) for tid in dict.fromkeys(tids)}
-        return np.array(list(map(known.__getitem__, tids)), np.int64)
+        return np.fromiter(map(known.__getitem__, tids), np.int64, len(tids))
 
     def _device(
         self, group: list[Event], details: list[EventArguments], pids: Sequence[Any], tids: Sequence[Any]
@@ -196,14 +191,14 @@ class TraceBuilder:
         devices = [pid if one.device is None else one.device for one, pid in zip(details, pids, strict=True)]
         streams = [tid if one.stream is None else one.stream for one, tid in zip(details, tids, strict=True)]
         return {
-            "kind": np.array([_DEVICE[str(event.cat)] for event in group], np.int8),
+            "kind": np.array([DEVICE_KINDS[str(event.cat)] for event in group], np.int8),
             "device": self._identifiers(devices),
             "stream": self._identifiers(streams),
-            "bytes": _column(details, _bytes),
+            "bytes": integers(details, _bytes),
             "graph_node": np.array([bool(one.graph_node) for one in details], np.bool_),
             "collective": np.array([self._collective(one) for one in details], np.int64),
-            "blocks_per_sm": reals([one.blocks_per_sm for one in details]),
-            "occupancy_pct": reals([one.occupancy_pct for one in details]),
+            "blocks_per_sm": reals(details, _blocks_per_sm),
+            "occupancy_pct": reals(details, _occupancy_pct),
         }
 
     def _identifiers(self, values: list[Any]) -> Integers:
@@ -228,8 +223,8 @@ class TraceBuilder:
 
 
 def _collective_of(details: EventArguments) -> Collective:
-    sequence = int(integers([details.sequence])[0])
-    elements = max(int(integers([count])[0]) for count in (details.elements_in, details.elements_out))
+    sequence = integer(details.sequence)
+    elements = max(integer(details.elements_in), integer(details.elements_out))
     kind = str(details.element_type).lower()
     bits = _BITS.search(kind)
     size = _BYTES_OF_TYPE.get(kind) or (int(bits[1]) / 8 if bits else None)
@@ -245,29 +240,20 @@ def _collective_of(details: EventArguments) -> Collective:
 def _memory(points: list[Event]) -> Columns:
     group = [event for event in points if event.name == "[memory]"]
     details = [_NO_ARGUMENTS if event.args is None else event.args for event in group]
-    time_us = reals([event.ts for event in group])
-    return {
-        "time": nanoseconds(np.nan_to_num(time_us)),
-        "bytes": _column(details, attrgetter("allocation_bytes")),
-        "allocated": _column(details, attrgetter("allocated_bytes")),
+    time_us = reals(group, _ts)
+    usable = np.isfinite(time_us)
+    columns: Columns = {
+        "time": nanoseconds(np.where(usable, time_us, 0.0)),
+        "bytes": integers(details, attrgetter("allocation_bytes")),
+        "allocated": integers(details, attrgetter("allocated_bytes")),
         # 0 is the CPU in c10::DeviceType
-        "on_device": _column(details, attrgetter("device_type")) > 0,
+        "on_device": integers(details, attrgetter("device_type")) > 0,
     }
+    return {name: column[usable] for name, column in columns.items()}
 
 
-def _column(details: list[EventArguments], field: Callable[[EventArguments], Any]) -> Integers:
-    return integers(list(map(field, details)))
-
-
-_external = attrgetter("external")
-_correlation = attrgetter("correlation")
-_bytes = attrgetter("bytes")
-_shapes = attrgetter("shapes")
-_TABLES: dict[str, tuple[str, ...]] = {
-    "host": _HOST,
-    "calls": _CALLS,
-    "device": tuple(_DEVICE),
-    "python": _PYTHON,
-    "syncs": ("cuda_sync",),
-    "memory": ("cpu_instant_event",),
-}
+_ts, _dur, _name = attrgetter("ts"), attrgetter("dur"), attrgetter("name")
+_external, _correlation = attrgetter("external"), attrgetter("correlation")
+_bytes, _shapes = attrgetter("bytes"), attrgetter("shapes")
+_blocks_per_sm, _occupancy_pct = attrgetter("blocks_per_sm"), attrgetter("occupancy_pct")
+_SEPARATOR = b"\0"

@@ -4,6 +4,7 @@ Writers differ: numbers come as strings (ROCm), threads as names, streams as eit
 and is made sense of in `trace_builder`.
 """
 
+import math
 from typing import Any, TypeAlias
 
 import msgspec
@@ -21,8 +22,8 @@ class EventArguments(msgspec.Struct, gc=False):
     stream: Any = None
     device: Any = None
     bytes: Any = -1
-    blocks_per_sm: Any = msgspec.field(name="blocks per SM", default=None)
-    occupancy_pct: Any = msgspec.field(name="est. achieved occupancy %", default=None)
+    blocks_per_sm: Any = msgspec.field(name="blocks per SM", default=math.nan)
+    occupancy_pct: Any = msgspec.field(name="est. achieved occupancy %", default=math.nan)
     graph_node: Any = msgspec.field(name="graph node id", default=None)
     shapes: msgspec.Raw = msgspec.field(name="Input Dims", default=_NOTHING)
     collective: Any = msgspec.field(name="Collective name", default=None)
@@ -38,9 +39,8 @@ class EventArguments(msgspec.Struct, gc=False):
 
 
 class Event(msgspec.Struct, gc=False):
-    """One event."""
+    """One event of any category, or of none."""
 
-    ph: str = ""
     cat: Number = ""
     name: Number = ""
     pid: Number = None

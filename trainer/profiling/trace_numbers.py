@@ -1,6 +1,6 @@
 """Numbers as traces have them, as numpy columns: quick where they are numbers, patient where they are not."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,26 +10,20 @@ from perftui.trainer.profiling.trace_columns import Integers, Reals
 _LARGEST = 1 << 63
 
 
-def reals(values: Sequence[Any]) -> Reals:
-    """Return the values as numbers; NaN where one is none."""
+def reals(rows: Sequence[Any], field: Callable[[Any], Any]) -> Reals:
+    """Return a field of the rows as numbers; NaN where it is none."""
     try:
-        quick = np.array(values, np.float64)
+        return np.fromiter(map(field, rows), np.float64, len(rows))
     except (ValueError, TypeError, OverflowError):
-        quick = None
-    if quick is None or quick.ndim != 1:  # lists among them: equally long ones make a table
-        return np.array([_real(value) for value in values], np.float64)
-    return quick
+        return np.array([_real(field(row)) for row in rows], np.float64)
 
 
-def integers(values: Sequence[Any]) -> Integers:
-    """Return the values as whole numbers; -1 where one is none."""
+def integers(rows: Sequence[Any], field: Callable[[Any], Any]) -> Integers:
+    """Return a field of the rows as whole numbers; -1 where it is none."""
     try:
-        quick = np.array(values, np.int64)
+        return np.fromiter(map(field, rows), np.int64, len(rows))
     except (ValueError, TypeError, OverflowError):
-        quick = None
-    if quick is None or quick.ndim != 1:
-        return np.array([_integer(value) for value in values], np.int64)
-    return quick
+        return np.array([integer(field(row)) for row in rows], np.int64)
 
 
 def nanoseconds(microseconds: Reals) -> Integers:
@@ -51,9 +45,10 @@ def _real(value: str | float) -> float:
         return float("nan")
 
 
-def _integer(value: str | float) -> int:
+def integer(value: object) -> int:
+    """Return the value as a whole number; -1 where it is none."""
     try:
-        number = int(value)
+        number = int(value)  # type: ignore[call-overload]  # what cannot be one raises TypeError
     except (ValueError, TypeError, OverflowError):
         number = -1
         if isinstance(value, str) and not np.isnan(real := _real(value)) and abs(real) < _LARGEST:

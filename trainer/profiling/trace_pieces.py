@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from perftui.ipc.errors import RecordingError
+from perftui.trainer.profiling import trace_categories
 from perftui.trainer.profiling.trace_events import Event, TraceFile, TraceHead
 from perftui.trainer.profiling.trace_mending import mended
 from perftui.trainer.profiling.trace_text import text_blocks
@@ -28,6 +29,8 @@ _NEAR_END = 1 << 11
 _GUESSES = 4
 _HEAD_BYTES = 64 << 20
 _WINDOW_BYTES = 1 << 17
+_TRUST = 8
+"""So many pieces in a row with events of no known category, and the others are taken for such too."""
 
 _events_decoder = msgspec.json.Decoder(list[Event])
 _head_decoder = msgspec.json.Decoder(TraceHead)
@@ -64,6 +67,7 @@ class TracePieces:
         self._text = b""
         """Of `_text` within the file's text."""
         self._ended = False
+        self._trust = _TRUST
 
     def __iter__(self) -> Iterator[list[Event]]:
         """Yield the events.
@@ -163,7 +167,7 @@ class TracePieces:
     def _decoded(self, piece: bytes, *, mend: bool = True) -> list[Event] | None:
         """Decode what should be whole events; None where it breaks off within one, or the list ends in it."""
         try:
-            return _events_decoder.decode(piece)
+            return self._events_of(piece)
         except msgspec.ValidationError as error:
             raise self._not_a_trace(error) from error
         except msgspec.DecodeError as error:
@@ -178,6 +182,18 @@ class TracePieces:
                 if events is not None or self._ended:
                     return events
             raise self._not_json(error, 1) from error
+
+    def _events_of(self, piece: bytes) -> list[Event]:
+        """Decode by category where all events have a known one; where few pieces do, it is not tried."""
+        if self._trust > 0:
+            try:
+                events = trace_categories.decoder.decode(piece)
+            except msgspec.ValidationError:
+                self._trust -= 1
+            else:
+                self._trust = _TRUST
+                return events
+        return _events_decoder.decode(piece)
 
     def _rest(self, opening: bytes) -> list[Event]:
         """Decode all that is left of the text, the end of the file included."""

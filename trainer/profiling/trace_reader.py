@@ -27,7 +27,7 @@ def read_trace(path: Path, processes: int = 1) -> Trace:
     Raises:
         RecordingError: the file is missing, cut off, not JSON, not a trace, or has no events in it.
     """
-    with _uncollected():
+    with uncollected():
         shared = read_shares(path, processes) if processes > 1 else None
         if shared is not None:
             trace = _trace(*shared)
@@ -45,7 +45,7 @@ def read_trace(path: Path, processes: int = 1) -> Trace:
 
 
 @contextmanager
-def _uncollected() -> Generator[None, None, None]:
+def uncollected() -> Generator[None, None, None]:
     """Keep the garbage collector off: events hold no cycles, and it would go through them again and again."""
     collecting = gc.isenabled()
     gc.disable()

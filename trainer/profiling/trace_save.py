@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import time
 from pathlib import Path
 
 from perftui.trainer.profiling.torch_session import TraceResults
@@ -13,10 +14,10 @@ _EVENT = b'"ph": "X"'
 """As kineto writes the beginning of what has a duration."""
 
 
-def save_trace(results: TraceResults, path: Path) -> int:
-    """Save raw results as gzipped JSON by way of temporary files, and return how many events they hold.
+def save_trace(results: TraceResults, path: Path) -> tuple[int, float]:
+    """Save raw results as gzipped JSON by way of temporary files.
 
-    torch lets go of the GIL while it writes, and zlib while it compresses.
+    Returns how many events they hold, and how many milliseconds torch took to write them.
 
     Raises:
         OSError: the trace could not be written, or not to its end.
@@ -25,14 +26,16 @@ def save_trace(results: TraceResults, path: Path) -> int:
     packed = path.with_name(f"{path.name}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        began = time.perf_counter()
         results.save(str(plain))
+        write_ms = (time.perf_counter() - began) * 1000.0
         _check_whole(plain)
         events = _pack(plain, packed)
         packed.replace(path)
     finally:
         plain.unlink(missing_ok=True)
         packed.unlink(missing_ok=True)
-    return events
+    return events, write_ms
 
 
 def _pack(plain: Path, packed: Path) -> int:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from perftui.ipc.errors import RecordingError
 
-BLOCK_BYTES = 1 << 18
-"""A quarter of a MiB: its decoded events stay in the processor's caches. Larger blocks are slower."""
+BLOCK_BYTES = 1 << 17
+"""An eighth of a MiB: its decoded events stay in the processor's caches. Larger blocks are slower."""
 
 _PACKED_BYTES = 12 << 10
 """Traces shrink some 20 times; what any gzip data can grow to, a thousandfold, still fits into memory."""

@@ -224,6 +224,9 @@ class WindowRunner:
             return
         began = time.perf_counter()
         window.close_mark()
+        if session.drain():
+            window.add_cost("drain", began)
+            began = time.perf_counter()
         results = [session.stop()]
         memory, session.memory = session.memory, None
         window.session = None
@@ -234,6 +237,7 @@ class WindowRunner:
 
         def done(saved: Saved) -> None:
             window.add_cost("save", saving, stalls=False)
+            window.cost_ms |= saved.cost_ms
             with self._lock:
                 self.active = self._window is not None
                 self.recording = self._window is not None and self._window.phase != "armed"

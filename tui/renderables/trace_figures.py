@@ -102,7 +102,7 @@ def _hta(found: HtaFigures) -> Iterator[Figure]:
         yield Figure(f"HTA {name.replace('_', ' ')}", fmt.number(value), value, "", said)
 
 
-def _count(name: str, value: int, meaning: str) -> Figure:
+def _count(name: str, value: int | None, meaning: str) -> Figure:
     return Figure(name, fmt.count(value), value, "", meaning)
 
 

@@ -85,7 +85,7 @@ def window_lines(view: ProfileView | None, width: int) -> list[Line]:
     if view is None:
         return [
             line(Run(" ○ no profiling window yet", "note")),
-            line(Run("   p opens one: 3 steps of the live run, on all ranks", "dim")),
+            line(Run("   p opens one: 3 steps of the live run, on all ranks; P asks what to record", "dim")),
         ]
     ranks = "1 rank" if len(view.ranks) == 1 else f"{len(view.ranks)} ranks"
     about = line(Run(f"   window {fmt.visible(view.window_id)} · {steps_words(view)} · {ranks}", "dim"))
@@ -98,7 +98,8 @@ def window_lines(view: ProfileView | None, width: int) -> list[Line]:
             "recording": " ● recording",
             "analysing": " ● reading the traces",
         }
-        return [line(Run(words[view.state], "note")), about]
+        ends = "" if view.state == "analysing" else " · c cancels it"
+        return [line(Run(words[view.state], "note"), Run(ends, "dim")), about]
     sentence = wrap(fmt.visible(view.sentence or "window done"), max(10, width - 2), "value")[:2]
     return [
         (Run("◆ ", "fine"), *sentence[0]),

@@ -33,7 +33,7 @@ class _Row(NamedTuple):
 def movers_table(context: TraceContext) -> AnyTable:
     """Return what moved, the biggest change first; kinds are ledgers of their own and do not add up."""
     found = context.difference
-    rows = sorted(_rows(found), key=lambda row: -abs(row.mover.change_us)) if found else []
+    rows = sorted(_rows(found), key=_place) if found else []
     per = f"/{found.per}" if found else ""
     return Table(
         _columns(per),
@@ -56,6 +56,14 @@ def _rows(found: TraceDifference) -> list[_Row]:
     return [row for row in rows if row.mover.before_us or row.mover.after_us]
 
 
+def _place(row: _Row) -> tuple[bool, float]:
+    """The biggest change first; where one side is not known, behind them, by the other side."""
+    change_us = row.mover.change_us
+    if change_us is None:
+        return True, -(row.mover.before_us or row.mover.after_us or 0.0)
+    return False, -abs(change_us)
+
+
 def _columns(per: str) -> tuple[Column[_Row], ...]:
     return (
         name_column("what moved", lambda row: row.name),
@@ -65,7 +73,7 @@ def _columns(per: str) -> tuple[Column[_Row], ...]:
         Column(
             "change",
             lambda row: fmt.change(row.mover.change_us),
-            lambda row: abs(row.mover.change_us),
+            lambda row: None if row.mover.change_us is None else abs(row.mover.change_us),
             12,
             role=_role,
         ),
@@ -73,7 +81,8 @@ def _columns(per: str) -> tuple[Column[_Row], ...]:
 
 
 def _role(row: _Row) -> str:
-    return "warning" if row.mover.change_us > 0 else "fine" if row.mover.change_us < 0 else "dim"
+    change_us = row.mover.change_us or 0.0
+    return "warning" if change_us > 0 else "fine" if change_us < 0 else "dim"
 
 
 def _record(row: _Row) -> Mapping[str, object]:
@@ -83,9 +92,10 @@ def _record(row: _Row) -> Mapping[str, object]:
 def _details(row: _Row, per: str, width: int) -> Sequence[Line]:
     mover = row.mover
     times = f"{fmt.microseconds(mover.before_us)}{per} before, {fmt.microseconds(mover.after_us)} after"
+    change = "one of the two is not known" if mover.change_us is None else fmt.change(mover.change_us)
     lines = [*whole_name(row.name, width), *said("kind", row.kind, width)]
-    lines += said("time", f"{times}: {fmt.change(mover.change_us)}", width)
-    if mover.before_count is not None and mover.after_count is not None:
+    lines += said("time", f"{times}: {change}", width)
+    if mover.before_count is not None or mover.after_count is not None:
         calls = f"{fmt.number(mover.before_count)}{per} before, {fmt.number(mover.after_count)} after"
         lines += said("calls", calls, width)
     return lines

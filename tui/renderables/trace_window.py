@@ -52,7 +52,7 @@ def _title(row: RankRow) -> str:
 
 def _window_us(row: RankRow) -> float | None:
     if row.report is not None and not row.report.error:
-        return row.report.window_ms * 1000
+        return _in_us(row.report.window_ms)
     ms = row.profile.window_ms if row.profile else None
     return None if ms is None else ms * 1000
 

@@ -17,6 +17,10 @@ STOP_WORDS = (
     "The training is asked to end, and killed only if it does not. What it has not saved is lost. "
     "The recording of the run stays."
 )
+WINDOW_WORDS = (
+    "It ends without a result at the ranks' next step, and no trace is kept. The training goes on. "
+    "A window whose steps are all recorded already is still read."
+)
 CANCEL_WORDS = "The trials are stopped, and the run as it was is started again from its beginning."
 
 

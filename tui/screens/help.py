@@ -16,6 +16,7 @@ from perftui.tui.keys import (
     TRACE,
     TRACE_APP,
     TRACE_TABLE,
+    WINDOW_CHOICE,
 )
 from perftui.tui.renderables.lines import BLANK, Line, Run, line, wrap
 from perftui.tui.screens.sheet_screen import SheetScreen
@@ -29,6 +30,7 @@ _OF_TRACE: tuple[_Group, ...] = (
     ("on its timeline", TIMELINE),
     ("while typing a filter", FILTER),
 )
+_OF_CHOICE: _Group = ("while choosing a window", WINDOW_CHOICE)
 _OF_PROFILE: tuple[_Group, ...] = (("on a profile of a run", PROFILE), *_OF_TRACE)
 _GAPS = (
     ("idle", "no kernel and no copy ran on the GPU"),
@@ -98,8 +100,8 @@ class HelpScreen(SheetScreen[None]):
         super().__init__(glyphs, "help" if of == "trace" else title)
         self._of = of
         self._keys_here, self._other_keys = {
-            "overview": ([(_OF_OVERVIEW[0], [*OVERVIEW, *EVERYWHERE])], _OF_PROFILE),
-            "profile": ([*_OF_PROFILE, ("everywhere", EVERYWHERE)], (_OF_OVERVIEW,)),
+            "overview": ([(_OF_OVERVIEW[0], [*OVERVIEW, *EVERYWHERE])], (_OF_CHOICE, *_OF_PROFILE)),
+            "profile": ([*_OF_PROFILE, ("everywhere", EVERYWHERE)], (_OF_OVERVIEW, _OF_CHOICE)),
             "trace": ([*_OF_TRACE, ("everywhere", TRACE_APP)], ()),
         }[of]
 

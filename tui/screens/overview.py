@@ -55,6 +55,11 @@ class OverviewScreen(RunScreen):
         self._output = OutputTail(glyphs, id="output")
         self._status = StatusLine(glyphs, id="status")
 
+    @property
+    def rank(self) -> int:
+        """The chosen rank."""
+        return self._rank
+
     def compose(self) -> ComposeResult:
         """Place the widgets; how high each is follows from the plan."""
         yield self._header

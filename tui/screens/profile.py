@@ -68,7 +68,7 @@ class ProfileScreen(RunScreen):
 
 def _why_no_report(view: ProfileView | None) -> str:
     if view is None:
-        return "no profiling window yet: p opens one, 3 steps of the live run on all ranks"
+        return "no profiling window yet: p opens one, 3 steps on all ranks; P asks what to record"
     if view.state in _UNDER_WAY:
         return f"{view.state} …"
     return ""

@@ -36,6 +36,11 @@ class SheetScreen(ModalScreen[_Answer]):
         """Fit the sheet into the screen."""
         self._sheet.fit_into(event.size.width, event.size.height)
 
+    def fit(self) -> None:
+        """Draw the text anew where it has changed, and fit the sheet to it."""
+        self._sheet.fit_into(self.size.width, self.size.height)
+        self._sheet.redraw()
+
     def action_scroll_sheet(self, lines: int) -> None:
         """Scroll the text."""
         self._sheet.scroll_lines(lines)
