@@ -19,6 +19,7 @@ class Case:
         gpus: GPUs it needs; 0: it runs on a CPU.
         report: number of the public report it restates.
         frozen: the expected code was committed before a rule was tuned.
+        fresh: written after the rules, and without regard to them: the table tells its rate apart.
         mend: texts in the script and what a mended script has in their place.
         mended_samples: samples that a step of the mended script takes, over those of a step here.
         costs_time: the trouble is one of time; how much of it is in `truth.json`, by the stopwatch of
@@ -36,6 +37,7 @@ class Case:
     gpus: int = 0
     report: str | None = None
     frozen: bool = True
+    fresh: bool = False
     mend: tuple[tuple[str, str], ...] = ()
     mended_samples: float = 1.0
     costs_time: bool = True
