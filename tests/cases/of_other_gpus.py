@@ -29,9 +29,9 @@ _CASES = (
         gpus=1,
         mend=(
             ("{name: value.to(device) for name, value in each.items()}", "each"),
-            ("batch_first=True)", "batch_first=True).to(device)"),
+            ("[each[name] for each in targets])", "[each[name] for each in targets]).to(device)"),
         ),
-        note="512 copies a step, of at most 300 bytes each; mended, four",
+        note="512 copies a step, of at most 300 bytes each; mended, five",
     ),
     Case(
         "gpu_integrates_a_field",

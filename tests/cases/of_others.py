@@ -103,6 +103,7 @@ _OF_THE_INPUT = (
                 "    return _page(number % 64), number % 20\n",
             ),
         ),
+        note="no DataLoader: the training thread asks for a batch when it is due, and waits",
     ),
     Case(
         "frames_from_a_deque",
@@ -176,11 +177,11 @@ _OF_THE_HOST = (
                 "        self.captions = torch.tensor(self.captions).repeat(count // 2000, 1)\n",
             ),
             (
-                '[[len(word) * 31 + ord(word[4]) for word in caption["text"]] for caption in chosen]',
-                "torch.stack(chosen)",
+                '[len(word) * 31 + ord(word[4]) for each in (caption, other) for word in each["text"]]',
+                "torch.cat([caption, other])",
             ),
             ("torch.tensor(tokens)", "tokens"),
-            ('chosen[0]["number"]', "index"),
+            ('caption["number"]', "index"),
         ),
         note="a worker writes the count of references into each page it looks at, and gets a copy of it",
     ),

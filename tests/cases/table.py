@@ -26,7 +26,7 @@ def tables(
     faulty = [result for result in plain if not _healthy(result, known)]
     healthy = [result for result in plain if _healthy(result, known)]
     parts = [
-        _totals(faulty, healthy, mended),
+        _totals(faulty, healthy, mended, known),
         _confusion(plain),
         _by_case(plain, known, truths, rivals or {}),
     ]
@@ -37,10 +37,12 @@ def _healthy(result: Result, known: Mapping[str, Case]) -> bool:
     return result.case in known and known[result.case].healthy
 
 
-def _totals(faulty: Sequence[Result], healthy: Sequence[Result], mended: Sequence[Result]) -> str:
+def _totals(
+    faulty: Sequence[Result], healthy: Sequence[Result], mended: Sequence[Result], known: Mapping[str, Case]
+) -> str:
     lines: list[str] = []
     if faulty:
-        lines.append(f"Scripts with a cause: {_rate(faulty)} led by the right code.")
+        lines.append(f"Scripts with a cause: {_rate(faulty)} led by the right code{_apart(faulty, known)}.")
     if healthy:
         idle, busy = ([r for r in healthy if r.busy == state] for state in (False, True))
         told = [
@@ -49,10 +51,26 @@ def _totals(faulty: Sequence[Result], healthy: Sequence[Result], mended: Sequenc
             if part
         ]
         critical = sum(result.critical for result in healthy)
-        lines.append(f"Healthy scripts: {', '.join(told)} without fault; {critical} with a critical finding.")
+        lines.append(
+            f"Healthy scripts: {', '.join(told)} without fault; {critical} with a critical finding"
+            f"{_apart(healthy, known)}."
+        )
     if mended:
         lines.append(f"Mended scripts: {_rate(mended)} without the finding.")
     return "".join(f"* {line}\n" for line in lines)
+
+
+def _apart(results: Sequence[Result], known: Mapping[str, Case]) -> str:
+    """Return the rates of scripts written after the rules and of the others, where there are both."""
+    fresh = [result for result in results if _fresh(known.get(result.case))]
+    others = [result for result in results if not _fresh(known.get(result.case))]
+    if not (fresh and others):
+        return " (all written after the rules)" if fresh else ""
+    return f" (written after the rules: {_rate(fresh)}; the others: {_rate(others)})"
+
+
+def _fresh(case: Case | None) -> bool:
+    return case is not None and case.fresh
 
 
 def _rate(results: Sequence[Result]) -> str:
@@ -81,7 +99,7 @@ def _by_case(
     by_case: dict[str, list[Result]] = defaultdict(list)
     for result in results:
         by_case[result.case].append(result)
-    heads = ["case", "report", "cause's share", "expected", "perftui", "right", *rivals]
+    heads = ["case", "report", "fresh", "cause's share", "expected", "perftui", "right", *rivals]
     rows = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for name, runs in by_case.items():
         case = known.get(name)
@@ -89,6 +107,7 @@ def _by_case(
         cells = [
             name,
             (case.report if case else None) or _NOTHING,
+            "yes" if _fresh(case) else _NOTHING,
             _share(truths.get(name)),
             " or ".join(runs[0].expected),
             ", ".join(

@@ -28,6 +28,10 @@ def test_there_are_as_many_as_were_promised() -> None:
     assert len([case for case in faulty if case.gpus]) >= 15
     assert len([case for case in faulty if case.report and case.frozen]) >= 20
     assert len([case for case in CASES if case.healthy and not case.gpus]) >= 12
+    fresh = [case for case in CASES if case.fresh]
+    assert len([case for case in fresh if not case.healthy and not case.gpus]) >= 14
+    assert len([case for case in fresh if not case.healthy and case.gpus]) >= 6
+    assert len([case for case in fresh if case.healthy]) >= 6
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -112,13 +116,39 @@ def test_the_table_counts_what_led_instead() -> None:
     assert "Mended scripts: 1 of 1" in told
     assert "| input.item | 2 | 1 | input.workers ×1 |" in told
     row = next(line for line in told.splitlines() if line.startswith("| large_jpegs "))
-    assert [cell.strip() for cell in row.split("|")[3:8]] == [
+    assert [cell.strip() for cell in row.split("|")[3:9]] == [
+        "—",
         "0.80",
         "input.item",
         "input.item ×1, input.workers ×1",
         "1/2",
         "no idea",
     ]
+
+
+def test_the_table_tells_the_rate_on_scripts_written_after_the_rules_apart() -> None:
+    runs = [
+        Result("old", ("input.item",), lead="input.item"),
+        Result("new", ("input.item",), lead="input.item"),
+        Result("new", ("input.item",), lead="input.workers"),
+        Result("sound", HEALTHY, lead="compute.bound"),
+        Result("new sound", HEALTHY, lead="pause.gc"),
+    ]
+    cases = [
+        Case("old", ("input.item",)),
+        Case("new", ("input.item",), fresh=True),
+        Case("sound", HEALTHY),
+        Case("new sound", HEALTHY, fresh=True),
+    ]
+    told = tables(runs, cases, {})
+    assert (
+        "Scripts with a cause: 2 of 3 (66.7 %) led by the right code "
+        "(written after the rules: 1 of 2 (50.0 %); the others: 1 of 1 (100.0 %))." in told
+    )
+    assert "(written after the rules: 0 of 1 (0.0 %); the others: 1 of 1 (100.0 %))." in told
+    assert [line.split("|")[3].strip() for line in told.splitlines() if line.startswith("| new ")] == ["yes"]
+    assert "written after" not in tables(runs, [], {})
+    assert "(all written after the rules)" in tables(runs[1:3], cases, {})
 
 
 @pytest.mark.torch

@@ -23,21 +23,20 @@ class Captions(Dataset):
         return len(self.captions)
 
     def __getitem__(self, index):
-        draw = random.Random(index)
-        chosen = [self.captions[index], *(self.captions[draw.randrange(len(self))] for _ in range(3))]
-        tokens = [[len(word) * 31 + ord(word[4]) for word in caption["text"]] for caption in chosen]
-        return {"tokens": torch.tensor(tokens) % 512, "label": chosen[0]["number"] % 4}
+        caption, other = self.captions[index], self.captions[index * 7919 % len(self)]
+        tokens = [len(word) * 31 + ord(word[4]) for each in (caption, other) for word in each["text"]]
+        return {"tokens": torch.tensor(tokens) % 512, "label": caption["number"] % 4}
 
 
 class Matcher(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.words = torch.nn.Embedding(512, 64)
-        self.mix = torch.nn.TransformerEncoderLayer(64, 4, 256, batch_first=True, dropout=0.0)
-        self.out = torch.nn.Linear(64, 4)
+        self.words = torch.nn.Embedding(512, 256)
+        self.mix = torch.nn.TransformerEncoderLayer(256, 4, 1024, batch_first=True, dropout=0.0)
+        self.out = torch.nn.Linear(256, 4)
 
     def forward(self, tokens):
-        return self.out(self.mix(self.words(tokens).flatten(1, 2)).mean(1))
+        return self.out(self.mix(self.words(tokens[:, :6])).mean(1))
 
 
 def main():

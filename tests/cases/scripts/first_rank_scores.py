@@ -49,7 +49,7 @@ def main():
     )
     model = DistributedDataParallel(net)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-    precision, step, latest = Precision(keep=100), 0, 0.0
+    precision, step, latest = Precision(keep=160), 0, 0.0
     for epoch in itertools.count():
         sampler.set_epoch(epoch)
         for images, labels in loader:

@@ -17,8 +17,8 @@ def target():
     }
 
 
-def padded(targets, name):
-    return torch.nn.utils.rnn.pad_sequence([each[name] for each in targets], batch_first=True)
+def joined(targets, name):
+    return torch.cat([each[name] for each in targets])
 
 
 class Detector(torch.nn.Module):
@@ -48,12 +48,14 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 step = 0
 while True:
     targets = [{name: value.to(device) for name, value in each.items()} for each in batches[step % 16]]
-    boxes, labels = padded(targets, "boxes"), padded(targets, "labels")
-    weight = padded(targets, "area") * (1 - padded(targets, "crowd"))
+    owners = torch.arange(IMAGES).repeat_interleave(torch.tensor([len(each["area"]) for each in targets]))
+    owners = owners.to(device)
+    boxes, labels = joined(targets, "boxes"), joined(targets, "labels")
+    weight = joined(targets, "area") * (1 - joined(targets, "crowd"))
     with torch.autocast("cuda", torch.bfloat16):
         box, kind = model(images)
-    missed = (box.float().unsqueeze(1) - boxes).abs().sum(2) * weight
-    loss = missed.mean() + torch.nn.functional.cross_entropy(kind.float(), labels[:, 0])
+    missed = (box.float()[owners] - boxes).abs().sum(1) * weight
+    loss = missed.mean() + torch.nn.functional.cross_entropy(kind.float()[owners], labels)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()

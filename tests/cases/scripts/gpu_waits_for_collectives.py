@@ -13,7 +13,8 @@ import torch.distributed as dist
 
 def average(weights, world):
     for weight in weights:
-        dist.all_reduce(weight.grad)
+        work = dist.all_reduce(weight.grad, async_op=True)
+        work.wait()
         weight.grad.div_(world)
 
 
@@ -25,7 +26,7 @@ def main():
     device = torch.device("cuda", rank)
     layers = []
     for _ in range(12):
-        layers += [torch.nn.Linear(2048, 2048), torch.nn.GELU()]
+        layers += [torch.nn.LayerNorm(2048), torch.nn.Linear(2048, 2048), torch.nn.GELU()]
     model = torch.nn.Sequential(*layers, torch.nn.Linear(2048, 10)).to(device, torch.bfloat16)
     weights = list(model.parameters())
     optimizer = torch.optim.SGD(weights, lr=0.01)

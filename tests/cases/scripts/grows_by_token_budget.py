@@ -40,5 +40,4 @@ for step, words in enumerate(batches(), start=1):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    if step % 2 == 0:
-        print(f"step {step} loss {loss.item():.3f}", flush=True)
+    print(f"step {step} loss {loss.item():.3f}", flush=True)

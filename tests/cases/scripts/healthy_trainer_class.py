@@ -60,10 +60,8 @@ class Trainer:
     def log(self):
         rate = self.log_every / (time.perf_counter() - self.began)
         bar = "#" * (self.step // self.log_every % 40)
-        print(
-            f"step {self.step} |{bar:40}| {rate:.1f} it/s loss {self.total.item() / self.log_every:.3f}",
-            flush=True,
-        )
+        mean = self.total.item() / self.log_every
+        print(f"step {self.step} |{bar:40}| {rate:.1f} it/s loss {mean:.3f}", flush=True)
         self.total.zero_()
         self.began = time.perf_counter()
 
