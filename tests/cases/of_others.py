@@ -222,8 +222,9 @@ _OF_THE_RANKS = (
         ("rank.straggler_input", "input.workers"),
         ranks=2,
         report="R022",
-        mend=(("DISPATCH = True", "DISPATCH = False"),),
-        note="one rank reads for both without a worker: the rank the other waits for, and too few processes",
+        mend=(("DISPATCH = True", "DISPATCH = False"), ("resize((480, 360)", "resize((60, 45)")),
+        note="one rank reads for both without a worker: the rank the other waits for, and too few processes; "
+        "mended, each reads its own, and small ones",
     ),
     Case(
         "averages_tensor_by_tensor",
@@ -231,15 +232,13 @@ _OF_THE_RANKS = (
         ranks=2,
         mend=(
             (
-                "    for weight in weights:\n        dist.all_reduce(weight.grad)\n"
-                "        weight.grad /= dist.get_world_size()\n",
-                "    flat = torch.cat([weight.grad.flatten() for weight in weights])\n"
-                "    dist.all_reduce(flat)\n    flat /= dist.get_world_size()\n"
-                "    for weight, part in zip(weights, flat.split([weight.numel() for weight in weights])):\n"
-                "        weight.grad.copy_(part.view_as(weight))\n",
+                "    weights = list(model.parameters())\n",
+                "    weights = list(model.parameters())\n"
+                "    model = torch.nn.parallel.DistributedDataParallel(model)\n",
             ),
+            ("        average(weights)\n", ""),
         ),
-        note="mended, for the clock: all of them in one piece",
+        note="by hand, and as small as pieces can be",
     ),
     Case(
         "first_rank_scores",
