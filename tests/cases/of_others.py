@@ -272,7 +272,7 @@ _OF_THE_MODEL = (
     Case(
         "grows_by_token_budget",
         ("compile.recompiles",),
-        seconds=40,
+        seconds=60,
         report="R208",
         mend=(("dynamic=False", "dynamic=True"),),
     ),
