@@ -12,7 +12,9 @@ class Residual(torch.nn.Module):
     def __init__(self, width):
         super().__init__()
         self.convolve = torch.nn.Sequential(
-            torch.nn.Conv2d(width, width, 3, padding=1), torch.nn.ReLU(), torch.nn.Conv2d(width, width, 3, padding=1)
+            torch.nn.Conv2d(width, width, 3, padding=1),
+            torch.nn.ReLU(),
+            torch.nn.Conv2d(width, width, 3, padding=1),
         )
 
     def forward(self, pictures):

@@ -18,7 +18,9 @@ net = torch.nn.Sequential(
 ).to(device)
 model = torch.nn.DataParallel(net, device_ids=[0, 1])
 data = TensorDataset(torch.randint(120_000, (12_800, 64)), torch.randint(30, (12_800,)))
-loader = DataLoader(data, batch_size=256, shuffle=True, num_workers=2, pin_memory=True, persistent_workers=True)
+loader = DataLoader(
+    data, batch_size=256, shuffle=True, num_workers=2, pin_memory=True, persistent_workers=True
+)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 
 

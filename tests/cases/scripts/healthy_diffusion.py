@@ -21,7 +21,12 @@ class Level(torch.nn.Module):
 class UNet(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.top, self.deep, self.middle, self.back = Level(3, 24), Level(24, 48), Level(48, 48), Level(72, 24)
+        self.top, self.deep, self.middle, self.back = (
+            Level(3, 24),
+            Level(24, 48),
+            Level(48, 48),
+            Level(72, 24),
+        )
         self.leave = torch.nn.Conv2d(24, 3, 1)
 
     def forward(self, pictures, time):

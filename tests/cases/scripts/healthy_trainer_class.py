@@ -44,7 +44,8 @@ class Trainer:
         self.loader = DataLoader(train, batch_size=16, shuffle=True, drop_last=True)
         self.optimizer = torch.optim.AdamW(model.parameters(), lr=5e-4, weight_decay=0.01)
         self.schedule = torch.optim.lr_scheduler.LambdaLR(
-            self.optimizer, lambda step: min(1, (step + 1) / 100) * 0.5 * (1 + math.cos(math.pi * step / steps))
+            self.optimizer,
+            lambda step: min(1, (step + 1) / 100) * 0.5 * (1 + math.cos(math.pi * step / steps)),
         )
         self.total, self.began = torch.zeros(()), time.perf_counter()
 

@@ -32,8 +32,12 @@ class Trainer:
         folder = f"checkpoint-{self.step}"
         os.makedirs(folder, exist_ok=True)
         torch.save(self.model.state_dict(), f"{folder}/model.pt")
-        torch.save({name: each.state_dict() for name, each in self.optimizers.items()}, f"{folder}/optimizer.pt")
-        torch.save({"schedule": self.schedule.state_dict(), "random": torch.get_rng_state()}, f"{folder}/rest.pt")
+        torch.save(
+            {name: each.state_dict() for name, each in self.optimizers.items()}, f"{folder}/optimizer.pt"
+        )
+        torch.save(
+            {"schedule": self.schedule.state_dict(), "random": torch.get_rng_state()}, f"{folder}/rest.pt"
+        )
         old = sorted(int(name.split("-")[1]) for name in os.listdir() if name.startswith("checkpoint-"))
         for step in old[: -self.keep]:
             shutil.rmtree(f"checkpoint-{step}")

@@ -17,7 +17,9 @@ def typeset(number):
     pen = ImageDraw.Draw(page)
     for _ in range(60):
         left, top = draw.randrange(600), draw.randrange(180)
-        pen.arc((left, top, left + draw.randrange(8, 40), top + draw.randrange(8, 20)), 0, 270, fill=0, width=2)
+        pen.arc(
+            (left, top, left + draw.randrange(8, 40), top + draw.randrange(8, 20)), 0, 270, fill=0, width=2
+        )
     page = page.rotate(draw.uniform(-2, 2), Image.Resampling.BICUBIC, fillcolor=255)
     pixels = np.asarray(page.resize((160, 48), Image.Resampling.LANCZOS), dtype=np.float32) / 255
     return pixels, number % 20

@@ -36,7 +36,9 @@ def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
     os.makedirs("film", exist_ok=True)
-    loader = DataLoader(TensorDataset(torch.rand(3200, 3, 32, 32)), batch_size=32, shuffle=True, drop_last=True)
+    loader = DataLoader(
+        TensorDataset(torch.rand(3200, 3, 32, 32)), batch_size=32, shuffle=True, drop_last=True
+    )
     model = Denoiser()
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-4)
     step = 0
