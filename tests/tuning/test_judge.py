@@ -7,7 +7,7 @@ import pytest
 from perftui.ipc.ledger_records import Launch
 from perftui.trainer.tuning.judge import is_contended, judge, next_launch
 from perftui.trainer.tuning.regression import DEFAULT_NOISE
-from perftui.trainer.tuning.wording import loss_words, percent
+from perftui.trainer.tuning.wording import percent
 
 CPUS = 2.0
 
@@ -157,14 +157,6 @@ def test_contention_scales_with_the_host() -> None:
     assert is_contended([launch("A", 0.1, foreign=2.5)], 64) is False
     assert is_contended([launch("A", 0.1, foreign=None)], 2) is None
     assert is_contended([], 2) is None
-
-
-def test_losses_are_compared_at_the_newest_common_step() -> None:
-    assert loss_words({10: 2.5, 20: 2.25}, {20: 2.5, 30: 2.0}, same_seed=True) == (
-        "loss at step 20: 2.25 before, 2.5 after"
-    )
-    assert loss_words({10: 2.5}, {20: 2.5}, same_seed=True) == "loss: not comparable"
-    assert loss_words({10: 2.5}, {10: 2.5}, same_seed=False) == "loss: not comparable"
 
 
 def test_percent() -> None:

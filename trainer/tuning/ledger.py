@@ -14,13 +14,15 @@ from pathlib import Path
 import msgspec
 
 from perftui.ipc.errors import Refused
-from perftui.ipc.ledger_records import Comparison, Launch
+from perftui.ipc.ledger_records import Comparison
 from perftui.trainer.tuning.file_systems import is_local
+from perftui.trainer.tuning.noise import noise_for
+from perftui.trainer.tuning.regression import Noise
+from perftui.trainer.tuning.repeats import repeats_of
 
 SCHEMA_VERSION = 1
 _BUSY_S = 20.0
-_COMPARISONS_FOR_NOISE = 40
-_NOISE_SE_LIMIT = 0.02
+_COMPARISONS_FOR_NOISE = 100
 
 _SCHEMA = (
     """CREATE TABLE IF NOT EXISTS comparisons (
@@ -147,11 +149,19 @@ class Ledger:
         return [msgspec.json.decode(text, type=list[float]) for (text,) in rows]
 
     def repeats(self, host: str) -> list[list[float]]:
-        """Return groups of `log_step_s` of launches of one setting in one comparison: the host's noise."""
-        groups: list[list[float]] = []
-        for comparison in self.newest(_COMPARISONS_FOR_NOISE, host):
-            groups += [_values(comparison.launches, label) for label in ("A", "B")]
-        return [group for group in groups if len(group) > 1]
+        """Return groups of `log_step_s` of launches of one command and setting on a host (`repeats_of`)."""
+        return repeats_of(self.newest(_COMPARISONS_FOR_NOISE, host))
+
+    def noise(self, host: str, command: Sequence[str] | None = None) -> Noise:
+        """Return what is known of the noise between launches on a host, of one command where it is named.
+
+        Args:
+            host: its name.
+            command: argv of the training whose launches are to be judged.
+        """
+        lines = self.newest(_COMPARISONS_FOR_NOISE, host)
+        own = [line for line in lines if command is not None and line.command == list(command)]
+        return noise_for(repeats_of(own), repeats_of(lines))
 
     def close(self) -> None:
         """Close the file."""
@@ -163,19 +173,6 @@ def open_ledger(path: Path) -> Iterator[Ledger]:
     """Open a ledger for as long as the block runs."""
     with closing(Ledger(path)) as ledger:
         yield ledger
-
-
-def _values(launches: Sequence[Launch], label: str) -> list[float]:
-    """Return what well-measured launches of one setting gave."""
-    return [
-        launch.log_step_s
-        for launch in launches
-        if launch.label == label
-        and launch.log_step_s is not None
-        and launch.se is not None
-        and launch.se <= _NOISE_SE_LIMIT
-        and launch.settled
-    ]
 
 
 def _row(comparison: Comparison) -> tuple[object, ...]:

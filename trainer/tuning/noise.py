@@ -35,6 +35,24 @@ def learned_noise(repeats: Sequence[Sequence[float]]) -> Noise:
     return Noise(max(tau0, blended), nu0)
 
 
+def noise_for(of_setting: Sequence[Sequence[float]], of_host: Sequence[Sequence[float]]) -> Noise:
+    """Estimate launch noise for one command and its settings on one host.
+
+    Args:
+        of_setting: repeats of this very command and setting on this host.
+        of_host: repeats of all that was ever measured there, those of the setting among them.
+
+    Returns:
+        What the setting's own repeats say once there are enough of them. Before that what the host's say, and
+        never less than the few of the setting do: a training with a random loader differs more than others.
+    """
+    own = learned_noise(of_setting)
+    if is_learned(own):
+        return own
+    common = learned_noise(of_host)
+    return common if common.tau0 >= own.tau0 or not of_setting else own
+
+
 def is_learned(noise: Noise) -> bool:
     """Whether the host's own repeats say it, and not the default."""
     return noise.nu0 >= _LEARNED_DF

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from perftui.ipc.errors import PerftuiError
 from perftui.ipc.ledger_records import Verdict
 from perftui.ipc.places import RunPlaces, ledger_path
-from perftui.ipc.settings import Settings, combined, format_value
+from perftui.ipc.settings import Settings, combined, format_value, semantics_of
 from perftui.ipc.view import RelaunchView
 from perftui.trainer.launch.spec import LaunchSpec
 from perftui.trainer.launch.start import launch, request_stop, wait_for_exit
@@ -23,7 +23,6 @@ from perftui.trainer.tuning.gpu_rest import GpuRest
 from perftui.trainer.tuning.judge import failed_verdict
 from perftui.trainer.tuning.ledger import open_ledger
 from perftui.trainer.tuning.ledger_line import ledger_line
-from perftui.trainer.tuning.noise import learned_noise
 from perftui.trainer.tuning.plan import RelaunchPlan
 from perftui.trainer.tuning.progress import Reporter, State
 from perftui.trainer.tuning.provisional import measure_before, measure_switch, provisional_verdict
@@ -92,11 +91,18 @@ class _Relaunch:
         self._noise = self._learn_noise()
         self._se_wanted = wanted_se(self._noise.tau0, plan.expected)
         before = self._subject.before
-        self._trials = Trials(before, combined(before, plan.set), self._noise, self._cpus, plan.most_launches)
+        self._trials = Trials(
+            before,
+            combined(before, plan.set),
+            self._noise,
+            self._cpus,
+            plan.most_launches,
+            semantics_of(plan.set, self._subject.arguments),
+        )
 
     def _learn_noise(self) -> Noise:
         with open_ledger(ledger_path()) as ledger:
-            return learned_noise(ledger.repeats(socket.gethostname()))
+            return ledger.noise(socket.gethostname(), self._subject.command)
 
     def _measure(self) -> Verdict:
         if not self._plan.trial:

@@ -172,6 +172,8 @@ def launch_of(
         started_unix=began_unix,
         settled=followed.assessment.settled,
         foreign_cores=collector.foreign_cores(),
+        samples_per_step=collector.samples_per_step(),
+        circumstances=collector.circumstances(),
     )
 
 
