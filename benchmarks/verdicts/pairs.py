@@ -111,7 +111,7 @@ def _known(launches: Sequence[ChainLaunch]) -> list[float]:
 def _counts(verdicts: Iterator[Verdict]) -> dict[str, object]:
     """Return how many there are of each word, the shares that matter with their exact 95 % intervals."""
     all_of_them = list(verdicts)
-    words = Counter(each.verdict for each in all_of_them)
+    words: Counter[str] = Counter(each.verdict for each in all_of_them)
     total = len(all_of_them)
     found: dict[str, object] = {"number": total, "words": dict(words)}
     if total:

@@ -1,6 +1,7 @@
 """Differences that clocks, throttling or neighbours explain are not called gains, others are."""
 
 import math
+from typing import Any
 
 import msgspec
 import pytest
@@ -61,7 +62,7 @@ def test_a_clock_explains_only_what_the_gpu_computed() -> None:
 
 
 def test_heat_is_named_and_counts_where_clocks_are_not_known() -> None:
-    hot = {"throttled_share": {"thermal_hw": 0.4, "power_cap": 0.9}}
+    hot: dict[str, Any] = {"throttled_share": {"thermal_hw": 0.4, "power_cap": 0.9}}
     (reason,) = reasons([launch("A", 0.13, **hot), launch("B", 0.1)], CPUS)
     assert reason.words == "heat or the power supply held its clocks down for 40% of A"
     assert word(launch("A", 0.13, **hot), launch("B", 0.1)) == "inconclusive"

@@ -1,0 +1,65 @@
+"""Ends trials that nobody watches any more: whoever measured them is gone, and their keeper too.
+
+The kernel asks a trial to end when its keeper is killed, once and by SIGTERM; one that takes no notice, or
+whose loader workers and ranks outlive it, would go on for ever. Live runs are never touched.
+"""
+
+import shutil
+import time
+
+from perftui.ipc.places import RUN_ID, run_places, state_root
+from perftui.ipc.run_files import ExitRecord, RunDescription, read_record
+from perftui.trainer.launch.family import Family, kill_all
+from perftui.trainer.launch.start import keeper_is_alive
+
+_GONE_WITHIN_S = 10.0
+_POLL_S = 0.1
+
+
+def is_orphaned(description: RunDescription) -> bool:
+    """Whether a run is a trial on this host whose keeper has gone without recording an end."""
+    if not description.trial or not description.owned or description.keeper_pid is None:
+        return False
+    places = run_places(description.run_id)
+    return not keeper_is_alive(description) and read_record(places.exit_record, ExitRecord) is None
+
+
+def end_orphan(run_id: str, training_pid: int | None, within_s: float = 0.0) -> list[int]:
+    """Kill what is left of an orphaned trial; return the pids that were still there at the end.
+
+    Args:
+        run_id: its id, which its processes carry in their environment.
+        training_pid: its command's process; None when it is not known.
+        within_s: how long to go on; 0 asks once.
+    """
+    family = Family(run_id, training_pid or 0)
+    deadline = time.monotonic() + within_s
+    while (left := kill_all(family)) and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
+    return left
+
+
+def end_orphans() -> list[str]:
+    """End every orphaned trial of this user; return the ids of those of which something still ran."""
+    folder = state_root() / "runs"
+    if not folder.is_dir():
+        return []
+    ended: list[str] = []
+    for entry in folder.iterdir():
+        if not RUN_ID.fullmatch(entry.name) or (entry / "exit.json").exists():
+            continue
+        description = read_record(entry / "run.json", RunDescription)
+        if description is None or not is_orphaned(description):
+            continue
+        if Family(description.run_id, description.training_pid or 0).alive():
+            end_orphan(description.run_id, description.training_pid, _GONE_WITHIN_S)
+            ended.append(description.run_id)
+    return ended
+
+
+def clear_scratch() -> None:
+    """Remove what trials saved that have ended and whose measurer could not remove it any more."""
+    folder = state_root() / "runs"
+    for scratch in folder.glob("*/scratch"):
+        if (scratch.parent / "exit.json").exists():
+            shutil.rmtree(scratch, ignore_errors=True)
