@@ -10,6 +10,7 @@ from perftui.trainer.telemetry.processes import (
     descendants,
     is_alive,
     is_tagged,
+    process_stat,
     start_ticks,
     tagged_pids,
 )
@@ -48,6 +49,15 @@ def kill_all(family: Family) -> list[int]:
     for pid, ticks in left.items():
         send_signal(pid, ticks, signal.SIGKILL)
     return sorted(left)
+
+
+def ask_to_end(pid: int, ticks: int) -> bool:
+    """Send SIGTERM, and wake a process that stands still: it could not take notice before."""
+    stat = process_stat(pid)
+    sent = send_signal(pid, ticks, signal.SIGTERM)
+    if sent and stat is not None and stat.stopped:
+        send_signal(pid, ticks, signal.SIGCONT)
+    return sent
 
 
 def send_signal(pid: int, ticks: int, number: signal.Signals) -> bool:

@@ -88,8 +88,15 @@ def _close_view(broken: Underway, sentence: str) -> None:
     view = read_record(places.relaunch, RelaunchView)
     if view is None or view.relaunch_id != broken.view.relaunch_id or view.state in ("done", "failed"):
         return
+    closed = msgspec.structs.replace(
+        view,
+        state="failed",
+        message=sentence,
+        successor=broken.view.successor,
+        launches=[each for each in view.launches if each.launch is not None],
+    )
     try:
-        write_record(places.relaunch, msgspec.structs.replace(view, state="failed", message=sentence))
+        write_record(places.relaunch, closed)
     except OSError:
         return  # a full disk: the ledger and the line on the screen say it
 

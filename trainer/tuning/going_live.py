@@ -1,17 +1,21 @@
 """How a training is started for good: after trials, or after what measured it has been killed."""
 
+import time
+
 import msgspec
 
 from perftui.ipc.errors import PerftuiError
-from perftui.ipc.run_files import write_record
 from perftui.ipc.settings import Settings
-from perftui.ipc.view import RelaunchView
+from perftui.trainer.launch.orphans import end_orphans
 from perftui.trainer.launch.runs import list_runs, successor_of
 from perftui.trainer.launch.spec import LaunchSpec
 from perftui.trainer.launch.start import launch
 from perftui.trainer.tuning.broken_off import settle
 from perftui.trainer.tuning.journal import Underway, take_broken_off
-from perftui.trainer.tuning.subject import Subject, find_subject, run_command
+from perftui.trainer.tuning.subject import Subject, find_subject
+
+_TRIALS_END_WITHIN_S = 60.0
+_POLL_S = 0.2
 
 
 def live_spec(subject: Subject, settings: Settings) -> LaunchSpec:
@@ -35,34 +39,38 @@ def live_spec(subject: Subject, settings: Settings) -> LaunchSpec:
 def bring_back(run_id: str) -> str | None:
     """Start a run again that a killed relaunch had stopped; return what became of it, None for nothing to do.
 
-    The original settings: nothing has been proved faster.
+    With the original settings: nothing has been proved faster.
     """
     told: list[str] = []
     for broken in take_broken_off(lambda each: each.plan.run_id == run_id):
-        told.append(settle(broken))
-        if broken.stopped and broken.plan.go_live:
-            told.append(_start_again(broken))
+        _wait_for_trials(run_id)
+        successor = _start_again(broken) if broken.stopped and broken.plan.go_live else None
+        view = broken.view if successor is None else msgspec.structs.replace(broken.view, successor=successor)
+        told.append(settle(msgspec.structs.replace(broken, view=view)))
     return "; ".join(told) or None
 
 
-def _start_again(broken: Underway) -> str:
-    subject = find_subject(broken.plan)
-    there = successor_of(broken.plan.run_id or "", list_runs())
+def _wait_for_trials(run_id: str) -> None:
+    """Wait until the trials of a run have ended by themselves: they hold memory that the training needs."""
+    deadline = time.monotonic() + _TRIALS_END_WITHIN_S
+    while time.monotonic() < deadline:
+        end_orphans()
+        if not any(line.trial and line.running and line.parent == run_id for line in list_runs()):
+            return
+        time.sleep(_POLL_S)
+
+
+def _start_again(broken: Underway) -> str | None:
+    """Return the run that takes the place of the one that was stopped; None when it cannot be started."""
+    there = broken.view.successor or _successor(broken.plan.run_id or "")
     if there is not None:
-        return f"{there.run_id} has taken its place"
+        return there
     try:
-        places = launch(live_spec(subject, broken.before))
-    except (PerftuiError, OSError) as error:
-        return f"it could not be started again ({error}): {run_command(broken.command, broken.before)}"
-    words = f"the training was started again as it was: {places.run_id}"
-    if subject.places is not None:
-        view = msgspec.structs.replace(
-            broken.view, state="failed", message=f"broken off; {words}", successor=places.run_id
-        )
-        write_record(subject.places.relaunch, _without_launches_under_way(view))
-    return words
+        return launch(live_spec(find_subject(broken.plan), broken.before)).run_id
+    except (PerftuiError, OSError):
+        return None  # what is told then has the command to start it by
 
 
-def _without_launches_under_way(view: RelaunchView) -> RelaunchView:
-    ended = [each for each in view.launches if each.state in ("done", "failed")]
-    return msgspec.structs.replace(view, launches=ended)
+def _successor(run_id: str) -> str | None:
+    line = successor_of(run_id, list_runs())
+    return None if line is None else line.run_id
