@@ -15,7 +15,7 @@ from benchmarks.verdicts.binomial import exact_interval
 from benchmarks.verdicts.records import Campaign, ChainLaunch
 from perftui.ipc.ledger_records import Launch, Verdict
 from perftui.trainer.tuning.judge import judge, next_launch
-from perftui.trainer.tuning.noise import learned_noise
+from perftui.trainer.tuning.noise import Seen, is_learned, learned_noise
 from perftui.trainer.tuning.procedure import ORDER
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Label, Noise
 from perftui.trainer.tuning.verdict import SE_LIMIT
@@ -23,6 +23,7 @@ from perftui.trainer.tuning.verdict import SE_LIMIT
 REFUSALS = ("too_noisy", "repeats_disagree")
 _CALLED = ("faster", "slower")
 _MOST_LAUNCHES = 4
+_OF_A_WINDOW = 8
 
 
 def summary_of(campaign: Campaign) -> dict[str, object]:
@@ -91,20 +92,23 @@ def _noise_before(launch: ChainLaunch, campaign: Campaign) -> Noise:
         for each in campaign.launches
         if each.neighbour == launch.neighbour and each.launch.started_unix < launch.launch.started_unix
     ]
-    groups: list[list[float]] = []
-    for chain in _chains(earlier):
-        for begin in range(0, len(chain), _MOST_LAUNCHES):
-            part = chain[begin : begin + _MOST_LAUNCHES]
-            labels = {each.launch.label for each in part}
-            groups += [_known([each for each in part if each.launch.label == label]) for label in labels]
-    return learned_noise(groups)
+    return learned_noise(
+        [
+            _window(chain[begin : begin + _OF_A_WINDOW])
+            for chain in _chains(earlier)
+            for begin in range(0, len(chain), _OF_A_WINDOW)
+        ]
+    )
 
 
-def _known(launches: Sequence[ChainLaunch]) -> list[float]:
+def _window(launches: Sequence[ChainLaunch]) -> list[Seen]:
     return [
-        each.launch.log_step_s
+        Seen(each.launch.label, each.launch.log_step_s, each.launch.se)
         for each in launches
-        if each.launch.log_step_s is not None and (each.launch.se or 1.0) <= SE_LIMIT and each.launch.settled
+        if each.launch.log_step_s is not None
+        and each.launch.se is not None
+        and each.launch.se <= SE_LIMIT
+        and each.launch.settled
     ]
 
 
@@ -134,14 +138,11 @@ def _of_launches(chains: Sequence[list[ChainLaunch]]) -> dict[str, object]:
     """Return how launches of one setting differ, and how well each is known."""
     launches = [each.launch for chain in chains for each in chain]
     errors = sorted(launch.se for launch in launches if launch.se is not None)
-    groups = [
-        _known([each for each in chain if each.launch.label == label]) for chain in chains for label in "AB"
-    ]
+    noise = learned_noise([_window(chain) for chain in chains])
     return {
         "number": len(launches),
         "unmeasured": len(launches) - len(errors),
         "se_median": round(errors[len(errors) // 2], 5) if errors else None,
-        "launch_noise": round(learned_noise(groups).tau0, 5)
-        if any(len(each) > 1 for each in groups)
-        else None,
+        "launch_noise": round(noise.tau0, 5),
+        "launch_noise_learned": is_learned(noise),
     }

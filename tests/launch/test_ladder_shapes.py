@@ -5,7 +5,6 @@
 
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from perftui.ipc.places import RunPlaces, run_places
+from perftui.ipc.places import RunPlaces
 from perftui.ipc.run_files import ExitRecord, RunDescription, read_record
 from perftui.trainer.launch.family import send_signal
 from perftui.trainer.launch.orphans import end_orphans, is_orphaned
@@ -138,8 +137,6 @@ def one(shape: Shape, number: int, home: Path, stages: list[Stage], delay_s: flo
     finally:
         for pid, ticks in tagged_pids(places.run_id).items():
             send_signal(pid, ticks, signal.SIGKILL)
-    if shape.kills == "keeper":  # no exit record of its own: the home's check would look for one
-        shutil.rmtree(run_places(places.run_id).state)
 
 
 @pytest.mark.slow

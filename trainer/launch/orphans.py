@@ -5,12 +5,14 @@ whose loader workers and ranks outlive it, would go on for ever. Live runs are n
 """
 
 import shutil
+import signal
 import time
+from contextlib import suppress
 
 from perftui.ipc.places import RUN_ID, run_places, state_root
-from perftui.ipc.run_files import ExitRecord, RunDescription, read_record
+from perftui.ipc.run_files import ExitRecord, RunDescription, read_record, write_record
 from perftui.trainer.launch.family import Family, kill_all
-from perftui.trainer.launch.start import keeper_is_alive
+from perftui.trainer.launch.start import console_lines, keeper_is_alive
 
 _GONE_WITHIN_S = 10.0
 _POLL_S = 0.1
@@ -51,10 +53,26 @@ def end_orphans() -> list[str]:
         description = read_record(entry / "run.json", RunDescription)
         if description is None or not is_orphaned(description):
             continue
-        if Family(description.run_id, description.training_pid or 0).alive():
-            end_orphan(description.run_id, description.training_pid, _GONE_WITHIN_S)
-            ended.append(description.run_id)
+        still_there = Family(description.run_id, description.training_pid or 0).alive()
+        left = end_orphan(description.run_id, description.training_pid, _GONE_WITHIN_S)
+        _close(description.run_id, left)
+        ended += [description.run_id] if still_there else []
     return ended
+
+
+def _close(run_id: str, survivors: list[int]) -> None:
+    """Write the record of an end that its keeper could not write."""
+    places = run_places(run_id)
+    record = ExitRecord(
+        exit_code=-int(signal.SIGKILL),
+        ended_unix=time.time(),
+        stopped_by="parent",
+        outcome="lost",
+        last_lines=console_lines(places),
+        survivors=survivors,
+    )
+    with suppress(OSError):
+        write_record(places.exit_record, record)
 
 
 def clear_scratch() -> None:

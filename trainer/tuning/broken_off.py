@@ -21,8 +21,8 @@ from perftui.trainer.tuning.subject import run_command
 def settle_broken_off() -> list[str]:
     """End what a killed relaunch left running, give the ledger its line, and return what to tell the user."""
     told = [settle(each) for each in take_broken_off(lambda each: not _has_hub(each))]
-    clear_scratch()
     told += [f"{run_id} was a trial that nobody measured any more: ended" for run_id in end_orphans()]
+    clear_scratch()
     return told + [_goes_on(each) for each in still_under_way() if _is_unseen(each)]
 
 

@@ -18,7 +18,7 @@ from perftui.ipc.ledger_records import Comparison
 from perftui.trainer.tuning.file_systems import is_local
 from perftui.trainer.tuning.noise import noise_for
 from perftui.trainer.tuning.regression import Noise
-from perftui.trainer.tuning.repeats import repeats_of
+from perftui.trainer.tuning.repeats import windows_of
 
 SCHEMA_VERSION = 1
 _BUSY_S = 20.0
@@ -148,10 +148,6 @@ class Ledger:
         )
         return [msgspec.json.decode(text, type=list[float]) for (text,) in rows]
 
-    def repeats(self, host: str) -> list[list[float]]:
-        """Return groups of `log_step_s` of launches of one command and setting on a host (`repeats_of`)."""
-        return repeats_of(self.newest(_COMPARISONS_FOR_NOISE, host))
-
     def noise(self, host: str, command: Sequence[str] | None = None) -> Noise:
         """Return what is known of the noise between launches on a host, of one command where it is named.
 
@@ -161,7 +157,7 @@ class Ledger:
         """
         lines = self.newest(_COMPARISONS_FOR_NOISE, host)
         own = [line for line in lines if command is not None and line.command == list(command)]
-        return noise_for(repeats_of(own), repeats_of(lines))
+        return noise_for(windows_of(own), windows_of(lines))
 
     def close(self) -> None:
         """Close the file."""

@@ -1,36 +1,40 @@
-"""Launches of one setting that the ledger holds more than once: what they differ by is launch noise. Pure."""
+"""Launches of one training that ran one after the other, by the ledger: they teach its noise. Pure."""
 
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from perftui.ipc.ledger_records import Comparison, Launch
+from perftui.trainer.tuning.noise import Seen
 from perftui.trainer.tuning.verdict import SE_LIMIT
 
 _CLOSE_S = 1800.0
 """Launches further apart differ by what became of the host in between, which is not noise of launches."""
-_OF_A_GROUP = 4
-"""As many as a comparison has; over more of them a slow drift would count as noise."""
+_OF_A_WINDOW = 8
+"""A host's drift is taken to be even over this many launches."""
 
 
-def repeats_of(lines: Sequence[Comparison]) -> list[list[float]]:
-    """Return groups of `log_step_s` of well-measured launches of one command, setting and set of GPUs.
+def windows_of(lines: Sequence[Comparison]) -> list[list[Seen]]:
+    """Return windows of well-measured launches in wall order, each of one command, commit and set of GPUs.
 
     Comparisons of one training that follow each other measure its settings in force again each time, so
-    groups reach over comparisons, as long as launches lie close together. A launch that two comparisons share
+    windows reach over comparisons where launches lie close together. A launch that two comparisons share
     counts once.
 
     Args:
         lines: comparisons of one host.
     """
-    by_setting: dict[bytes, dict[str, Launch]] = {}
+    by_training: dict[bytes, dict[str, Launch]] = {}
     for line in lines:
         for launch in line.launches:
             if _is_well_measured(launch):
-                same = (line.command, line.commit, launch.settings, sorted(launch.gpu_uuids))
-                key = msgspec.json.encode(same, order="deterministic")
-                by_setting.setdefault(key, {})[launch.run_id] = launch
-    return [group for launches in by_setting.values() for group in _close(list(launches.values()))]
+                key = _word((line.command, line.commit, sorted(launch.gpu_uuids)))
+                by_training.setdefault(key, {})[launch.run_id] = launch
+    return [window for launches in by_training.values() for window in _windows(list(launches.values()))]
+
+
+def _word(what: object) -> bytes:
+    return msgspec.json.encode(what, order="deterministic")
 
 
 def _is_well_measured(launch: Launch) -> bool:
@@ -43,16 +47,15 @@ def _is_well_measured(launch: Launch) -> bool:
     )
 
 
-def _close(launches: Sequence[Launch]) -> Iterator[list[float]]:
-    """Yield runs of launches that lie close together in time, where there are two at least."""
-    group: list[float] = []
+def _windows(launches: Sequence[Launch]) -> Iterator[list[Seen]]:
+    window: list[Seen] = []
     last_unix = 0.0
     for launch in sorted(launches, key=lambda launch: launch.started_unix):
-        if len(group) == _OF_A_GROUP or (group and launch.started_unix - last_unix > _CLOSE_S):
-            if len(group) > 1:
-                yield group
-            group = []
+        if len(window) == _OF_A_WINDOW or (window and launch.started_unix - last_unix > _CLOSE_S):
+            yield window
+            window = []
         last_unix = launch.started_unix
-        group.append(launch.log_step_s or 0.0)
-    if len(group) > 1:
-        yield group
+        setting = _word(launch.settings).decode()
+        window.append(Seen(setting, launch.log_step_s or 0.0, launch.se or 0.0))
+    if window:
+        yield window
