@@ -6,6 +6,7 @@ whose loader workers and ranks outlive it, would go on for ever. Live runs are n
 
 import shutil
 import signal
+import socket
 import time
 from contextlib import suppress
 
@@ -21,6 +22,8 @@ _POLL_S = 0.1
 def is_orphaned(description: RunDescription) -> bool:
     """Whether a run is a trial on this host whose keeper has gone without recording an end."""
     if not description.trial or not description.owned or description.keeper_pid is None:
+        return False
+    if description.host != socket.gethostname():  # the state folder may be shared
         return False
     places = run_places(description.run_id)
     return not keeper_is_alive(description) and read_record(places.exit_record, ExitRecord) is None

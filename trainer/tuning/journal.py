@@ -5,6 +5,7 @@ in between, the process that measured leaves it behind.
 """
 
 import os
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -88,7 +89,8 @@ def take_broken_off(wanted: Callable[[Underway], bool]) -> list[Underway]:
 
 
 def _entries() -> Iterator[tuple[Path, Underway]]:
+    """Yield those of this host: a home folder may be shared, and pids mean nothing elsewhere."""
     for path in sorted(_folder().glob(f"*{_SUFFIX}")):
         each = read_record(path, Underway)
-        if each is not None:
+        if each is not None and each.host == socket.gethostname():
             yield path, each
