@@ -22,6 +22,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from benchmarks.verdicts.binomial import exact_interval
 from perftui.trainer.tuning.noise import Seen, learned_noise
@@ -65,7 +66,7 @@ class Cell:
     repetitions: int
 
 
-def run(cell: Cell) -> dict[str, object]:
+def run(cell: Cell) -> dict[str, Any]:
     """Simulate one cell; the same numbers each time."""
     rng = random.Random(f"{cell.way.name} {cell.host.name} {cell.gain}")
     words: Counter[str] = Counter()
@@ -113,7 +114,7 @@ def _share(hits: int, of: int) -> dict[str, float]:
     return {"share": round(hits / of, 4), "lo": round(low, 4), "hi": round(high, 4)}
 
 
-def table(rows: list[dict[str, object]]) -> str:
+def table(rows: list[dict[str, Any]]) -> str:
     """Return Markdown: percent, of identical settings and of true gains."""
     lines: list[str] = []
     for way in WAYS:
@@ -129,15 +130,14 @@ def table(rows: list[dict[str, object]]) -> str:
     return "\n".join(lines)
 
 
-def _line(name: str, cells: list[dict[str, object]]) -> str:
+def _line(name: str, cells: list[dict[str, Any]]) -> str:
     null, *gains = cells
-    words, of = null["words"], null["repetitions"]
-    assert isinstance(words, dict)
-    assert isinstance(of, int)
+    words: dict[str, int] = null["words"]
+    of: int = null["repetitions"]
     refused = words.get("too_noisy", 0) + words.get("repeats_disagree", 0)
     counts = [words.get("faster", 0), words.get("slower", 0), words.get("same", 0), refused]
     shares = " / ".join(f"{100 * count / of:.1f}" for count in counts)
-    found = " / ".join(f"{100 * cell['faster']['share']:.0f}" for cell in gains)  # type: ignore[index]
+    found = " / ".join(f"{100 * cell['faster']['share']:.0f}" for cell in gains)
     launches = ", ".join(f"{cell['launches']:.1f}" for cell in cells)
     return f"| {name} | {shares} | {found} | {launches} |"
 

@@ -115,12 +115,16 @@ def _run_chain(
                 place + 1,
                 _settings(label, order),
                 _conditions(order),
-                lambda *_: None,
+                _untold,
                 lambda: left_s() < 0,
             )
             if trial.cancelled:
                 return
             keep(ChainLaunch(chain=chain, place=place, neighbour=neighbour, launch=trial.launch))
+
+
+def _untold(state: str, steps: int, step_ms: float | None) -> None:
+    """Take the progress of a launch."""
 
 
 def _settings(label: Label, order: Order) -> Settings:

@@ -8,6 +8,7 @@ too narrow. Of an injected change a pair is an A and a B that follow each other,
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
+from typing import Any
 
 import msgspec
 
@@ -26,9 +27,9 @@ _MOST_LAUNCHES = 4
 _OF_A_WINDOW = 8
 
 
-def summary_of(campaign: Campaign) -> dict[str, object]:
+def summary_of(campaign: Campaign) -> dict[str, Any]:
     """Return what is said of all pairs and of whole comparisons, by neighbour and together."""
-    found: dict[str, object] = {"launches": len(campaign.launches)}
+    found: dict[str, Any] = {"launches": len(campaign.launches)}
     for name, kinds in (
         ("idle", ("none",)),
         ("busy", ("steady", "bursts")),

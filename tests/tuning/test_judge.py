@@ -6,7 +6,7 @@ import pytest
 
 from perftui.ipc.ledger_records import Launch
 from perftui.trainer.tuning.judge import is_contended, judge, next_launch
-from perftui.trainer.tuning.regression import DEFAULT_NOISE
+from perftui.trainer.tuning.regression import DEFAULT_NOISE, Noise
 from perftui.trainer.tuning.wording import percent
 
 CPUS = 2.0
@@ -103,6 +103,15 @@ def test_no_obvious_win_where_others_compute_or_nobody_looked(foreign: float | N
     launches = [launch(label, 0.25 if label == "A" else 0.1, se=0.04, foreign=foreign) for label in "ABBA"]
     assert following(launches[:2]) is None
     assert judge(launches, DEFAULT_NOISE, CPUS).verdict == "too_noisy"
+
+
+def test_a_small_gain_on_a_busy_host_waits_until_its_noise_is_known() -> None:
+    busy = [launch("A", 0.108, foreign=1.0), launch("B", 0.1, foreign=1.0)]
+    assert judge(busy, DEFAULT_NOISE, CPUS).verdict == "inconclusive"
+    assert following(busy) == "B"
+    assert judge(busy, Noise(0.005, 8.0), CPUS).verdict == "faster"
+    unknown = [launch("A", 0.108, foreign=None), launch("B", 0.1, foreign=None)]
+    assert judge(unknown, DEFAULT_NOISE, CPUS).verdict == "faster"
 
 
 def test_unsettled_launches_give_no_verdict() -> None:

@@ -7,6 +7,7 @@ from typing import Literal
 from perftui.ipc.ledger_records import Launch, Verdict
 from perftui.trainer.tuning.beside_speed import beside_speed
 from perftui.trainer.tuning.explained import Reason, explains, is_loaded, reasons
+from perftui.trainer.tuning.noise import is_learned
 from perftui.trainer.tuning.procedure import ORDER, next_label
 from perftui.trainer.tuning.regression import Label, Noise, Point
 from perftui.trainer.tuning.verdict import Decision, decide
@@ -22,6 +23,9 @@ _SAME_WORK_WITHIN = 0.02
 _UNSETTLED_SE = 0.05
 """Of a launch whose step time was still changing at its end, in log units: above the limit, so that it gives
 no verdict, unless the win is obvious even so (by 22 %: four such errors)."""
+_UNKNOWN_CONTENDED_SD = 0.03
+"""Between launches on a host that others use: a third of it makes every fourth verdict on identical settings
+a false one (`benchmarks/verdict_power.py`, the shared host)."""
 _MEASURED_WORDS = frozenset({"faster", "slower", "same", "inconclusive"})
 
 
@@ -32,6 +36,13 @@ def is_contended(launches: Sequence[Launch], cpus: float) -> bool | None:
     if any(is_loaded(cores, cpus) for cores in known):
         return True
     return False if known and len(known) == len(foreign) else None
+
+
+def noise_under(noise: Noise, *, contended: bool | None) -> Noise:
+    """Return the launch noise to reckon with: where others compute and nothing was learned, more of it."""
+    if not contended or is_learned(noise):
+        return noise
+    return Noise(max(noise.tau0, _UNKNOWN_CONTENDED_SD), noise.nu0)
 
 
 def unit_of(launches: Sequence[Launch]) -> Literal["step", "sample"]:
@@ -75,7 +86,8 @@ def next_launch(launches: Sequence[Launch], noise: Noise, cpus: float, most_laun
     points = points_of(launches)
     if len(points) < len(launches) or _incomparable(launches):
         return None
-    calm = is_contended(launches, cpus) is False
+    contended = is_contended(launches, cpus)
+    noise, calm = noise_under(noise, contended=contended), contended is False
     label = next_label(points, noise, most_launches=most_launches, uncontended=calm)
     if label is None and len(launches) < min(most_launches, len(ORDER)):
         decision = decide(points, noise, uncontended=calm)
@@ -99,6 +111,7 @@ def judge(launches: Sequence[Launch], noise: Noise, cpus: float) -> Verdict:
     if reason or {point.label for point in points} != {"A", "B"}:
         return failed_verdict(reason or "both settings must be measured once at least", launches)
     contended = is_contended(launches, cpus)
+    noise = noise_under(noise, contended=contended)
     decision = decide(points, noise, uncontended=contended is False)
     if decision.word == "too_noisy" and not all(launch.settled for launch in launches):
         return Verdict(
