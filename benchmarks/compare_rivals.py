@@ -87,15 +87,16 @@ def of_train_doctor(before: int, after: int, folder: Path, tool: Path) -> dict[s
 
 
 def _train_doctor_says(told: dict[str, Any]) -> dict[str, Any]:
-    ratio = told.get("ratio") or {}
+    ratio: dict[str, float | None] = told.get("ratio") or {}
     point, low, high = (ratio.get(name) for name in ("point", "low", "high"))
+    loss: dict[str, Any] = told.get("loss_check") or {}
     return {
         "verdict": told.get("verdict"),
         "decision": told.get("decision"),
         "gain": None if point is None else point - 1,
         "interval": [None if bound is None else bound - 1 for bound in (low, high)],
         "launches": len(told.get("runs", [])),
-        "loss": (told.get("loss_check") or {}).get("status"),
+        "loss": loss.get("status"),
         "sentence": told.get("reason"),
     }
 
