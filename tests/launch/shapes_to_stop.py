@@ -173,6 +173,10 @@ def _in_session(command: list[str]) -> list[str]:
     return ["setsid", "-w", *command]
 
 
+def _without_environment(command: list[str]) -> list[str]:
+    return ["env", "-i", *command]
+
+
 SHAPES = (
     Shape("handler", HANDLER, saves=True),
     Shape("slow handler", SLOW_HANDLER, saves=True),
@@ -187,6 +191,12 @@ SHAPES = (
     Shape("forks in its handler", FORKS_IN_THE_HANDLER, saves=True, grace_s=2.0),
     Shape("under a shell", HANDLER, saves=True, through=_under_shell),
     Shape("in another session", HANDLER, saves=True, through=_in_session),
+    Shape("in an empty environment", NO_HANDLER, through=_without_environment),
+    Shape("ignores it in an empty environment", IGNORES_ALL, grace_s=0.5, through=_without_environment),
+    Shape("forks in an empty environment", FORKS, grace_s=1.0, through=_without_environment),
+    Shape(
+        "killed keeper, in an empty environment", IGNORES_ALL, kills="keeper", through=_without_environment
+    ),
     Shape("suspended", SUSPENDED, saves=True),
     Shape("killed keeper", NO_HANDLER, kills="keeper"),
     Shape("killed keeper, ignores every signal", IGNORES_ALL, kills="keeper"),

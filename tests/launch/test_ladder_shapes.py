@@ -104,6 +104,7 @@ def stop(stage: Stage, places: RunPlaces) -> None:
         trainers = [(pid, start_ticks(pid) or 0) for pid in ranks]
         request_stop(places, "user", trainers, grace_s=shape.grace_s)
     record = wait_for_exit(places, ENDED_WITHIN_S)
+    assert start_ticks(description.training_pid or 0) != description.training_start_ticks
     check(stage, places, record)
 
 

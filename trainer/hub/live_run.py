@@ -195,7 +195,7 @@ class LiveRun:
         self._relaunch = read_record(self.places.relaunch, RelaunchView) or self._relaunch
         self._lost = self.ended is None and self._is_lost(now)
         if self._lost and is_orphaned(self.description):
-            end_orphan(self.description.run_id, self.description.training_pid)
+            end_orphan(self.description)
 
     def _is_lost(self, now: float) -> bool:
         keeper = self.description.keeper_pid

@@ -29,15 +29,21 @@ def is_orphaned(description: RunDescription) -> bool:
     return not keeper_is_alive(description) and read_record(places.exit_record, ExitRecord) is None
 
 
-def end_orphan(run_id: str, training_pid: int | None, within_s: float = 0.0) -> list[int]:
+def family_of(description: RunDescription) -> Family:
+    """Return the processes of a run, by its tag and by descent from its command."""
+    family = Family(description.run_id, description.training_pid or 0, description.training_start_ticks)
+    family.record()
+    return family
+
+
+def end_orphan(description: RunDescription, within_s: float = 0.0) -> list[int]:
     """Kill what is left of an orphaned trial; return the pids that were still there at the end.
 
     Args:
-        run_id: its id, which its processes carry in their environment.
-        training_pid: its command's process; None when it is not known.
+        description: of the trial.
         within_s: how long to go on; 0 asks once.
     """
-    family = Family(run_id, training_pid or 0)
+    family = family_of(description)
     deadline = time.monotonic() + within_s
     while (left := kill_all(family)) and time.monotonic() < deadline:
         time.sleep(_POLL_S)
@@ -56,8 +62,8 @@ def end_orphans() -> list[str]:
         description = read_record(entry / "run.json", RunDescription)
         if description is None or not is_orphaned(description):
             continue
-        still_there = Family(description.run_id, description.training_pid or 0).alive()
-        left = end_orphan(description.run_id, description.training_pid, _GONE_WITHIN_S)
+        still_there = family_of(description).alive()
+        left = end_orphan(description, _GONE_WITHIN_S)
         _close(description.run_id, left)
         ended += [description.run_id] if still_there else []
     return ended

@@ -124,7 +124,7 @@ def stop_trial(places: RunPlaces, trainers: list[tuple[int, int]]) -> ExitRecord
         raise PerftuiError(f"the trial {places.run_id} could not be stopped: nothing else is launched")
     if record.outcome == "lost":  # its keeper was killed, and cannot clear away any more
         description = read_record(places.description, RunDescription)
-        left = end_orphan(places.run_id, description.training_pid if description else None, _CLEARED_WITHIN_S)
+        left = end_orphan(description, _CLEARED_WITHIN_S) if description else []
         if left:
             raise PerftuiError(f"processes {left} of the trial {places.run_id} cannot be ended")
     return record
