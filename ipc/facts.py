@@ -319,7 +319,7 @@ class StackPlace(_Facts, frozen=True, kw_only=True):
 
     area: str
     """What it was doing: dataset, collate, loader, model, backward, optimizer, communication, compile,
-    checkpoint, logging, or script for anything else."""
+    checkpoint, logging, device (waiting for the GPU, as in `.item()`), or script for anything else."""
     at: str
     """File, line and function: the innermost frame that is the script's own, else the innermost."""
     line: str | None = None
@@ -342,6 +342,8 @@ class StackFacts(_Facts, frozen=True, kw_only=True):
     traced: dict[str, int] = {}
     """Looks that found Python itself watched, by what: `sys.settrace`, or a module of Python that runs the
     script, such as cProfile."""
+    waits_told: bool = False
+    """Whether waits for the GPU have an area of their own (device); else they count to their line's."""
 
 
 class RankFacts(_Facts, frozen=True, kw_only=True):

@@ -53,6 +53,21 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """What would settle it, when the signals at hand do not."""
     under: str | None = None
     """Code of the finding that this one follows from: deal with that first."""
+    first_step: int | None = None
+    """Steps that were done when it was first shown; None: not shown while the run went on."""
+    first_s: float | None = None
+    """Seconds from the run's start to then."""
+
+
+class Appearance(msgspec.Struct, frozen=True, kw_only=True):
+    """The first time that a finding was shown."""
+
+    code: str
+    rank: int | None
+    host: str | None
+    step: int
+    """Steps that every rank had done."""
+    unix: float
 
 
 class Unjudged(msgspec.Struct, frozen=True, kw_only=True):

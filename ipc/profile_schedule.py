@@ -1,6 +1,7 @@
-"""When profiling windows open by themselves: every 500 steps, when steps take 30 % longer, at step 20.
+"""When profiling windows open by themselves: every 500 steps, when steps take 30 % longer, once half way.
 
-Written as `20:3,every=500:3,jump=30%` in PERFTUI_PROFILE, or as options of `perftui run`. Off by default.
+Written as `20:3,every=500:3,jump=30%,look` in PERFTUI_PROFILE, or as options of `perftui run`. Off by
+default, but for the look of a bounded run without a dashboard.
 """
 
 import os
@@ -29,11 +30,13 @@ class ProfileSchedule(msgspec.Struct, frozen=True, kw_only=True):
     """A window when the step time has risen by this share (0.3 = 30 %)."""
     most: int = MOST_WINDOWS
     """Windows of both kinds together; then the schedule is over."""
+    look: bool = False
+    """One window, once the run is steady, about half way to its limit; none where another was opened."""
 
     @property
     def wanted(self) -> bool:
         """Whether it opens any."""
-        return self.most > 0 and (self.every_steps is not None or self.jump_share is not None)
+        return self.look or (self.most > 0 and (self.every_steps is not None or self.jump_share is not None))
 
 
 def parse_every(text: str) -> tuple[int, int]:
@@ -70,13 +73,15 @@ def parse_share(text: str) -> float:
     return share
 
 
-def schedule_of(every: str | None, jump: str | None, most: int | None) -> ProfileSchedule | None:
+def schedule_of(
+    every: str | None, jump: str | None, most: int | None, *, look: bool = False
+) -> ProfileSchedule | None:
     """Return the schedule that these words ask for; None for none.
 
     Raises:
         UsageError: a word has not the form asked for.
     """
-    if every is None and jump is None:
+    if every is None and jump is None and not look:
         return None
     if most is not None and most < 1:
         raise UsageError(f"{most}: expected at least one window")
@@ -86,6 +91,7 @@ def schedule_of(every: str | None, jump: str | None, most: int | None) -> Profil
         steps=steps,
         jump_share=parse_share(jump) if jump is not None else None,
         most=MOST_WINDOWS if most is None else most,
+        look=look,
     )
 
 
@@ -96,19 +102,22 @@ def schedule_in(environment: Mapping[str, str]) -> ProfileSchedule | None:
         UsageError: the variable cannot be understood.
     """
     words: dict[str, str] = {}
+    look = False
     for part in filter(None, (part.strip() for part in environment.get(VARIABLE, "").split(","))):
         name, equals, value = part.partition("=")
         if equals and name in ("every", "jump", "most"):
             words[name] = value
+        elif part == "look":
+            look = True
         elif equals or not _is_window(part):
             raise UsageError(
                 f"{VARIABLE}={environment[VARIABLE]}: {part} is not one of START:STEPS, every=500:3, "
-                "jump=30%, most=10"
+                "jump=30%, most=10, look"
             )
     most = words.get("most")
     if most is not None and not most.isdigit():
         raise UsageError(f"{VARIABLE}: most={most}: expected a number")
-    return schedule_of(words.get("every"), words.get("jump"), None if most is None else int(most))
+    return schedule_of(words.get("every"), words.get("jump"), None if most is None else int(most), look=look)
 
 
 def first_window(environment: Mapping[str, str] = os.environ) -> tuple[int, int] | None:

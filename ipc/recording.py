@@ -17,6 +17,7 @@ from typing import BinaryIO
 import msgspec
 
 from perftui.ipc.errors import RecordingError
+from perftui.ipc.findings import Appearance
 from perftui.ipc.messages import FromRank
 from perftui.ipc.view import GpuView, HostView
 
@@ -35,6 +36,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     gpus: list[GpuView] = []
     gap: int = 0
     """Entries lost before this one because the disk refused them."""
+    appeared: list[Appearance] = []
+    """Findings that were shown for the first time."""
 
 
 _decoder = msgspec.msgpack.Decoder(Entry)

@@ -35,6 +35,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=_version())
     verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
     _add_run(verbs)
+    _add_tune(verbs)
     _add_queries(verbs)
     _add_actions(verbs)
     return top
@@ -74,7 +75,43 @@ def _add_run(verbs: "_Verbs") -> None:
     run.add_argument(
         "--profile-most", type=int, metavar="N", help="windows of both kinds together over the run (10)"
     )
+    look = run.add_mutually_exclusive_group()
+    look.add_argument(
+        "--look",
+        action="store_true",
+        help="one window about half way; by itself with --no-tui, --seconds and --json",
+    )
+    look.add_argument("--no-window", action="store_true", help="no such window")
     run.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD")
+
+
+def _add_tune(verbs: "_Verbs") -> None:
+    tune = verbs.add_parser(
+        "tune",
+        help="search for faster settings by trials: perftui tune -- python train.py",
+        epilog="Exit codes: 0 an answer (also: nothing is worth changing), 1 the training cannot be "
+        "measured, 4 refused or too noisy, 130 broken off.",
+    )
+    tune.add_argument("run", nargs="?", help="a run that has ended, whose command is tuned")
+    tune.add_argument("--name", help="a name for the search; else it is taken from the command")
+    tune.add_argument(
+        "--allow",
+        choices=("neutral", "numeric", "changes-training"),
+        help="what a change may do to the training: nothing (neutral, the default), round otherwise, or more",
+    )
+    tune.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="begin with a setting")
+    tune.add_argument(
+        "--map", action="append", default=[], metavar="NAME=TEMPLATE", help="as for perftui run"
+    )
+    tune.add_argument("--most-trials", type=int, metavar="N", help="changes to measure at most (10)")
+    tune.add_argument("--minutes", type=float, metavar="M", help="stop after so long; --resume goes on")
+    tune.add_argument(
+        "--resume", nargs="?", const="", metavar="SEARCH", help="go on with a search, the newest if not said"
+    )
+    tune.add_argument("--no-nvml", action="store_true", help="leave the GPU libraries alone: no GPU figures")
+    tune.add_argument("--json", nargs="?", const="-", metavar="FILE", help="the result as one JSON document")
+    tune.add_argument("--yes", action="store_true", help="do not ask")
+    tune.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD")
 
 
 def _add_queries(verbs: "_Verbs") -> None:

@@ -25,6 +25,7 @@ _VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "profile": live_runs.profile,
     "trace": traces.trace,
     "relaunch": tuning.relaunch,
+    "tune": tuning.tune,
     "ledger": tuning.ledger,
     "report": reports.report,
     "compare": reports.compare,
@@ -32,7 +33,7 @@ _VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "demo": starting.demo,
     "replay": starting.replay,
 }
-_TAKE_A_COMMAND = ("run", "doctor")
+_TAKE_A_COMMAND = ("run", "doctor", "tune")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

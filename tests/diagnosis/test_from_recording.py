@@ -15,6 +15,7 @@ from perftui.trainer.diagnosis import Judgement, judge
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.judge import Judge
 from perftui.trainer.hub.run_signals import signals_of
+from perftui.trainer.launch.replay import summary_of_recording
 
 _SCRIPT = """
 import time, torch
@@ -72,6 +73,14 @@ def test_a_recording_is_judged_alike_every_time(runtime_dirs: object, tmp_path: 
     assert [f["code"] for f in said["findings"] if not f["code"].startswith("self.")] == [
         f.code for f in judgements[0].findings if not f.code.startswith("self.")
     ]
+    replayed = [summary_of_recording(run_places(said["run_id"]).state) for _ in range(2)]
+    assert replayed[0]["findings"] == replayed[1]["findings"]
+    seen = {f["code"]: (f["first_step"], f["first_s"]) for f in said["findings"]}
+    again = {f["code"]: (f["first_step"], f["first_s"]) for f in replayed[0]["findings"]}
+    assert again["input.workers"] == seen["input.workers"]
+    first_step, first_s = seen["input.workers"]
+    assert 0 < first_step <= said["ranks"][0]["steps"]
+    assert 0 < first_s <= said["elapsed_s"]
     place = next(f for f in judgements[0].findings if f.code == "input.workers").remedy
     assert place is not None
     assert "train.py:8" in (place.at or "")

@@ -116,6 +116,31 @@ def test_a_schedule_opens_windows_by_itself(desk: Desk, tmp_path: Path) -> None:
     assert found["ranks"][0]["steps"] == 400
 
 
+def test_a_bounded_run_takes_one_look_and_its_summary_waits_for_it(desk: Desk, tmp_path: Path) -> None:
+    summary = tmp_path / "summary.json"
+    script = desk.script(STARVED)
+    command = [sys.executable, str(script), "1000000", "0", "0.005"]
+    done = desk.perftui("run", "--no-tui", "--seconds", "12", "--json", str(summary), "--", *command)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(summary.read_text())
+    assert found["stopped_by"] == "seconds"
+    (window,) = found["profiles"]
+    assert window["state"] == "done", window
+    assert window["opened_by"].startswith("one look")
+    assert 1 <= window["steps"] <= 3
+    assert window["sentence"]
+    assert Path(window["report_path"]).exists()
+
+
+def test_without_a_window_a_bounded_run_has_none(desk: Desk, tmp_path: Path) -> None:
+    summary = tmp_path / "summary.json"
+    command = [sys.executable, str(desk.script(STARVED)), "1000000", "0", "0.005"]
+    options = ["--seconds", "10", "--no-window", "--json", str(summary)]
+    done = desk.perftui("run", "--no-tui", *options, "--", *command)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(summary.read_text())["profiles"] == []
+
+
 def test_a_word_that_makes_no_sense_starts_nothing(desk: Desk) -> None:
     refused = desk.perftui("run", "--no-tui", "--profile-on-jump", "much", "--", "true")
     assert refused.returncode == 2

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import msgspec
 
-from perftui.ipc.trace_report import RankReport, TraceReport
+from perftui.ipc.trace_report import GpuShares, IdleShares, RankReport, StepSpan, TraceReport
 from perftui.ipc.view import ProfileView
 from perftui.ipc.worker_stacks import WorkerStacks
-from perftui.trainer.hub.newest_window import NewestWindow
+from perftui.trainer.hub.newest_window import NewestWindow, WindowSeen
 from perftui.trainer.hub.run_signals import signals_of
 
 from .test_fold import batch, folded, hello
@@ -61,3 +61,21 @@ def test_each_rank_gets_its_own_part(tmp_path: Path) -> None:
     assert [each.samples for each in rank.worker_stacks] == [10]
     (unseen,) = signals_of(fold).ranks
     assert (unseen.report, unseen.worker_stacks) == (None, ())
+
+
+def test_the_rules_see_a_window_as_it_is_without_the_profiler() -> None:
+    """A GPU that works half of a window that took twice as long works all the time."""
+    steps = [
+        StepSpan(step=n, start_us=0, duration_us=20_000, device_busy_share=0.5, loader_share=0.0)
+        for n in (1, 2)
+    ]
+    idle = IdleShares(loader=0.0, sync_call=0.0, host_other=0.5, launch_latency=0.0, dependency=0.0)
+    busy = GpuShares(compute_only=0.5, overlap=0.0, comm_exposed=0.0, mem_exposed=0.0, idle=0.5)
+    report = RankReport(
+        rank=0, path="t", window_ms=40.0, steps=steps, step_ms_before=10.0, gpu=busy, idle=idle
+    )
+    seen = WindowSeen(TraceReport(sentence="", ranks=[report]), ())
+    (rank,) = signals_of(folded(hello(), batch(0, 40, seq=1)), window=seen).ranks
+    assert rank.report is not None
+    assert rank.report.gpu is not None
+    assert (rank.report.gpu.compute_only, rank.report.gpu.idle) == (1.0, 0.0)

@@ -84,3 +84,10 @@ def test_the_chart_never_cuts_the_leading_finding(lead: int) -> None:
 def test_findings_leave_room_for_some_output_below_them() -> None:
     made = plan(80, 24, 1, findings=(30, 40))
     assert made.bottom - made.findings == 4
+
+
+def test_when_it_was_first_seen() -> None:
+    seen = msgspec.structs.replace(CONTENDED, first_step=1250, first_s=31.4)
+    text = " ".join(part.strip() for part in drawn(state_of(seen)))
+    assert text.endswith("first seen at step 1,250, after 0:31")
+    assert "first seen" not in " ".join(drawn(state_of(CONTENDED)))

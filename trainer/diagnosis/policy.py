@@ -135,6 +135,9 @@ class Policy:
     """Microseconds. Median from launch to start, below which the queue was empty (profiling.md §2.5)."""
     gpu_busy: float = 0.90
     """Share of time with an engine of the GPU busy from which the device is taken to set the pace."""
+    gpu_computes: float = 0.80
+    """Share of time in which the GPU computes from which a training without a loader is called fed and well;
+    own choice, the counterpart of `launch_idle`."""
     gpu_idle: float = 0.70
     """The same, below which it does not."""
     sync_share: float = 0.05
@@ -142,8 +145,18 @@ class Policy:
     train-doctor's rule."""
     sync_critical: float = 0.20
     """The same, from which it is the first thing to change."""
+    sync_looks: float = 0.10
+    """The same by looks at the thread and the GPU's counters, which are less sure; own choice."""
+    frees_a_step: float = 1.0
+    """Blocks a step that the allocator gives back to the driver without having run out of memory: a warmed-up
+    allocator gives none back (64 a step with `empty_cache()` after each batch, ResNet-50 on an H200)."""
+    frees_steps: int = 200
+    """Steps, least for that without having seen the call: trying convolutions (cudnn.benchmark) gives back as
+    well, 160 blocks in the first steps of ResNet-50 on an H200."""
     copy_share: float = 0.05
     """Share of a step that copies to the device take and nothing hides; own choice, as for syncs."""
+    copy_critical: float = 0.20
+    """The same, from which it is the first thing to change."""
     pageable_mib: float = 1.0
     """MiB a step from pageable memory, from which pinning can matter (profiling.md §2.7)."""
     small_copies: float = 16.0
@@ -170,6 +183,12 @@ class Policy:
     """Share of sampled weights so small that the CPU computes with them slowly; own choice."""
     tensor_idle: float = 0.02
     """Share of time with tensor cores busy below which they are not in use (GPM)."""
+    exact_products: float = 0.20
+    """Share of the GPU's time in matrix products without tensor cores, from which their precision matters;
+    own choice: 0.8 with a float32 transformer on an H200, 0 with TF32."""
+    memory_bound: float = 0.40
+    """Share of time in which the GPU's memory is busy (GPM), from which memory may be the limit; own choice:
+    float32 products on an H200 keep it busy 0.11, batches of 64 rows in bfloat16 above 0.5."""
 
     recompiles: int = 2
     """Recompilations within the last minute, past the warm-up: shapes or values go on changing."""
@@ -222,6 +241,9 @@ class Policy:
     """The same, from which it leads."""
     power_capped: float = 0.50
     """Share of time at the power limit; usual for a large GPU at full load."""
+    clock_lost: float = 0.10
+    """Share of the highest clock that the power limit takes, from which it is worth a remark; own choice: an
+    H200 at full load lost 0.08 with a transformer and 0.19 with nothing but products in bfloat16."""
     foreign_mib: float = 512.0
     """MiB on the GPU held by processes that are not the run's: a desktop holds less."""
 

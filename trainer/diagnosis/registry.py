@@ -23,6 +23,7 @@ from perftui.trainer.diagnosis.rules import (
     scaling,
     stragglers,
     training_thread,
+    transfers,
 )
 from perftui.trainer.diagnosis.rules.compute_bound import compute_bound
 from perftui.trainer.diagnosis.rules.crowd import crowd
@@ -63,8 +64,8 @@ RULES: tuple[Rule, ...] = (
     Rule(("cpu.oversubscribed",), cpu_cores.oversubscribed),
     Rule(("cpu.quota",), cpu_cores.quota),
     Rule(("cpu.affinity",), cpu_cores.affinity),
-    Rule(("transfer.pageable",), device_window.pageable),
-    Rule(("transfer.many_small",), device_window.many_small),
+    Rule(("transfer.pageable",), transfers.pageable),
+    Rule(("transfer.many_small",), transfers.many_small),
     Rule(("sync.each_step",), device_window.sync),
     Rule(("launch.bound",), device_window.launch),
     Rule(("compute.device",), compute.device),
@@ -140,6 +141,7 @@ CAUSES: dict[str, tuple[str, ...]] = {
     ),
     "launch.bound": ("debug.launch_blocking", "debug.anomaly", "debug.profiler_left_on", "debug.detail"),
     "compute.backward_ratio": ("debug.anomaly", "input.inline", "cpu.python", "compute.denormals"),
+    "compute.operator": ("compute.fp32",),
     "drift.slower": ("memory.growth", "memory.host_growth", "memory.near_limit", "gpu.throttled", "pause.gc"),
     "memory.growth": ("memory.near_limit",),
 }

@@ -7,6 +7,7 @@ import msgspec
 from perftui.ipc.messages import FromRank, Hello, RankMessage
 from perftui.ipc.recording import Entry
 from perftui.ipc.view import GpuView, HostView
+from perftui.trainer.hub.appearances import Appearances
 from perftui.trainer.hub.host_log import HostLog, with_workers
 from perftui.trainer.hub.rank_track import RankTrack
 from perftui.trainer.hub.worker_log import WorkerLog, together
@@ -34,6 +35,8 @@ class RunFold:
     last_unix: float = 0.0
     attempts: int = 0
     """Ranks that were started again so far."""
+    appearances: Appearances = field(default_factory=Appearances)
+    """When each finding was first shown."""
     strangers: int = 0
     """Frames from ranks that never said hello."""
 
@@ -42,6 +45,7 @@ class RunFold:
         if self.first_unix is None:
             self.first_unix = entry.unix
         self.last_unix = entry.unix
+        self.appearances.take(entry.appeared)
         if entry.hosts:
             self._hear_hosts(entry.hosts, entry.unix)
         if entry.hosts or entry.gpus:

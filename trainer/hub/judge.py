@@ -1,6 +1,6 @@
 """The findings of a run as they stand: judged once a second, and steadied so that they do not flicker."""
 
-from perftui.ipc.findings import Finding
+from perftui.ipc.findings import Appearance, Finding
 from perftui.trainer.diagnosis import Steadied, diagnose
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.newest_window import WindowSeen
@@ -13,16 +13,23 @@ class Judge:
     def __init__(self) -> None:
         self._steadied = Steadied()
         self.findings: list[Finding] = []
+        self.appeared: list[Appearance] = []
+        """Findings that the last look showed for the first time."""
 
-    def look(self, fold: RunFold, now_s: float, window: WindowSeen | None = None) -> bool:
+    def look(
+        self, fold: RunFold, now_s: float, window: WindowSeen | None = None, *, began_s: float = 0.0
+    ) -> bool:
         """Judge anew; True when the findings changed.
 
         Args:
             fold: of the run.
             now_s: unix time.
             window: the newest profiling window that could be read.
+            began_s: unix time of the run's start.
         """
         found = self._steadied.update(diagnose(signals_of(fold, window=window)), now_s)
+        self.appeared = fold.appearances.note(found, fold.steps_done(), now_s)
+        found = fold.appearances.told(found, began_s)
         changed = found != self.findings
         self.findings = found
         return changed

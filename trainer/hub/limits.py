@@ -26,6 +26,11 @@ class Limits:
             return "seconds"
         return None
 
+    def past_warm_s(self, fold: RunFold, now: float) -> float | None:
+        """Return the time since the warm-up; None: it goes on."""
+        self._note_warm(fold, now)
+        return None if self._warm_unix is None else now - self._warm_unix
+
     def _note_warm(self, fold: RunFold, now: float) -> None:
         if self._warm_unix is not None:
             return

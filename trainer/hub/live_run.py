@@ -167,8 +167,13 @@ class LiveRun:
         self.fold.apply(Entry(unix=now, hosts=hosts, gpus=gpus))
         self._read_files(now)
         if self.ended is None:
-            self._judge.look(self.fold, now, self._newest.of(self.profiles()))
-            self._schedule.look(relaunching=self._tuning)
+            began_s = self.description.started_unix
+            self._judge.look(self.fold, now, self._newest.of(self.profiles()), began_s=began_s)
+            if self._judge.appeared:
+                self._recorder.append(Entry(unix=now, appeared=self._judge.appeared))
+            self._schedule.look(
+                relaunching=self._tuning, past_warm_s=self._limits.past_warm_s(self.fold, now)
+            )
             reached = self._limits.reached(self.fold, now)
             if reached and not self.places.stop_request.exists():
                 self._stop_at_limit(reached)

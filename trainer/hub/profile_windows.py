@@ -25,7 +25,7 @@ from perftui.trainer.hub.window_view import draw, neighbours_ms, state_of
 from perftui.trainer.profiling.event_budget import clamped_steps
 from perftui.trainer.telemetry.stack_fold import Worker
 
-_WHOSE = {"start": "PERFTUI_PROFILE", "every": "schedule", "jump": "schedule"}
+_WHOSE = {"start": "PERFTUI_PROFILE", "every": "schedule", "jump": "schedule", "look": "schedule"}
 """What the name of a window that somebody else opened says of it."""
 
 

@@ -74,7 +74,8 @@ class ReplayRun:
             if entry.unix - self._judged_unix >= 1.0:
                 self._judged_unix = entry.unix
                 self._windows.tick()
-                self._judge.look(self.fold, entry.unix, self._newest.of(self.profiles()))
+                began_s = self._description.started_unix
+                self._judge.look(self.fold, entry.unix, self._newest.of(self.profiles()), began_s=began_s)
         self._windows.tick()
 
     def _seek(self, elapsed_s: float) -> None:

@@ -16,6 +16,7 @@ from perftui.trainer.hub.rank_track import RankTrack
 from perftui.trainer.hub.step_log import WARM_STEPS, WindowFigures
 from perftui.trainer.hub.step_patterns import patterns_of
 from perftui.trainer.hub.views import WINDOW_STEPS
+from perftui.trainer.profiling.undistorted import undistorted
 
 CHANGE_S = 60.0
 """Growth of totals is taken over about so long."""
@@ -104,7 +105,8 @@ def _rank_signals(
 def _report_of(window: WindowSeen | None, rank: int) -> RankReport | None:
     if window is None:
         return None
-    return next((each for each in window.report.ranks if each.rank == rank and each.error is None), None)
+    found = next((each for each in window.report.ranks if each.rank == rank and each.error is None), None)
+    return None if found is None else undistorted(found)
 
 
 def _pauses(track: RankTrack, *, whole_run: bool) -> tuple[PauseSignals, ...]:

@@ -54,7 +54,7 @@ class HubService:
         with self._open_sockets() as sockets:
             over_since: float | None = None
             idle_since = time.monotonic()
-            summarised = False
+            summarised = analysing = False
             while not stopped.flag:
                 for arrival in sockets.arrivals(_LOOP_MS):
                     self._take(sockets, arrival)
@@ -66,7 +66,10 @@ class HubService:
                 over_since = (over_since or now) if self._run.over else None
                 waited = over_since is not None and now - over_since > _LAST_WORDS_S
                 if over_since and not summarised and (waited or self._run.all_said):
-                    summarised = True
+                    summarised, analysing = True, self._run.windows.open
+                    self._write_summary()
+                if analysing and not self._run.windows.open:  # what a window found has come since
+                    analysing = False
                     self._write_summary()
                 if self._server.attached() or self._run.busy or not summarised:
                     idle_since = now

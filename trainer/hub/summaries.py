@@ -48,7 +48,7 @@ def summarise(
         ],
         gpus=fold.gpus_at_work(now),
         host=host,
-        findings=list(judged.findings),
+        findings=fold.appearances.told(judged.findings, facts.description.started_unix),
         profiles=profiles,
         overhead=overhead_of(fold),
         verdict=verdict,

@@ -31,6 +31,8 @@ _FILE_WAIT_S = 2.0
 _ANSWER_S = 1.0
 _HUB_START_S = 4.0
 """No hub for this long: none will come."""
+_ANALYSIS_WAIT_S = 30.0
+"""More, where a window is still being analysed; then the summary comes without it."""
 _LIMITS = ("steps", "seconds")
 
 
@@ -94,7 +96,7 @@ def _wait(places: RunPlaces, inbox: SignalInbox) -> ExitRecord:
 def finish(places: RunPlaces, record: ExitRecord, json_target: str | None) -> int:
     """Write the summary where it is wanted, say in one line how it went, and return the exit code."""
     wanted = json_target is not None
-    summary = _wait_for_summary(places, _SUMMARY_WAIT_S if wanted else 1.0)
+    summary = wait_for_summary(places, _SUMMARY_WAIT_S if wanted else 1.0)
     if json_target == "-":
         sys.stdout.buffer.write(summary)
         sys.stdout.buffer.flush()
@@ -113,20 +115,26 @@ def exit_code_of(record: ExitRecord) -> int:
     return 128 - record.exit_code if record.exit_code < 0 else record.exit_code
 
 
-def _wait_for_summary(places: RunPlaces, timeout_s: float) -> bytes:
+def wait_for_summary(places: RunPlaces, timeout_s: float) -> bytes:
     """Return the hub's summary, or a minimal one when the hub does not write any."""
     now = time.monotonic()
     deadline, hub_seen = now + timeout_s, now
-    while (now := time.monotonic()) < deadline and now - hub_seen < _HUB_START_S:
+    analysed_by = now + (_ANALYSIS_WAIT_S if timeout_s >= _SUMMARY_WAIT_S else 0.0)
+    unfinished: bytes | None = None
+    while (now := time.monotonic()) < max(deadline, analysed_by if unfinished else 0.0) and (
+        now - hub_seen < _HUB_START_S
+    ):
         summary = ended_summary(places)
-        if summary is not None:
+        if summary is not None and (now >= analysed_by or not _analyses(summary)):
             return summary
+        unfinished = summary or unfinished
         if hub_lock_is_held(places.hub_lock):
             hub_seen = now
-            if now > deadline - timeout_s + _FILE_WAIT_S and (summary := _told_by_hub(places)) is not None:
+            asks = unfinished is None and now > deadline - timeout_s + _FILE_WAIT_S
+            if asks and (summary := _told_by_hub(places)) is not None:
                 return summary
         time.sleep(_POLL_S)
-    return minimal_summary(places)
+    return unfinished or minimal_summary(places)
 
 
 def _told_by_hub(places: RunPlaces) -> bytes | None:
@@ -161,6 +169,20 @@ def _is_of_the_end(summary: bytes) -> bool:
 
 class _Ending(msgspec.Struct, frozen=True):
     exit_code: int | None = None
+
+
+class _WindowGlance(msgspec.Struct, frozen=True):
+    state: str = ""
+
+
+class _Windows(msgspec.Struct, frozen=True):
+    profiles: list[_WindowGlance] = []
+
+
+def _analyses(summary: bytes) -> bool:
+    """Tell whether a window of the run is not done yet, so that a fuller summary follows."""
+    windows = msgspec.json.decode(summary, type=_Windows).profiles
+    return any(window.state in ("recording", "analysing") for window in windows)
 
 
 def minimal_summary(places: RunPlaces) -> bytes:

@@ -177,6 +177,10 @@ def _finding_lines(findings: list[dict[str, Any]]) -> list[str]:
     lines: list[str] = []
     for finding in findings:
         lines.append(f"{finding['severity']:<8}  {finding['code']}: {finding['sentence']}")
+        if finding.get("first_step") is not None:
+            lines.append(
+                f"          first seen at step {finding['first_step']:,}, after {finding['first_s']:.0f} s"
+            )
         remedy = finding.get("remedy") or {}
         wanted = " ".join(
             f"--set {name}={format_value(value)}" for name, value in remedy.get("set", {}).items()

@@ -27,7 +27,7 @@ AREAS = (
     "compile", "collate", "dataset", "loader", "backward", "checkpoint", "logging", "communication", "model",
     "optimizer",
 )  # fmt: skip
-"""The most telling first; beside them script, for anything else."""
+"""The most telling first; beside them script for anything else, and device for a wait for the GPU."""
 _BACKWARD = frozenset({"backward", "_engine_run_backward", "grad"})
 _OURS = str(Path(__file__).parents[1]) + os.sep
 _FILES_KEPT = 4096
@@ -38,7 +38,8 @@ class StackAreas:
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
-        self._torch = str(Path(sys.modules["torch"].__file__ or "").parent) + os.sep
+        self.torch = str(Path(sys.modules["torch"].__file__ or "").parent) + os.sep
+        """Folder of torch, with a separator at its end."""
 
     def of(self, code: CodeType) -> str:
         """Return what a frame's code tells; script: it is the user's own; empty: nothing."""
@@ -51,8 +52,8 @@ class StackAreas:
         return "" if area == "backward" and code.co_name not in _BACKWARD else area
 
     def _of_file(self, name: str) -> str:
-        if name.startswith(self._torch):
-            inner = name[len(self._torch) :]
+        if name.startswith(self.torch):
+            inner = name[len(self.torch) :]
             return next((area for area, files in _TORCH if inner.startswith(files)), "")
         if is_installed(name):  # a folder of the script's may be called like one of these
             return next((area for area, parts in _OTHERS if any(part in name for part in parts)), "")

@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeAlias
 
 from perftui.ipc.facts import StackFacts, StackPlace
 from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.device_reads import DeviceReads
 from perftui.trainer.probe.source_lines import line_without_own, text_at
 from perftui.trainer.probe.stack_areas import AREAS, StackAreas
 
@@ -30,6 +31,8 @@ _WRITES = re.compile(
 )
 _TOOLS = ("cProfile", "profile", "pdb", "bdb", "trace")
 _LOADING = frozenset({"collate", "dataset", "loader"})
+_OWN = frozenset({"script", "model"})
+"""Where a call that waits for the GPU is the script's own doing."""
 
 _Place: TypeAlias = tuple[str, str, int, str]
 """area, file, line, function."""
@@ -75,7 +78,9 @@ class ThreadLooks:
         self._looks = 0
         self._areas: Counter[str] = Counter()
         self._places: Counter[_Place] = Counter()
-        self._area_of = StackAreas().of
+        areas = StackAreas()
+        self._area_of = areas.of
+        self._reads = DeviceReads(areas.torch)
         self._awaited: Counter[int] = Counter()
         self._others_ready = 0
         self._traced: Counter[str] = Counter()
@@ -90,7 +95,7 @@ class ThreadLooks:
         stack = self._walk(thread)
         if stack is None:
             return
-        area, place = _judged(stack)
+        area, place = _judged(stack, self._reads)
         self._looks += 1
         self._areas[area] += 1
         if stack.traced:
@@ -155,6 +160,7 @@ class ThreadLooks:
             awaited={str(worker): count for worker, count in sorted(self._awaited.items())},
             others_ready=self._others_ready,
             traced=dict(self._traced),
+            waits_told=True,
         )
 
 
@@ -162,7 +168,7 @@ def _spot(frame: FrameType) -> _Spot:
     return _Spot(frame.f_code, frame.f_lineno, frame.f_lasti)
 
 
-def _judged(stack: _Stack) -> tuple[str, _Place]:
+def _judged(stack: _Stack, reads: DeviceReads) -> tuple[str, _Place]:
     """Return the area, and the place that stands for the stack."""
     area = next((each for each in AREAS if each in stack.areas), "script")
     if area == "dataset" and any("collate_fn" in spot.text for spot in stack.fetchers):
@@ -173,7 +179,9 @@ def _judged(stack: _Stack) -> tuple[str, _Place]:
     chosen = own if own is not None else stack.innermost
     code = chosen.code
     name = code.co_qualname if sys.version_info >= (3, 11) else code.co_name
-    if area == "script" and _WRITES.search(chosen.text):
+    if area in _OWN and reads.waits(stack.innermost, stack.own):
+        area = "device"
+    elif area == "script" and _WRITES.search(chosen.text):
         area = "logging"
     return area, (area, code.co_filename, chosen.line, name)
 

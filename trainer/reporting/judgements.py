@@ -37,6 +37,10 @@ def _finding(place: int, finding: Finding) -> Iterator[Block]:
     yield Heading(3, f"{place}. {finding.code}: {finding.severity}, {percent(finding.share)} of the step")
     where = "" if finding.rank is None else f"Rank {finding.rank}: "
     yield Paragraph(where + finding.sentence)
+    if finding.first_step is not None and finding.first_s is not None:
+        yield Paragraph(
+            f"First seen at step {finding.first_step:,}, after {finding.first_s:.0f} s.", quiet=True
+        )
     if finding.under:
         yield Paragraph(f"It follows from {finding.under}: deal with that first.")
     if finding.evidence:

@@ -6,6 +6,8 @@ Apart from `measure.py` because it does no I/O: updates in, columns out.
 from collections.abc import Mapping, Sequence
 
 from perftui.ipc.dashboard_messages import Update
+from perftui.ipc.findings import Finding
+from perftui.ipc.host_view import HostView
 from perftui.ipc.ledger_records import Circumstances
 from perftui.ipc.messages import UNUSUAL_FLAGS
 from perftui.ipc.settings import Settings
@@ -41,6 +43,9 @@ class Collector:
         self.state: RunState = "starting"
         self.message: str | None = None
         self.load_1m: float | None = None
+        self.findings: list[Finding] = []
+        """The newest judgement."""
+        self.host: HostView | None = None
         self._steps: dict[int, dict[int, tuple[float, int]]] = {}
         self._foreign: list[float] = []
         self._samples: list[float] = []
@@ -50,6 +55,7 @@ class Collector:
         """Fold one update. A snapshot of a restarted hub adds to what is known, it does not replace it."""
         self.state = update.view.header.state
         self.message = update.view.header.message
+        self.findings = update.view.findings
         for rank in update.view.ranks:
             self.ranks[rank.rank] = rank
         for part in update.history:
@@ -71,7 +77,7 @@ class Collector:
             samples = _samples_per_step(update.view.ranks)
             self._samples += [] if samples is None else [samples]
         for host in update.view.hosts[:1]:
-            self.load_1m = host.load_1m
+            self.load_1m, self.host = host.load_1m, host
             if self._steps and host.cpu_busy is not None and host.run_busy is not None:
                 self._foreign.append(max(0.0, host.cpu_busy - host.run_busy))
 

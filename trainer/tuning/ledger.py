@@ -20,7 +20,7 @@ from perftui.trainer.tuning.noise import noise_for
 from perftui.trainer.tuning.regression import Noise
 from perftui.trainer.tuning.repeats import windows_of
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _BUSY_S = 20.0
 _COMPARISONS_FOR_NOISE = 100
 
@@ -34,6 +34,12 @@ _SCHEMA = (
     """CREATE TABLE IF NOT EXISTS launch_steps (
         comparison_id TEXT NOT NULL, place INTEGER NOT NULL, run_id TEXT NOT NULL, step_s TEXT NOT NULL,
         PRIMARY KEY (comparison_id, place))""",
+    """CREATE TABLE IF NOT EXISTS searches (
+        search_id TEXT PRIMARY KEY, unix REAL NOT NULL, host TEXT NOT NULL, name TEXT NOT NULL,
+        record TEXT NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS search_entries (
+        search_id TEXT NOT NULL, place INTEGER NOT NULL, record TEXT NOT NULL,
+        PRIMARY KEY (search_id, place))""",
 )
 
 
@@ -121,16 +127,25 @@ class Ledger:
         Raises:
             Refused: the disk or another process does not let us write.
         """
+        with self._writing():
+            self._insert(comparison, steps_s)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Write what the block writes, whole or not at all."""
         try:
             with self._transaction():
-                self._connection.execute(
-                    "INSERT INTO comparisons VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _row(comparison)
-                )
-                self._connection.executemany(
-                    "INSERT INTO launch_steps VALUES (?, ?, ?, ?)", _step_rows(comparison, steps_s)
-                )
+                yield
         except sqlite3.Error as error:
             raise Refused(f"{self._path}: the ledger line could not be written ({error})") from error
+
+    def _insert(self, comparison: Comparison, steps_s: Sequence[Sequence[float]]) -> None:
+        self._connection.execute(
+            "INSERT INTO comparisons VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _row(comparison)
+        )
+        self._connection.executemany(
+            "INSERT INTO launch_steps VALUES (?, ?, ?, ?)", _step_rows(comparison, steps_s)
+        )
 
     def newest(self, limit: int | None = None, host: str | None = None) -> list[Comparison]:
         """Return comparisons, newest first, at most `limit`, of one host or of all."""

@@ -4,7 +4,7 @@ Everything here only reads. A refusal leaves the live run as it was.
 """
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from perftui.ipc.places import RunPlaces, run_places
 from perftui.ipc.prerequisites import Told, why_impossible
 from perftui.ipc.profile_schedule import ProfileSchedule
 from perftui.ipc.run_files import RunDescription, read_record
-from perftui.ipc.settings import Settings, combined, format_value, setting
+from perftui.ipc.settings import NO_ARGUMENTS, Settings, combined, format_value, setting
 from perftui.trainer.launch.start import exit_of
 from perftui.trainer.telemetry.processes import start_ticks
 from perftui.trainer.tuning.plan import RelaunchPlan
@@ -145,8 +145,27 @@ def not_owned(description: RunDescription, change: Settings) -> str:
 
 def run_command(command: Sequence[str], settings: Settings) -> str:
     """Return the line that starts a command with settings."""
-    chosen = [f"--set {shlex.quote(f'{name}={format_value(value)}')}" for name, value in settings.items()]
-    return " ".join(["perftui run", *chosen, "--", shlex.join(command)])
+    return shlex.join(run_words(command, settings))
+
+
+def run_words(
+    command: Sequence[str], settings: Settings, arguments: Mapping[str, ArgumentTemplate] = NO_ARGUMENTS
+) -> list[str]:
+    """Return the words that start a command with settings.
+
+    Args:
+        command: of the training.
+        settings: to start it with.
+        arguments: how the script takes what `arg.NAME` sets, where the project does not say it.
+    """
+    mapped = [
+        word
+        for name, each in arguments.items()
+        if f"arg.{name}" in settings
+        for word in ("--map", f"{name}:{each.semantics}={each.template}")
+    ]
+    chosen = [word for name, v in settings.items() for word in ("--set", f"{name}={format_value(v)}")]
+    return ["perftui", "run", *mapped, *chosen, "--", *command]
 
 
 def check_change(plan: RelaunchPlan, subject: Subject, cpus: float) -> None:

@@ -58,6 +58,7 @@ def run_trial(
     conditions: Conditions,
     progress: Progress,
     cancelled: Callable[[], bool],
+    look: Callable[[RunPlaces, Followed], None] | None = None,
 ) -> Trial:
     """Launch, measure and stop; a trial that fails is a result with its reason, not an error.
 
@@ -68,6 +69,7 @@ def run_trial(
         conditions: what is launched, and how it is measured.
         progress: told as it goes.
         cancelled: asked often.
+        look: called once it is measured, while it still runs or has just ended.
 
     Raises:
         PerftuiError: it cannot be stopped, so that nothing else may be launched.
@@ -82,6 +84,8 @@ def run_trial(
         followed = Follower(
             places, settings, conditions.se_wanted, conditions.caps, progress, cancelled
         ).follow()
+        if look is not None and followed.end == "enough":
+            look(places, followed)
     except BaseException:
         stop_trial(places, [])
         raise

@@ -48,7 +48,14 @@ def _evidence(finding: Finding, width: int) -> list[Line]:
     steps = max((evidence.window_steps for evidence in finding.evidence), default=0)
     over = f" (last {steps:,} steps)" if steps else ""
     partly = f"; measured on {fmt.percent(finding.coverage)} of them" if finding.coverage < 0.995 else ""
-    return [(Run("  "), *part) for part in wrap(f"{words}{over}{partly}", width - 2, "dim")] if words else []
+    told = f"{words}{over}{partly}{_since(finding)}".removeprefix(" · ")
+    return [(Run("  "), *part) for part in wrap(told, width - 2, "dim")] if told else []
+
+
+def _since(finding: Finding) -> str:
+    if finding.first_step is None or finding.first_s is None:
+        return ""
+    return f" · first seen at step {finding.first_step:,}, after {fmt.duration(finding.first_s)}"
 
 
 def _value(evidence: Evidence) -> str:

@@ -3,15 +3,18 @@
 import argparse
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from perftui.ipc.errors import UsageError
 from perftui.tui.verbs.dashboard import check_size, load_dashboard, no_dashboard, run_with_dashboard
 from perftui.tui.verbs.output import write
 
+if TYPE_CHECKING:
+    from perftui.ipc.profile_schedule import ProfileSchedule
+
 
 def run(parsed: argparse.Namespace) -> int:
     """Start a training under supervision."""
-    from perftui.ipc.profile_schedule import schedule_in, schedule_of
     from perftui.ipc.settings import parse_assignments
     from perftui.trainer.launch.foreground import run_in_foreground
     from perftui.trainer.launch.project_file import mapped_arguments
@@ -29,7 +32,7 @@ def run(parsed: argparse.Namespace) -> int:
         if asked_s is None
         else check_interval(asked_s, "--gpu-interval")
     )
-    schedule = schedule_of(parsed.profile_every, parsed.profile_on_jump, parsed.profile_most)
+    schedule = schedule_wanted(parsed, headless=headless)
     arguments = mapped_arguments(Path.cwd(), parsed.map)
     spec = LaunchSpec(
         command=parsed.command,
@@ -42,9 +45,25 @@ def run(parsed: argparse.Namespace) -> int:
         stdio="pipes" if headless else "pty",
         gpu_readings=not parsed.no_nvml,
         gpu_interval_s=interval_s,
-        profile_schedule=schedule or schedule_in(os.environ),
+        profile_schedule=schedule,
     )
     return run_in_foreground(spec, parsed.json) if headless else run_with_dashboard(spec, parsed.json)
+
+
+def schedule_wanted(parsed: argparse.Namespace, *, headless: bool) -> "ProfileSchedule | None":
+    """Return which windows open by themselves.
+
+    A bounded run without a dashboard whose summary is wanted is a diagnosis by intent: it has one window,
+    unless others were asked for, or none at all.
+    """
+    from perftui.ipc.profile_schedule import first_window, schedule_in, schedule_of
+
+    asked = schedule_of(parsed.profile_every, parsed.profile_on_jump, parsed.profile_most, look=parsed.look)
+    asked = asked or schedule_in(os.environ)
+    if asked is not None or parsed.no_window or first_window(os.environ) is not None:
+        return asked
+    bounded = headless and parsed.seconds is not None and parsed.json is not None
+    return schedule_of(None, None, None, look=True) if bounded else None
 
 
 def demo(parsed: argparse.Namespace) -> int:

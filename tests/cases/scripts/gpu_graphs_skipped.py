@@ -1,4 +1,4 @@
-"""Compile with reduce-overhead a model that changes its input and counts on the CPU: CUDA graphs are skipped.
+"""Compile with reduce-overhead a model that changes a tensor it is given in place: CUDA graphs are skipped.
 
 R218: https://github.com/pytorch/pytorch/issues/103985
 """
@@ -13,22 +13,32 @@ class Block(torch.nn.Module):
     def __init__(self):
         super().__init__()
         self.mix = torch.nn.Linear(64, 64)
-        self.register_buffer("calls", torch.zeros(1, device="cpu"), persistent=False)
 
     def forward(self, inputs):
-        self.calls.add_(1)
         return inputs + torch.tanh(self.mix(inputs)) * torch.sin(inputs)
 
 
-body = torch.nn.Sequential(*(Block() for _ in range(24)))
-for block in body:
-    block.mix.to(device)
+class Body(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = torch.nn.ModuleList(Block() for _ in range(24))
+
+    def forward(self, inputs, history):
+        with torch.no_grad():
+            history.mul_(0.9).add_(inputs.mean(0), alpha=0.1)
+        for block in self.blocks:
+            inputs = block(inputs)
+        return inputs
+
+
+body = Body().to(device)
 model = torch.compile(body, mode="reduce-overhead")
+history = torch.zeros(64, device=device)
 inputs, targets = torch.randn(256, 64, device=device), torch.randn(256, 64, device=device)
 optimizer = torch.optim.SGD(body.parameters(), lr=0.001)
 step = 0
 while True:
-    loss = torch.nn.functional.mse_loss(model(inputs), targets)
+    loss = torch.nn.functional.mse_loss(model(inputs, history), targets)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()

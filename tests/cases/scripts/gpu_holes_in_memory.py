@@ -11,7 +11,7 @@ torch.manual_seed(0)
 torch.set_float32_matmul_precision("high")
 device = torch.device("cuda")
 draw = random.Random(0)
-LONGEST, SLACK = 68_000, 1.15
+LONGEST = 68_000
 model = torch.nn.Sequential(
     *(torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.ReLU()) for _ in range(16))
 ).to(device)
@@ -28,13 +28,34 @@ def train_on(rows):
 
 for _ in range(2):
     train_on(LONGEST)
-# the share of the card that this job was given: what the longest needs, and little more
-total = torch.cuda.get_device_properties(device).total_memory
-torch.cuda.set_per_process_memory_fraction(SLACK * torch.cuda.max_memory_reserved() / total)
+needed, total = torch.cuda.max_memory_reserved(), torch.cuda.get_device_properties(device).total_memory
+
+
+def retries():
+    return torch.cuda.memory_stats()["num_alloc_retries"]
+
+
+def calibrated(slack):
+    """Lower the share of the card until what is cached is in the way: of what the longest needs."""
+    while slack > 0.9:
+        torch.cuda.set_per_process_memory_fraction(slack * needed / total)
+        before = retries()
+        try:
+            for _ in range(30):
+                train_on(draw.randint(LONGEST // 3, LONGEST * 3 // 4))
+        except torch.cuda.OutOfMemoryError:
+            return slack + 0.03
+        if retries() - before >= 6:
+            return slack
+        slack -= 0.02
+    return slack
+
+
+slack = calibrated(1.10)
+torch.cuda.set_per_process_memory_fraction(slack * needed / total)
 step = 0
 while True:
-    loss = train_on(draw.randint(LONGEST // 3, LONGEST))
+    loss = train_on(draw.randint(LONGEST // 3, LONGEST * 3 // 4))
     step += 1
     if step % 10 == 0:
-        retries = torch.cuda.memory_stats()["num_alloc_retries"]
-        print(f"step {step} retries {retries} loss {loss.item():.3f}", flush=True)
+        print(f"step {step} retries {retries()} loss {loss.item():.3f}", flush=True)

@@ -16,7 +16,7 @@ class Ranked(torch.nn.Module):
 
     def forward(self, inputs):
         hidden = torch.relu(self.mix(inputs))
-        scale = hidden.detach().abs().mean(0).cpu().numpy()
+        scale = hidden.detach().abs().mean(0).float().cpu().numpy()
         return inputs + hidden / float(scale.max())
 
 

@@ -9,8 +9,8 @@ ENTRIES = (
         seen="Time in .to() or .cuda().",
         signals=(
             "copies to the device, share of the step on the device's timeline",
-            "pin_memory, and whether the batch is page-locked",
-            "in a window: copies marked pageable",
+            "in a window: copies marked pageable, their rate, and the waits that they make",
+            "without one: pin_memory, and whether the batch is page-locked",
         ),
         why="Such copies go by a buffer of the driver and cannot run beside kernels.",
         do="An experiment: `loader.pin_memory`, together with non_blocking=True.",
@@ -26,8 +26,9 @@ ENTRIES = (
         code="transfer.many_small",
         title="Many small copies go to the GPU in each step.",
         seen="Gaps before the forward.",
-        signals=("in a window: copies a step and their size",),
-        why="Each costs a call, and from pageable memory a wait.",
+        signals=("in a window: copies a step, their size, and how long the GPU idles after them",),
+        why="Each costs a call, and from pageable memory a wait: such waits are the copies', "
+        "not `sync.each_step`.",
         do="One packed tensor; constants made on the device once.",
         semantics="neutral",
         reports=(report("two tiny buffers each step drain the queue", "Nerogar/OneTrainer/pull/1608"),),
@@ -37,11 +38,15 @@ ENTRIES = (
         title="The GPU idles because the host stops to wait for it.",
         seen="A GPU that pauses at every step.",
         signals=(
-            "in a window: idle time of the GPU during a call that waits for it",
-            "the calls with their operator, and their line where stacks were recorded",
+            "in a window: idle time of the GPU during a call that waits for it, those of copies left out",
+            "without one: looks that found the training thread waiting for a GPU that idles as well",
+            "blocks that the allocator gives back in each step without having run out",
+            "the calls with their operator; the line where the thread was found waiting most",
         ),
-        why=".item(), print, .cpu() or mask indexing wait until the GPU is done, and then nothing is queued.",
-        do="Read the loss every n-th step; keep it on the device; one read for many values.",
+        why=".item(), print, .cpu() or mask indexing wait until the GPU is done, and then nothing is queued. "
+        "torch.cuda.empty_cache() waits as well, and so does asking for the memory anew.",
+        do="Read the loss every n-th step; keep it on the device; one read for many values; no "
+        "empty_cache() in the loop.",
         semantics="neutral",
         against="The gain ends where the GPU's own work begins: on a busy GPU there is none.",
         reports=(
@@ -56,7 +61,8 @@ ENTRIES = (
         seen="A GPU half idle, one core busy, a loader that keeps up.",
         signals=(
             "in a window: idle time for want of launches, kernels shorter than their launch, an empty queue",
-            "without one: engine busy under 70 % of the time, training thread always computing, fed",
+            "without one: engine busy under 70 % of the time, training thread always computing, fed, and "
+            "neither waiting for the GPU nor copying to it",
         ),
         why="Each operator costs the host several microseconds, and small kernels take less.",
         do="An experiment: torch.compile with CUDA graphs, or a larger batch.",
@@ -90,7 +96,11 @@ ENTRIES = (
         code="compute.fp32",
         title="Tensor cores stand idle: products are computed in full float32.",
         seen="A new GPU no faster than the one before it.",
-        signals=("GPU sets the pace", "tensor cores busy under 2 %", "TF32 off, parameters float32"),
+        signals=(
+            "GPU sets the pace; TF32 off, parameters float32",
+            "in a window: time of the kernels of products that use no tensor cores",
+            "without one: tensor cores busy under 2 %, multiprocessors busy, memory not the limit",
+        ),
         why="TF32 is off by default for products, and mixed precision has to be asked for.",
         do='An experiment: torch.set_float32_matmul_precision("high"), or bfloat16 autocast.',
         semantics="numeric",
@@ -189,7 +199,8 @@ ENTRIES = (
         signals=(
             "loader wait under 10 % on every rank",
             "on a CPU: little time that is nobody's, a busy training thread",
-            "on a GPU: whether it works is said only where it was measured",
+            "on a GPU: it computes 80 % of the time in a window, or its engines are busy; without either it "
+            "is said with a doubt",
         ),
         why="Loader and script keep up.",
         do="Nothing. A profile window shows what the step is spent on.",
@@ -216,9 +227,9 @@ ENTRIES = (
     ),
     Entry(
         code="gpu.power_capped",
-        title="The GPU runs at its power limit, as large ones do at full load.",
+        title="The power limit takes part of the GPU's clock, as it does of large ones at full load.",
         seen="Clocks below the maximum.",
-        signals=("time with clocks held down by the limit", "power and limit"),
+        signals=("time with clocks held down by the limit", "clock and highest clock", "power and limit"),
         why="Full load.",
         do="Nothing, unless the limit was lowered by hand.",
         semantics="neutral",

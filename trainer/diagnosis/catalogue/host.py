@@ -122,7 +122,10 @@ ENTRIES = (
         code="pause.logging",
         title="Logging, printing or writing in each step takes its time.",
         seen="Steps get shorter when output is switched off.",
-        signals=("looks at the stack: logging, progress bars, writers, print, flush",),
+        signals=(
+            "looks at the stack: logging, progress bars, writers, print, flush; a wait for the GPU in such a "
+            "line, as for loss.item(), is none",
+        ),
         why="Every line is written, and perhaps flushed to disk, before the next step begins.",
         do="Log every n-th step, buffer, no flush or fsync in the loop.",
         semantics="neutral",
@@ -149,9 +152,13 @@ ENTRIES = (
     ),
     Entry(
         code="memory.near_limit",
-        title="Memory is nearly gone, and that slows the training already.",
+        title="Memory is nearly gone, and may slow the training already.",
         seen="Speed that falls when the batch is made larger.",
-        signals=("times the allocator emptied its cache of late", "memory in use, swapping"),
+        signals=(
+            "times the allocator emptied its cache of late",
+            "most memory that tensors took, of the GPU's; what is merely cached does not count",
+            "memory of the host in use, swapping",
+        ),
         why="Each time no memory is free, the cache goes back to the driver, which stops the GPU.",
         do="A smaller batch or less memory; `env.PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`.",
         semantics="changes-training",
@@ -165,7 +172,10 @@ ENTRIES = (
         code="memory.fragmentation",
         title="GPU memory is reserved, and of no use.",
         seen="Out of memory with gigabytes free.",
-        signals=("parts of blocks that cannot be given back, over reserved memory", "retries"),
+        signals=(
+            "parts of blocks that cannot be given back, over reserved memory",
+            "where memory ran out: what tensors took at most, against what was reserved",
+        ),
         why="Shapes that vary leave gaps between blocks.",
         do="`env.PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`; shapes that vary less.",
         semantics="neutral",

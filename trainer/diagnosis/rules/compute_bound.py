@@ -32,38 +32,90 @@ def compute_bound(case: Case) -> Iterator[Finding | Abstention]:
         yield Abstention(CODE, "the host is busy with other work", "a quiet host")
         return
     doubt = next((found for rank in ranks if (found := _doubt(case, rank)) is not None), None)
-    yield doubt or _finding(ranks)
+    yield doubt or _finding(case, ranks)
 
 
 def _without_loader(case: Case) -> tuple[RankSignals, ...]:
-    """Return ranks that use no DataLoader, where looks at the stack show that they prepare nothing."""
+    """Return ranks that use no DataLoader and yet are fed.
+
+    On a CPU looks at the stack show that they prepare nothing; a GPU that works all the time is fed anyhow.
+    """
     return tuple(
         rank
         for rank in case.ranks
         if not rank.patterns.wait_known
-        and rank.device == "cpu"
-        and (own := area_share(rank.facts.stacks, case.policy.stack_looks, *_OWN)) is not None
-        and own < case.policy.in_loop_python
+        and (
+            _computes(case, rank)
+            if rank.device != "cpu"
+            else (own := area_share(rank.facts.stacks, case.policy.stack_looks, *_OWN)) is not None
+            and own < case.policy.in_loop_python
+        )
     )
 
 
-def _finding(ranks: tuple[RankSignals, ...]) -> Finding:
+def _computes(case: Case, rank: RankSignals) -> bool:
+    """Tell whether a rank's GPU is known to compute nearly all the time."""
+    if case.paces[rank.rank].pacer != "device":
+        return False
+    work = _work(case, rank)
+    return work is not None and work[0] >= case.policy.gpu_computes
+
+
+def _work(case: Case, rank: RankSignals) -> tuple[float, Evidence] | None:
+    """Return the share of time in which a rank's GPU computes, and the evidence; None: not measured.
+
+    In a window without copies and communication that nothing hides; by the counters all its engines' work,
+    communication that was timed left out.
+    """
+    report, gpu = rank.report, case.gpu(rank)
+    if report is not None and report.gpu is not None:
+        busy = report.gpu.compute_only + report.gpu.overlap
+        return busy, number("GPU computing", busy, "share", len(report.steps))
+    if gpu is None or gpu.graphics_share is None or not gpu.window_steps:
+        return None
+    times = rank.device_ms
+    exposed = 0.0
+    if times is not None and times.step_ms > 0:
+        exposed = ((times.comm_exposed_ms or 0.0) + (times.h2d_ms or 0.0)) / times.step_ms
+    busy = max(0.0, gpu.graphics_share - exposed)
+    return busy, number("GPU with work", busy, "share", gpu.window_steps)
+
+
+def _finding(case: Case, ranks: tuple[RankSignals, ...]) -> Finding:
     first = ranks[0]
     wait = fmean(rank.shares.loader_wait or 0.0 for rank in ranks)
     fed = all(rank.patterns.wait_known for rank in ranks)
-    others = [rank.shares.other for rank in ranks]
-    other = fmean(share for share in others if share is not None) if None not in others else 0.0
     on_cpu = all(rank.device == "cpu" for rank in ranks)
+    work = (
+        None if on_cpu else min(filter(None, (_work(case, rank) for rank in ranks)), default=None, key=_share)
+    )
+    shown = _evidence(first, wait)
     return Finding(
         code=CODE,
         severity="info",
-        share=min(1.0, max(0.0, 1.0 - wait - other)) if fed else 1.0,
+        share=_model_share(ranks, wait, fed=fed) if work is None else min(1.0, work[0]),
         host=first.host if len({rank.host for rank in ranks}) == 1 else None,
-        sentence=_sentence(wait, on_cpu=on_cpu, fed=fed),
-        evidence=_evidence(first, wait),
+        sentence=_sentence(wait, on_cpu=on_cpu, fed=fed, work=None if work is None else work[0]),
+        evidence=shown if work is None else [work[1], *shown],
         coverage=min(rank.coverage for rank in ranks),
-        unsure=None if on_cpu else "a profile window shows whether the GPU is busy or waits for the host",
+        unsure=_unsure(case, ranks, on_cpu=on_cpu),
     )
+
+
+def _share(work: tuple[float, Evidence]) -> float:
+    return work[0]
+
+
+def _model_share(ranks: tuple[RankSignals, ...], wait: float, *, fed: bool) -> float:
+    others = [rank.shares.other for rank in ranks]
+    other = fmean(share for share in others if share is not None) if None not in others else 0.0
+    return min(1.0, max(0.0, 1.0 - wait - other)) if fed else 1.0
+
+
+def _unsure(case: Case, ranks: tuple[RankSignals, ...], *, on_cpu: bool) -> str | None:
+    if on_cpu or all(rank.report is not None and _computes(case, rank) for rank in ranks):
+        return None
+    return "a profile window shows whether the GPU computes, copies, or waits for the host"
 
 
 def _doubt(case: Case, rank: RankSignals) -> Abstention | None:
@@ -72,8 +124,14 @@ def _doubt(case: Case, rank: RankSignals) -> Abstention | None:
     if wait >= policy.wait_warning:
         reason = f"rank {rank.rank} waits {percent(wait)} of a step for data, at the start of epochs"
         return Abstention(CODE, reason, "longer epochs, or workers kept over epochs", rank.rank)
-    if case.paces[rank.rank].confidence == "likely" and case.paces[rank.rank].pacer == "host":
-        return Abstention(CODE, case.paces[rank.rank].why, _WINDOW, rank.rank)
+    pace = case.paces[rank.rank]
+    if rank.device != "cpu" and pace.pacer == "host" and pace.confidence != "open":
+        return Abstention(CODE, pace.why, _WINDOW, rank.rank)
+    work = None if rank.device == "cpu" else _work(case, rank)
+    enough = policy.gpu_idle if rank.report is None else policy.gpu_computes
+    if work is not None and work[0] < enough:
+        reason = f"the GPU of rank {rank.rank} computes {percent(work[0])} of the time only"
+        return Abstention(CODE, reason, _WINDOW, rank.rank)
     # On a GPU the host's "other" may be nothing but waiting for the GPU, as at `loss.item()`.
     if rank.device != "cpu":
         return None
@@ -94,15 +152,18 @@ def _doubt(case: Case, rank: RankSignals) -> Abstention | None:
     return None
 
 
-def _sentence(wait: float, *, on_cpu: bool, fed: bool) -> str:
+def _sentence(wait: float, *, on_cpu: bool, fed: bool, work: float | None) -> str:
     fed_by = f"The loader keeps up (wait {percent(wait)} of a step)"
     if not fed:
         fed_by = "Batches are at hand without a loader"
     if on_cpu:
-        return f"{fed_by}: the processor is busy with the model itself, nothing to fix there. {_NOT_SPEED}"
-    return (
-        f"{fed_by}: the model on its GPU sets the pace, no setting of the loader changes that. {_NOT_SPEED}"
-    )
+        sets = "the processor is busy with the model itself, nothing to fix there"
+        return f"{fed_by}: {sets}. {_NOT_SPEED}"
+    if work is None:
+        sets = "the model on its GPU sets the pace, no setting of the loader changes that"
+        return f"{fed_by}: {sets}. {_NOT_SPEED}"
+    sets = f"the GPU works {percent(work)} of the time: the model on it sets the pace"
+    return f"{fed_by}, and {sets}. {_NOT_SPEED}"
 
 
 def _evidence(rank: RankSignals, wait: float) -> list[Evidence]:

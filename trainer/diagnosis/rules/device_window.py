@@ -1,4 +1,4 @@
-"""`sync.each_step`, `launch.bound`, `transfer.*`: host against device, mostly from a profiling window.
+"""`sync.each_step`, `launch.bound`: host against device, mostly from a profiling window.
 
 Without a window the host's clock cannot tell a wait for the device that costs something from one that does
 not: on a busy GPU the host is ahead, and waits somewhere.
@@ -9,15 +9,29 @@ from collections.abc import Iterator
 from perftui.ipc.findings import Evidence, Finding, Remedy, Severity
 from perftui.ipc.trace_report import RankReport, SyncFigures
 from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.device_waits import wait_place, wait_share
 from perftui.trainer.diagnosis.evidence import number, offered, percent, share, step
 from perftui.trainer.diagnosis.readiness import Abstention
+from perftui.trainer.diagnosis.rules.emptied_cache import cache_emptied
 from perftui.trainer.diagnosis.signals import RankSignals
-from perftui.trainer.diagnosis.wait_remedy import setting_name
 
 _SETTLED = "a profile window"
+_NEARLY = 0.9
+_COPYING = ("aten::copy_", "aten::_to_copy", "aten::to")
 
 
-def _on_gpu(case: Case) -> Iterator[tuple[RankSignals, RankReport | None]]:
+_AS_GRAPHS = (
+    'an experiment: torch.compile(mode="reduce-overhead") (CUDA graphs), or a larger batch; on an H200 with '
+    "a slow CPU ResNet-50 at batch 16 went from 23.0 to 5.2 ms, and to 28.2 ms with the default mode"
+)
+_IN_GRAPHS = (
+    "CUDA graphs are in use already: what is left is Python between them (the optimizer, guards, the "
+    "script's own lines), or too little work in each: a larger batch"
+)
+
+
+def on_gpu(case: Case) -> Iterator[tuple[RankSignals, RankReport | None]]:
+    """Give the ranks that use a GPU, with what their newest window says."""
     for rank in case.ranks:
         if rank.device.startswith("cuda"):
             yield rank, rank.report
@@ -30,51 +44,144 @@ def believed(report: RankReport, code: str) -> bool:
 
 def sync(case: Case) -> Iterator[Finding | Abstention]:
     """Judge calls that make the GPU idle because the host waits for it."""
-    for rank, report in _on_gpu(case):
-        if report is None or report.idle is None:
-            yield Abstention(
-                "sync.each_step", "which calls wait for the GPU was not seen", _SETTLED, rank.rank
-            )
-            continue
-        cost, policy = _drained(report), case.policy
-        if cost < policy.sync_share or not believed(report, "sync.each_step"):
-            continue
-        if not case.paced_by(rank, "host"):
-            continue
-        worst = max(report.syncs, key=lambda each: each.total_us, default=None)
-        yield Finding(
-            code="sync.each_step",
-            severity="critical" if cost >= policy.sync_critical else "warning",
-            share=cost,
-            rank=rank.rank if len(case.signals.ranks) > 1 else None,
-            sentence=f"The GPU idles {percent(cost)} of the time because the host stops to wait for it"
-            f"{_what(worst)}, and has nothing queued when it goes on.",
-            evidence=[
-                number("GPU idle in a waiting call", cost, "share", len(report.steps)),
-                *_calls(report, worst),
-                step(rank),
-            ],
-            remedy=Remedy(
-                bound=round(1 / (1 - min(cost, 0.99)), 2),
-                advice="read the loss every n-th step only, or keep it on the device and read it later "
-                "(.detach(), one .item() for many); no print, .cpu() or mask indexing in each step",
-                at=worst.where if worst is not None else None,
-                caution="the gain ends where the GPU's own work begins: it may be smaller",
-            ),
-        )
-        return
+    for rank, report in on_gpu(case):
+        found = cache_emptied(case, rank) or _sync(case, rank, report)
+        if found is not None:
+            yield found
+        if isinstance(found, Finding):
+            return
 
 
-def _drained(report: RankReport) -> float:
-    """Return the share of the window in which the GPU idled in a waiting call, or for what it had drained."""
+def _sync(case: Case, rank: RankSignals, report: RankReport | None) -> Finding | Abstention | None:
+    if report is None or report.idle is None:
+        return _sync_by_looks(case, rank)
+    return _sync_by_window(case, rank, report)
+
+
+def _sync_by_window(case: Case, rank: RankSignals, report: RankReport) -> Finding | None:
+    cost, policy = _drained(report), case.policy
+    if cost < policy.sync_share or not believed(report, "sync.each_step") or not case.paced_by(rank, "host"):
+        return None
+    worst = max(_own_syncs(report), key=lambda each: each.total_us, default=None)
+    place = wait_place(rank)
+    at = worst.where if worst is not None and worst.where else place.at if place is not None else None
+    return _sync_finding(
+        case,
+        rank,
+        cost,
+        "critical" if cost >= policy.sync_critical else "warning",
+        sentence=f"The GPU idles {percent(cost)} of the time because the host stops to wait for it"
+        f"{_what(worst, at)}, and has nothing queued when it goes on.",
+        evidence=[
+            number("GPU idle in a waiting call", cost, "share", len(report.steps)),
+            *_calls(report, worst),
+            step(rank),
+        ],
+        at=at,
+        unsure=None,
+    )
+
+
+def _sync_by_looks(case: Case, rank: RankSignals) -> Finding | Abstention | None:
+    """Judge by looks at the training thread beside the GPU's own counters.
+
+    The host waits and the GPU idles, in turn: neither is ahead of the other. At most the smaller of the two
+    can be saved.
+    """
+    policy, gpu = case.policy, case.gpu(rank)
+    waits = wait_share(rank, policy)
+    if waits is None or gpu is None or gpu.graphics_share is None or not gpu.window_steps:
+        return Abstention("sync.each_step", "which calls wait for the GPU was not seen", _SETTLED, rank.rank)
+    cost = min(waits, 1 - gpu.graphics_share)
+    if case.paces[rank.rank].pacer != "host" or cost < policy.sync_looks:
+        return None
+    place = wait_place(rank)
+    where = "" if place is None else f", mostly at {place.at}"
+    return _sync_finding(
+        case,
+        rank,
+        cost,
+        "warning",
+        sentence=f"The training thread waits for the GPU {percent(waits)} of the time{where}, and the GPU "
+        f"idles {percent(1 - gpu.graphics_share)} of it: they take turns instead of working side by side.",
+        evidence=[
+            number("looks that found it waiting for the GPU", waits, "share"),
+            number("GPU with work", gpu.graphics_share, "share", gpu.window_steps),
+            step(rank),
+        ],
+        at=None if place is None else place.at,
+        unsure="a profile window measures how long the GPU idles after such calls",
+    )
+
+
+def _sync_finding(
+    case: Case,
+    rank: RankSignals,
+    cost: float,
+    severity: Severity,
+    *,
+    sentence: str,
+    evidence: list[Evidence],
+    at: str | None,
+    unsure: str | None,
+) -> Finding:
+    return Finding(
+        code="sync.each_step",
+        severity=severity,
+        share=cost,
+        rank=rank.rank if len(case.signals.ranks) > 1 else None,
+        sentence=sentence,
+        evidence=evidence,
+        remedy=Remedy(
+            bound=round(1 / (1 - min(cost, 0.99)), 2),
+            advice="read the loss every n-th step only, or keep it on the device and read it later "
+            "(.detach(), one .item() for many); no print, .cpu() or mask indexing in each step",
+            at=at,
+            caution="the gain ends where the GPU's own work begins: it may be smaller",
+        ),
+        unsure=unsure,
+    )
+
+
+def staged_share(report: RankReport) -> float:
+    """Return the share of the window in which the GPU idled after waits that belong to pageable copies.
+
+    torch waits for a copy from pageable memory to be staged: that wait is the copy's, not the script's.
+    """
+    waited = sum(each.total_us for each in report.syncs)
+    return 0.0 if waited <= 0 else _all_drained(report) * sum(map(_us, _staging(report))) / waited
+
+
+def _us(each: SyncFigures) -> float:
+    return each.total_us
+
+
+def _staging(report: RankReport) -> list[SyncFigures]:
+    """Return the waiting calls that copies from pageable memory make: nearly each of them has its copy."""
+    copies = sum(each.count for each in report.memcpy if each.pageable and "htod" in each.kind.lower())
+    named = (each for each in report.syncs if (each.operator or "") in _COPYING)
+    return [each for each in named if copies >= _NEARLY * each.count]
+
+
+def _own_syncs(report: RankReport) -> list[SyncFigures]:
+    staging = _staging(report)
+    return [each for each in report.syncs if each not in staging]
+
+
+def _all_drained(report: RankReport) -> float:
     in_call = 0.0 if report.idle is None else report.idle.sync_call
     return max(in_call, report.sync_drained_share or 0.0)
 
 
-def _what(worst: SyncFigures | None) -> str:
+def _drained(report: RankReport) -> float:
+    """Return the share of the window in which the GPU idled in a waiting call, or for what it had drained."""
+    return max(0.0, _all_drained(report) - staged_share(report))
+
+
+def _what(worst: SyncFigures | None, at: str | None) -> str:
     if worst is None:
         return ""
-    where = f" at {worst.where}" if worst.where else ""
+    where = f" at {at}" if at else ""
     return f" ({worst.operator or worst.call}{where})"
 
 
@@ -89,7 +196,7 @@ def _calls(report: RankReport, worst: SyncFigures | None) -> list[Evidence]:
 
 def launch(case: Case) -> Iterator[Finding | Abstention]:
     """Judge a GPU that waits for the host to launch its kernels."""
-    for rank, report in _on_gpu(case):
+    for rank, report in on_gpu(case):
         if (case.wait(rank) or 0.0) >= case.policy.wait_warning:
             continue
         found = _by_window(case, rank, report) if report is not None else _by_readings(case, rank)
@@ -102,14 +209,16 @@ def _by_window(case: Case, rank: RankSignals, report: RankReport) -> Finding | N
     launches, idle, policy = report.launches, report.idle, case.policy
     if launches is None or idle is None or not believed(report, "launch.bound"):
         return None
+    if _mostly_copies(report, launches.count):
+        return None
     # What a waiting call has drained has to be launched anew: that is the call's, not the launches'.
-    drained = max(0.0, _drained(report) - idle.sync_call)
+    drained = max(0.0, _all_drained(report) - idle.sync_call)
     cost = max(0.0, idle.host_other + idle.launch_latency - drained)
     if cost < policy.launch_idle or launches.delay_us_p50 >= policy.launch_delay_us:
         return None
     if launches.short_share < policy.launch_short:
         return None
-    top = [each.name for each in report.operators[:3]]
+    top = [each.name for each in report.operators if not each.name.startswith("##")][:3]
     return _launch_finding(
         rank,
         cost,
@@ -126,7 +235,13 @@ def _by_window(case: Case, rank: RankSignals, report: RankReport) -> Finding | N
             step(rank),
         ],
         unsure=None,
+        in_graphs=launches.graph_launches > 0,
     )
+
+
+def _mostly_copies(report: RankReport, launches: int) -> bool:
+    """Tell whether most of what is launched are copies to the device: then it is these that are too many."""
+    return 2 * sum(each.count for each in report.memcpy if "htod" in each.kind.lower()) > launches
 
 
 def _by_readings(case: Case, rank: RankSignals) -> Finding | Abstention | None:
@@ -137,7 +252,9 @@ def _by_readings(case: Case, rank: RankSignals) -> Finding | Abstention | None:
         )
     if pace.pacer != "host" or (rank.cpu_share or 0.0) < 0.9:
         return None
-    cost = 1 - gpu.graphics_share
+    cost = 1 - gpu.graphics_share - _not_launching(case, rank)
+    if cost < case.policy.launch_idle:
+        return None
     return _launch_finding(
         rank,
         cost,
@@ -155,6 +272,13 @@ def _by_readings(case: Case, rank: RankSignals) -> Finding | Abstention | None:
     )
 
 
+def _not_launching(case: Case, rank: RankSignals) -> float:
+    """Return the share of the step in which the host waits for the GPU or for copies to it."""
+    waits, times = wait_share(rank, case.policy) or 0.0, rank.device_ms
+    copying = times is not None and times.h2d_ms is not None and times.step_ms > 0
+    return waits + (times.h2d_ms / times.step_ms if copying else 0.0)  # type: ignore[union-attr, operator]
+
+
 def _launch_finding(
     rank: RankSignals,
     cost: float,
@@ -164,7 +288,10 @@ def _launch_finding(
     sentence: str,
     evidence: list[Evidence],
     unsure: str | None,
+    in_graphs: bool = False,
 ) -> Finding:
+    advice = _IN_GRAPHS if in_graphs else _AS_GRAPHS
+    fitting = _same_shapes(rank) and not in_graphs
     return Finding(
         code="launch.bound",
         severity=severity,
@@ -173,12 +300,9 @@ def _launch_finding(
         sentence=sentence,
         evidence=evidence,
         remedy=Remedy(
-            set=offered(rank, {"compile.mode": "reduce-overhead"}) if _same_shapes(rank) else {},
+            set=offered(rank, {"compile.mode": "reduce-overhead"}) if fitting else {},
             bound=round(1 / (1 - min(cost, 0.95)), 2),
-            advice='an experiment: torch.compile(mode="reduce-overhead") (CUDA graphs), or a larger '
-            "batch; on an "
-            "H200 with a slow CPU ResNet-50 at batch 16 went from 23.0 to 5.2 ms, and to 28.2 ms with the "
-            "default mode",
+            advice=advice,
             semantics="numeric",
             caution="compiling takes time, and changing shapes compile again",
         ),
@@ -190,94 +314,3 @@ def _same_shapes(rank: RankSignals) -> bool:
     """Tell whether all batches that were looked at have one shape: CUDA graphs want that."""
     batch = rank.facts.batch
     return batch is None or batch.distinct_shapes <= 1
-
-
-def pageable(case: Case) -> Iterator[Finding | Abstention]:
-    """Judge copies to the device from memory that is not page-locked."""
-    policy = case.policy
-    for rank, report in _on_gpu(case):
-        cost = _copy_cost(rank, report)
-        if cost is None or cost < policy.copy_share or not case.paced_by(rank, "host", "device"):
-            continue
-        loader, batch = rank.loader, rank.facts.batch
-        pinned = batch is not None and any(each.pinned for each in batch.newest.tensors)
-        copies = [each for each in report.memcpy if each.pageable] if report is not None else []
-        if pinned or (report is not None and report.memcpy and not copies):
-            continue
-        if loader is None or loader.pin_memory:
-            continue
-        yield Finding(
-            code="transfer.pageable",
-            severity="warning",
-            share=cost,
-            rank=rank.rank if len(case.signals.ranks) > 1 else None,
-            sentence=f"Copying batches to the GPU takes {percent(cost)} of each step, from memory that "
-            "is not "
-            "page-locked: such copies go by a detour and hide under nothing.",
-            evidence=[
-                number("copies to the device", cost, "share", rank.window_steps),
-                *[
-                    number("in the window", each.mib, "MiB", len(report.steps))
-                    for each in copies[:1]
-                    if each.mib and report
-                ],
-                step(rank),
-            ],
-            remedy=Remedy(
-                set=offered(rank, {setting_name(loader, "pin_memory"): True}),
-                bound=round(1 / (1 - min(cost, 0.99)), 2),
-                advice='an experiment, together with .to("cuda", non_blocking=True)',
-                caution="the step may stay as long: pinning moves the cost to another thread, and takes "
-                "memory "
-                "from the host",
-            ),
-        )
-        return
-
-
-def _copy_cost(rank: RankSignals, report: RankReport | None) -> float | None:
-    if report is not None and report.window_ms and report.memcpy:
-        exposed = sum(each.exposed_us for each in report.memcpy if "htod" in each.kind.lower())
-        return min(1.0, max(exposed / 1e3 / report.window_ms, report.copy_drained_share or 0.0))
-    times = rank.device_ms
-    if times is not None and times.h2d_ms is not None and times.step_ms > 0:
-        return min(1.0, times.h2d_ms / times.step_ms)
-    return None
-
-
-def many_small(case: Case) -> Iterator[Finding | Abstention]:
-    """Judge many tiny copies a step."""
-    policy = case.policy
-    for rank, report in _on_gpu(case):
-        if report is None:
-            continue
-        tiny = [
-            each
-            for each in report.memcpy
-            if "htod" in each.kind.lower()
-            and (each.per_step or 0.0) >= policy.small_copies
-            and each.mib is not None
-            and each.mib / max(1, each.count) <= policy.small_copy_mib
-        ]
-        if not tiny or not case.paced_by(rank, "host"):
-            continue
-        most = max(tiny, key=lambda each: each.count)
-        cost = min(1.0, most.exposed_us / 1e3 / report.window_ms) if report.window_ms else 0.0
-        yield Finding(
-            code="transfer.many_small",
-            severity="warning" if cost >= policy.copy_share else "info",
-            share=cost,
-            rank=rank.rank if len(case.signals.ranks) > 1 else None,
-            sentence=f"{most.per_step:.0f} small copies to the GPU in each step: each costs a call, and from "
-            "pageable memory a wait as well.",
-            evidence=[
-                number("copies a step", most.per_step or 0.0, "", len(report.steps)),
-                number("mean size", 1024 * (most.mib or 0.0) / max(1, most.count), "KiB", len(report.steps)),
-            ],
-            remedy=Remedy(
-                advice="one tensor for all of them, packed in the dataset or in collate_fn; constants "
-                "made on the "
-                "device once"
-            ),
-        )
-        return

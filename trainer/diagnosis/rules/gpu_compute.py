@@ -1,67 +1,124 @@
 """`compute.fp32`, `compute.layout`, `compute.small_batch`: how a GPU is used, where the GPU sets the pace."""
 
+import re
 from collections.abc import Iterator
 
 from perftui.ipc.facts import BackendFacts
-from perftui.ipc.findings import Finding, Remedy
-from perftui.ipc.view import GpuView
+from perftui.ipc.findings import Evidence, Finding, Remedy
+from perftui.ipc.trace_report import RankReport
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import number, offered, percent, step
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.signals import RankSignals
 
 _SETTLED = "a profile window names the kernels"
+_OTHER_PRODUCTS = re.compile(r"gemv|bf16|bfloat|half|f16|f64|double|dgemm")
+"""Products that TF32 does nothing for: of a vector, where memory is the limit, or in another precision."""
 
 
 def fp32(case: Case) -> Iterator[Finding | Abstention]:
-    """Judge tensor cores that stand idle because the arithmetic is float32 to the last bit."""
+    """Judge matrix products that are computed in full float32, while tensor cores stand idle."""
     for rank in case.ranks:
-        gpu = case.gpu(rank)
         if not rank.device.startswith("cuda") or not case.paced_by(rank, "device"):
             continue
         backends, model = rank.facts.backends, rank.facts.model
         if backends is None or model is None:
             continue
-        idle = _tensor_cores_idle(rank, gpu, case.policy.tensor_idle)
-        if idle is None:
-            yield Abstention(
-                "compute.fp32",
-                f"whether rank {rank.rank} uses tensor cores was not measured",
-                _SETTLED,
-                rank.rank,
-            )
-            continue
-        if not idle or not _exact(backends) or model.dtypes.get("float32", 0) < 0.5 * model.parameters:
+        if not _exact(backends) or model.dtypes.get("float32", 0) < 0.5 * model.parameters:
             continue
         if case.paces[rank.rank].pacer != "device":
             continue
-        tensor = 0.0 if gpu is None or gpu.tensor_active_share is None else gpu.tensor_active_share
-        yield Finding(
-            code="compute.fp32",
-            severity="warning",
-            share=0.0,
-            rank=rank.rank if len(case.signals.ranks) > 1 else None,
-            sentence="The GPU sets the pace with its tensor cores idle: matrix products are computed in full "
-            "float32 (TF32 is off, no mixed precision is seen).",
-            evidence=[number("tensor cores busy", tensor, "share", 0), step(rank)],
-            remedy=Remedy(
-                set=offered(rank, {"precision.tf32": True}),
-                advice='an experiment: torch.set_float32_matmul_precision("high"), or bfloat16 by '
-                "torch.autocast; "
-                "2.05 times faster on an H200 with ResNet-50 at batch 128, nothing where memory is the limit",
-                semantics="numeric",
-                caution="other rounding: compare the losses",
-            ),
-        )
-        return
+        found = _fp32(case, rank, backends)
+        if found is not None:
+            yield found
+        if isinstance(found, Finding):
+            return
 
 
-def _tensor_cores_idle(rank: RankSignals, gpu: GpuView | None, threshold: float) -> bool | None:
-    if rank.report is not None and rank.report.tensor_core_share is not None:
-        return rank.report.tensor_core_share < threshold
-    if gpu is None or gpu.tensor_active_share is None or not gpu.window_steps:
+def _fp32(case: Case, rank: RankSignals, backends: BackendFacts) -> Finding | Abstention | None:
+    if rank.report is None or not rank.report.kernels:
+        return _fp32_by_counters(case, rank)
+    return _fp32_by_kernels(case, rank, rank.report, convolutions=backends.cudnn_allow_tf32 is False)
+
+
+def _fp32_by_kernels(
+    case: Case, rank: RankSignals, report: RankReport, *, convolutions: bool
+) -> Finding | None:
+    """Judge by the kernels' names: those of products that use no tensor cores.
+
+    Convolutions count where TF32 is off for them too: others use none for their form (one channel a group).
+    """
+    kinds = ("gemm", "conv") if convolutions else ("gemm",)
+    products = [
+        each
+        for each in report.kernels
+        if each.kind in kinds and not _OTHER_PRODUCTS.search(each.name.lower())
+    ]
+    exact = min(1.0, sum(each.share for each in products if each.tensor_cores is False))
+    if exact < case.policy.exact_products:
         return None
-    return gpu.tensor_active_share < threshold
+    steps = len(report.steps)
+    return _fp32_finding(
+        case,
+        rank,
+        exact,
+        sentence=f"{percent(exact)} of the GPU's time are matrix products in full float32, beside tensor "
+        "cores that stand idle (TF32 is off, no mixed precision is used for them).",
+        evidence=[number("products without tensor cores", exact, "share", steps), step(rank)],
+        unsure=None,
+    )
+
+
+def _fp32_by_counters(case: Case, rank: RankSignals) -> Finding | Abstention | None:
+    """Judge by the GPU's counters: multiprocessors busy, memory not the limit, tensor cores idle.
+
+    Where memory is the limit, tensor cores idle under mixed precision as well, which cannot be read.
+    """
+    gpu, policy = case.gpu(rank), case.policy
+    tensor = None if gpu is None or not gpu.window_steps else gpu.tensor_active_share
+    if gpu is None or tensor is None or gpu.sm_active_share is None or gpu.dram_active_share is None:
+        reason = f"whether rank {rank.rank} uses tensor cores was not measured"
+        return Abstention("compute.fp32", reason, _SETTLED, rank.rank)
+    computes = gpu.sm_active_share >= policy.gpu_idle and gpu.dram_active_share < policy.memory_bound
+    if tensor >= policy.tensor_idle or not computes:
+        return None
+    return _fp32_finding(
+        case,
+        rank,
+        0.0,
+        sentence="The GPU sets the pace with its tensor cores idle: matrix products are computed in full "
+        "float32 (TF32 is off, no mixed precision is seen).",
+        evidence=[
+            number("tensor cores busy", tensor, "share", gpu.window_steps),
+            number("multiprocessors busy", gpu.sm_active_share, "share", gpu.window_steps),
+            number("memory busy", gpu.dram_active_share, "share", gpu.window_steps),
+            step(rank),
+        ],
+        unsure=_SETTLED,
+    )
+
+
+def _fp32_finding(
+    case: Case, rank: RankSignals, cost: float, *, sentence: str, evidence: list[Evidence], unsure: str | None
+) -> Finding:
+    return Finding(
+        code="compute.fp32",
+        severity="warning",
+        share=cost,
+        rank=rank.rank if len(case.signals.ranks) > 1 else None,
+        sentence=sentence,
+        evidence=evidence,
+        remedy=Remedy(
+            set=offered(rank, {"precision.tf32": True}),
+            bound=round(1 / (1 - min(cost, 0.95)), 2) if cost else None,
+            advice='an experiment: torch.set_float32_matmul_precision("high"), or bfloat16 by '
+            "torch.autocast; 2.05 times faster on an H200 with ResNet-50 at batch 128, nothing where memory "
+            "is the limit",
+            semantics="numeric",
+            caution="other rounding: compare the losses",
+        ),
+        unsure=unsure,
+    )
 
 
 def _exact(backends: BackendFacts) -> bool:

@@ -52,8 +52,13 @@ def _throttled(case: Case, gpu: GpuView) -> Iterator[Finding]:
 
 
 def _power_capped(case: Case, gpu: GpuView) -> Iterator[Finding]:
-    held = (gpu.throttled_share or {}).get("power_cap", 0.0)
-    if held < case.policy.power_capped or not _paces(case, gpu):
+    """Judge a power limit that costs clock: merely to run at it is what full load looks like."""
+    held, policy = (gpu.throttled_share or {}).get("power_cap", 0.0), case.policy
+    clock, highest = gpu.sm_clock_mhz, gpu.sm_clock_max_mhz
+    if held < policy.power_capped or not _paces(case, gpu) or clock is None or not highest:
+        return
+    lost = 1 - clock / highest
+    if lost < policy.clock_lost:
         return
     watts = [
         number(name, value, "W")
@@ -66,10 +71,14 @@ def _power_capped(case: Case, gpu: GpuView) -> Iterator[Finding]:
         share=0.0,
         rank=_rank(case, gpu),
         host=gpu.host,
-        sentence=f"The GPU{_named(gpu)} ran at its power limit {percent(held)} of the time, as large "
-        "GPUs at full "
-        "load do.",
-        evidence=[number("clocks held down by the limit", held, "share", gpu.window_steps), *watts],
+        sentence=f"The GPU{_named(gpu)} ran at its power limit {percent(held)} of the time, which takes "
+        f"{percent(lost)} of its clock: usual for large GPUs at full load.",
+        evidence=[
+            number("clocks held down by the limit", held, "share", gpu.window_steps),
+            number("clock", clock, "MHz"),
+            number("highest clock", highest, "MHz"),
+            *watts,
+        ],
         remedy=Remedy(
             advice="nothing, unless the limit was lowered by hand: nvidia-smi -q -d POWER shows it"
         ),

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from perftui.ipc.findings import Evidence, Finding, Remedy
+from perftui.ipc.facts import AllocatorFacts
+from perftui.ipc.findings import Evidence, Finding, Remedy, Severity
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import number, offered, percent
 from perftui.trainer.diagnosis.readiness import Abstention
@@ -64,10 +65,9 @@ def near_limit(case: Case) -> Iterator[Finding | Abstention]:
         allocator = rank.facts.allocator
         if not retries or allocator is None or rank.change is None:
             continue
-        per_step = retries / rank.change.steps if rank.change.steps else 0.0
         yield Finding(
             code="memory.near_limit",
-            severity="critical" if per_step >= 0.5 else "warning",
+            severity=_of_retries(rank),
             share=0.0,
             rank=rank.rank if len(case.signals.ranks) > 1 else None,
             sentence=f"GPU memory was used up {retries:.0f} time(s) of late: the allocator gave its "
@@ -86,6 +86,8 @@ def near_limit(case: Case) -> Iterator[Finding | Abstention]:
             ),
         )
         break
+    else:
+        yield from _nearly_full(case)
     for host in case.signals.hosts:
         if not host.memory_used_mib or not host.memory_total_mib:
             continue
@@ -109,13 +111,43 @@ def near_limit(case: Case) -> Iterator[Finding | Abstention]:
         )
 
 
+def _nearly_full(case: Case) -> Iterator[Finding]:
+    """Judge GPUs whose memory tensors themselves fill: what is cached could be given back, they could not."""
+    policy = case.policy
+    for rank in case.ranks:
+        allocator, gpu = rank.facts.allocator, case.gpu(rank)
+        if allocator is None or gpu is None or not gpu.memory_total_mib:
+            continue
+        peak = allocator.peak_allocated_mib / gpu.memory_total_mib
+        if peak < policy.near_limit:
+            continue
+        yield Finding(
+            code="memory.near_limit",
+            severity="warning" if peak >= policy.near_limit_critical else "info",
+            share=0.0,
+            rank=rank.rank if len(case.signals.ranks) > 1 else None,
+            sentence=f"Tensors take up to {percent(peak)} of the GPU's memory: a longer sequence, a larger "
+            "batch or a fragmented cache ends the training.",
+            evidence=[
+                number("peak in use", allocator.peak_allocated_mib, "MiB"),
+                number("memory there is", gpu.memory_total_mib, "MiB"),
+                number("times the cache was emptied", allocator.alloc_retries, ""),
+            ],
+            remedy=Remedy(
+                advice="it costs no time yet; more room: a smaller batch, bfloat16, activation "
+                "checkpointing, less kept on the GPU"
+            ),
+        )
+        return
+
+
 def fragmentation(case: Case) -> Iterator[Finding | Abstention]:
     """Judge GPU memory that is reserved and of no use."""
     for rank in case.ranks:
         allocator = rank.facts.allocator
-        if allocator is None or not allocator.inactive_split_mib or not allocator.reserved_mib:
+        if allocator is None or not allocator.reserved_mib:
             continue
-        part = allocator.inactive_split_mib / allocator.reserved_mib
+        part = _in_holes(allocator)
         gpu = case.gpu(rank)
         full = (
             gpu is not None
@@ -126,13 +158,20 @@ def fragmentation(case: Case) -> Iterator[Finding | Abstention]:
             continue
         yield Finding(
             code="memory.fragmentation",
-            severity="warning" if allocator.alloc_retries else "info",
+            severity=_of_retries(rank) if allocator.alloc_retries else "info",
             share=0.0,
             rank=rank.rank if len(case.signals.ranks) > 1 else None,
-            sentence=f"{percent(part)} of the reserved GPU memory lies in pieces between blocks in use.",
+            sentence=f"{percent(part)} of the reserved GPU memory lies in pieces that new tensors do not fit"
+            " into"
+            + (
+                ": the allocator gave its cache back and asked anew, although tensors take less than it has."
+                if allocator.alloc_retries
+                else "."
+            ),
             evidence=[
-                number("in pieces", allocator.inactive_split_mib, "MiB"),
+                number("in pieces", part * allocator.reserved_mib, "MiB"),
                 number("reserved", allocator.reserved_mib, "MiB"),
+                number("most in use", allocator.peak_allocated_mib, "MiB"),
                 number("times the cache was emptied", allocator.alloc_retries, ""),
             ],
             remedy=Remedy(
@@ -141,6 +180,23 @@ def fragmentation(case: Case) -> Iterator[Finding | Abstention]:
             ),
         )
         return
+
+
+def _in_holes(allocator: AllocatorFacts) -> float:
+    """Return the share of reserved memory that is of no use: split now, or all that tensors never took.
+
+    The second counts only where memory ran out: until then a cache may be as large as it likes.
+    """
+    now = (allocator.inactive_split_mib or 0.0) / allocator.reserved_mib
+    if not allocator.alloc_retries or not allocator.peak_reserved_mib:
+        return now
+    return max(now, 1 - allocator.peak_allocated_mib / allocator.peak_reserved_mib)
+
+
+def _of_retries(rank: RankSignals) -> Severity:
+    change = rank.change
+    retries = None if change is None else change.alloc_retries
+    return "critical" if change is not None and retries and retries >= 0.5 * change.steps else "warning"
 
 
 def growth(case: Case) -> Iterator[Finding | Abstention]:

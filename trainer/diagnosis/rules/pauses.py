@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from perftui.ipc.findings import Evidence, Finding, Remedy, Severity
 from perftui.trainer.diagnosis.case import Case
-from perftui.trainer.diagnosis.evidence import area_share, main_place, number, offered, percent
+from perftui.trainer.diagnosis.device_waits import logged_share
+from perftui.trainer.diagnosis.evidence import main_place, number, offered, percent
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.rules.stragglers import find_late
 from perftui.trainer.diagnosis.signals import PauseSignals, RankSignals
@@ -126,7 +127,7 @@ def logging(case: Case) -> Iterator[Finding | Abstention]:
     for rank in case.ranks:
         if late is not None and late.by == "host" and late.rank is rank:
             continue  # that is said of it already, with the line
-        cost = area_share(rank.facts.stacks, policy.stack_looks, "logging")
+        cost = logged_share(rank, policy)
         if cost is None or cost < policy.in_loop_python or cost * rank.step_ms.mean < policy.in_loop_ms:
             continue
         place = main_place(rank.facts.stacks, policy.place_share, "logging")
