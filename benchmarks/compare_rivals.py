@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.verdicts.chains import SCRIPT
-from benchmarks.verdicts.records import versions
+from benchmarks.verdicts.records import command_line, versions
 from tests.cases.start import end_left
 
 QUESTIONS = {"a tenth less work": (22, 20), "no change": (20, 20)}
@@ -134,7 +134,7 @@ def main() -> None:
     document: dict[str, Any] = json.loads(asked.result.read_text()) if there else {"answers": []}
     document.update(
         date=time.strftime("%Y-%m-%d"),
-        command=shlex.join(["python", "-m", "benchmarks.compare_rivals", *sys.argv[1:]]),
+        command=command_line("benchmarks.compare_rivals", sys.argv[1:]),
         versions={**versions(), "train-doctor": _run([str(tool), "--version"], Path.cwd(), {})[0].strip()},
         cpus=len(os.sched_getaffinity(0)),
     )

@@ -11,14 +11,20 @@ call with the same file goes on where the last one ended.
 import argparse
 import json
 import os
-import shlex
 import sys
 import time
 from pathlib import Path
 
 from benchmarks.verdicts.chains import Order, run_chains
 from benchmarks.verdicts.pairs import summary_of
-from benchmarks.verdicts.records import Campaign, ChainLaunch, read_campaign, versions, write_campaign
+from benchmarks.verdicts.records import (
+    Campaign,
+    ChainLaunch,
+    command_line,
+    read_campaign,
+    versions,
+    write_campaign,
+)
 
 
 def _asked() -> argparse.Namespace:
@@ -65,7 +71,7 @@ def main() -> None:
         campaign.calls.append(
             {
                 "date": time.strftime("%Y-%m-%d %H:%M"),
-                "command": shlex.join(["python", "-m", "benchmarks.verdict_aa", *sys.argv[1:]]),
+                "command": command_line("benchmarks.verdict_aa", sys.argv[1:]),
             }
         )
         campaign.versions = versions()

@@ -14,7 +14,6 @@ import math
 import os
 import platform
 import random
-import shlex
 import sys
 import time
 from collections import Counter
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.verdicts.binomial import exact_interval
+from benchmarks.verdicts.records import command_line
 from perftui.trainer.tuning.noise import Seen, learned_noise
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.procedure import next_label
@@ -161,7 +161,7 @@ def main() -> None:
     if asked.json:
         document = {
             "date": time.strftime("%Y-%m-%d"),
-            "command": shlex.join(["python", "-m", "benchmarks.verdict_power", *sys.argv[1:]]),
+            "command": command_line("benchmarks.verdict_power", sys.argv[1:]),
             "python": platform.python_version(),
             "seconds": round(time.monotonic() - began),
             "rows": rows,

@@ -2,6 +2,8 @@
 
 import json
 import platform
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -62,3 +64,8 @@ def versions() -> dict[str, str]:
         "torch": str(torch.__version__),
         "kernel": platform.release(),
     }
+
+
+def command_line(module: str, arguments: Sequence[str]) -> str:
+    """Return the command as a result keeps it: files by their names alone, wherever they lay."""
+    return shlex.join(["python", "-m", module, *(Path(word).name or word for word in arguments)])
