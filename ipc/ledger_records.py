@@ -22,6 +22,32 @@ Outcome: TypeAlias = Literal[
 ]
 
 
+class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
+    """What a launch ran under: means from its first step on, over all GPUs; None: not measured."""
+
+    sm_clock_mhz: float | None = None
+    temperature_c: float | None = None
+    """Of the hottest GPU, the highest reading."""
+    utilisation_share: float | None = None
+    """Share of time with at least one kernel running."""
+    throttled_share: dict[str, float] = {}
+    """Share of time with clocks held down, by kind, of the GPU where it was most."""
+    foreign_processes: float | None = None
+    """Processes of others on a GPU, of the one with the most."""
+    energy_j_per_step: float | None = None
+    """Sum over the GPUs."""
+    gpu_memory_mib: float | None = None
+    """The most that the allocator of one rank reserved; where it does not tell, the most in use on a GPU."""
+    busy_cores: float | None = None
+    """Cores busy on this host, of those that the run may use, with all processes."""
+    pressure_share: float | None = None
+    """Share of time in which some task of the host waited for a CPU."""
+    host_memory_mib: float | None = None
+    """The most in use on the host, or in its control group."""
+    compile_s: float | None = None
+    """Time in torch.compile, of the rank that took longest."""
+
+
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """One start of the training, measured."""
 
@@ -52,6 +78,9 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """False when the step time still changed at the end of the measurement."""
     foreign_cores: float | None = None
     """Cores busy with other people's work, mean over the measurement; None when not measured."""
+    samples_per_step: float | None = None
+    """Over all ranks; None where a rank does not know its own."""
+    circumstances: Circumstances = Circumstances()
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +96,18 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float = 0.98
     loss: str | None = None
     """How the losses of A and B compare, in words, where they were compared."""
+    loss_agrees: bool | None = None
+    """Whether they agree within what launches of one setting differ by; None: not to be told."""
+    per: Literal["step", "sample"] = "step"
+    """What the speeds are of: samples where a step of A and one of B hold different numbers of them."""
+    memory_change_mib: float | None = None
+    """By how much B's peak of GPU memory is above A's; None without a GPU."""
+    energy_change: float | None = None
+    """By what fraction B takes more energy than A, per step or sample; None where it was not measured."""
+    payback_steps: int | None = None
+    """After how many steps B's longer start is made up for; None: it is not longer, or B is not faster."""
+    notes: list[str] = []
+    """Memory, energy and payback in words, and circumstances that differed."""
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from perftui.ipc.errors import PerftuiError, UsageError
 from perftui.tui.arguments import parser
 from perftui.tui.verbs import dashboard, environment, live_runs, reports, starting, traces, tuning
+from perftui.tui.verbs.left_over import BEFORE_VERBS, tell_left_over
 from perftui.tui.verbs.output import say
 
 _VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
@@ -59,10 +60,13 @@ def _dispatch(words: list[str]) -> int:
         cut = words.index("--")
         ours, command = words[:cut], words[cut + 1 :]
     if not ours or (ours[0] not in _VERBS and not ours[0].startswith("-")):
+        tell_left_over()
         return dashboard.attach(ours[0] if ours else None, ours[1:])
     parsed = parser().parse_args(ours)
     if command is not None:
         if parsed.verb not in _TAKE_A_COMMAND:
             raise UsageError(f"perftui {parsed.verb} takes no command after --")
         parsed.command = command
+    if parsed.verb in BEFORE_VERBS:
+        tell_left_over()
     return _VERBS[parsed.verb](parsed)

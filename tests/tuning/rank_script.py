@@ -1,7 +1,8 @@
 """A training that speaks the protocol by itself: real process, keeper and hub, made-up step times.
 
 Its steps take 40 ms, 20 ms with loader workers, 80 ms with three; so what a relaunch finds does not hang on
-how busy this machine is. It refuses to run with four workers, and to apply five.
+how busy this machine is. It refuses to run with four workers, and to apply five. With `--stubborn` no
+signal but SIGKILL ends it.
 """
 
 import json
@@ -46,7 +47,11 @@ def stop(_number: int, _frame: object) -> None:
 
 
 def main() -> None:
-    signal.signal(signal.SIGTERM, stop)
+    if "--stubborn" in sys.argv:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+    else:
+        signal.signal(signal.SIGTERM, stop)
     applied = json.loads((Path(os.environ["PERFTUI_RUN_STATE"]) / "settings.json").read_text())
     workers = applied["settings"].get("loader.num_workers", 0)
     if workers == 4:

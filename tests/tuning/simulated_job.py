@@ -26,7 +26,6 @@ from perftui.ipc.settings import Semantics, Settings, check_together
 from perftui.trainer.tuning.judge import judge
 from perftui.trainer.tuning.predictor import propose_workers
 from perftui.trainer.tuning.regression import Noise
-from perftui.trainer.tuning.search.loss_check import keeps
 from perftui.trainer.tuning.search.next_move import (
     BeginMove,
     JudgeMove,
@@ -225,7 +224,7 @@ def search(
 def judged(state: SearchState, cores: int) -> Judged:
     assert state.open is not None
     verdict = judge(state.open.launches, NOISE, cores)
-    return Judged(verdict=verdict, kept=keeps(verdict, None))
+    return Judged(verdict=verdict, kept=verdict.verdict == "faster")
 
 
 def random_jobs(rng: random.Random, count: int) -> Iterable[Job]:

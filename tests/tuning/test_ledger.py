@@ -98,18 +98,6 @@ def test_raw_steps_are_kept(tmp_path: Path) -> None:
         assert ledger.steps_s("d") == []
 
 
-def test_repeats_are_those_of_this_host_and_well_measured(tmp_path: Path) -> None:
-    good = [launch("A", -1.0), launch("B", -2.0), launch("B", -2.01), launch("A", -1.02)]
-    noisy = [launch("A", -1.0, 0.05), launch("B", -2.0), launch("B", -3.0, 0.05), launch("A", -5.0, 0.05)]
-    drifting = [launch("A", -1.0, settled=False), launch("A", -3.0)]
-    with open_ledger(tmp_path / "ledger.sqlite") as ledger:
-        ledger.append(comparison("c1", 1, "here", *good))
-        ledger.append(comparison("c2", 2, "there", *good))
-        ledger.append(comparison("c3", 3, "here", *noisy))
-        ledger.append(comparison("c4", 4, "here", *drifting))
-        assert ledger.repeats("here") == [[-1.0, -1.02], [-2.0, -2.01]]
-
-
 def test_one_line_twice_is_refused_and_changes_nothing(tmp_path: Path) -> None:
     with open_ledger(tmp_path / "ledger.sqlite") as ledger:
         ledger.append(comparison("c", 1, "h", launch("A", -1.0)), [[0.5]])

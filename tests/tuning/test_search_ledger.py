@@ -71,27 +71,6 @@ def test_a_comparison_and_its_judgement_are_both_there_or_neither(tmp_path: Path
         assert ledger.steps_s("c1") == [[0.1]]
 
 
-def test_a_launch_that_serves_twice_in_a_chain_counts_once_for_the_noise(tmp_path: Path) -> None:
-    def launch(number: int, label: str) -> Launch:
-        return Launch(
-            run_id=f"r{number}",
-            label="A" if label == "A" else "B",
-            settings={},
-            outcome="stopped",
-            log_step_s=-2.0 + number / 1000,
-            se=0.003,
-            df=9.0,
-            started_unix=float(number),
-        )
-
-    with open_search_ledger(tmp_path / "ledger.sqlite") as ledger:
-        ledger.append(comparison("c1", launch(1, "A"), launch(2, "B"), launch(3, "B"), launch(4, "A")))
-        ledger.append(comparison("c2", launch(4, "A"), launch(5, "B"), launch(6, "B"), launch(7, "A")))
-        groups = sorted(sorted(group) for group in ledger.repeats("made"))
-    values = [[round(1000 * (value + 2.0)) for value in group] for group in groups]
-    assert values == [[1, 4, 7], [2, 3], [5, 6]]
-
-
 def test_a_ledger_of_the_version_before_takes_searches_up(tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite"
     with open_ledger(path) as ledger:

@@ -7,12 +7,11 @@ import msgspec
 import pytest
 
 from perftui.ipc.argument_templates import ArgumentTemplate
-from perftui.ipc.ledger_records import Launch, Verdict
+from perftui.ipc.ledger_records import Launch
 from perftui.ipc.search_records import Ended, Measured
 from perftui.ipc.settings import TABLE, Setting, Settings, SettingValue
 from perftui.trainer.tuning.search.adoption import lines_to_write
 from perftui.trainer.tuning.search.ending import end_sentence, exit_code
-from perftui.trainer.tuning.search.loss_check import keeps, loss_trouble
 from perftui.trainer.tuning.search.proposals import Choice
 from perftui.trainer.tuning.search.search_document import (
     Baseline,
@@ -153,26 +152,3 @@ def test_every_field_of_the_document_is_documented(kind: type[msgspec.Struct]) -
     text = (Path(__file__).parents[2] / "docs" / "tuning.md").read_text()
     told = text.partition("## `perftui tune --json`")[2].replace("[]`", "`")
     assert [name for name in kind.__struct_fields__ if f"`{name}`" not in told] == []
-
-
-def losses(*values: float | None) -> dict[int, float | None]:
-    return {10 * place: value for place, value in enumerate(values)}
-
-
-def test_losses_that_stay_close_are_no_trouble_and_others_throw_a_gain_away() -> None:
-    before = losses(*(2.0 - 0.05 * place for place in range(20)))
-    near = {step: value * 1.01 for step, value in before.items() if value is not None}
-    far = {step: value * 1.4 for step, value in before.items() if value is not None}
-    better = {step: value * 0.7 for step, value in before.items() if value is not None}
-    assert loss_trouble([before], [near]) is None
-    assert loss_trouble([before], [better]) is None
-    trouble = loss_trouble([before], [far])
-    assert trouble is not None
-    assert "the loss is worse" in trouble
-    assert loss_trouble([before], [{**near, 190: None}]) == "the loss is no number with the change"
-    assert loss_trouble([{0: None}], [{0: None}]) is None
-    assert loss_trouble([{}], [{}]) is None
-    faster = Verdict(verdict="faster", sentence="s")
-    assert keeps(faster, None)
-    assert not keeps(faster, trouble)
-    assert not keeps(Verdict(verdict="same", sentence="s"), None)

@@ -7,12 +7,12 @@ from itertools import islice
 import pytest
 
 from perftui.trainer.tuning.enough import assess, wanted_se
-from perftui.trainer.tuning.noise import learned_noise
+from perftui.trainer.tuning.noise import Seen, learned_noise
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.procedure import next_label
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Noise, Point
 from perftui.trainer.tuning.simulated import HOSTS, HostModel, simulate_launches
-from perftui.trainer.tuning.verdict import decide
+from perftui.trainer.tuning.verdict import SE_LIMIT, decide
 
 CAPS = Caps(steps=300)
 BY_NAME = {host.name: host for host in HOSTS}
@@ -28,12 +28,12 @@ def run_procedure(host: HostModel, gain: float, rng: random.Random, noise: Noise
 
 
 def learn(host: HostModel, rng: random.Random) -> Noise:
-    """As the ledger would: six comparisons of four launches with this host."""
-    groups: list[list[float]] = []
-    for _ in range(6):
+    """As the ledger would: eight comparisons of four launches with this host."""
+    windows: list[list[Seen]] = []
+    for _ in range(8):
         points = [point for _, point in islice(simulate_launches(host, 0.0, rng, CAPS, 0.01), 4)]
-        groups += [[p.log_step_s for p in points if p.label == label] for label in ("A", "B")]
-    return learned_noise(groups)
+        windows.append([Seen(p.label, p.log_step_s, p.se) for p in points if p.se <= SE_LIMIT])
+    return learned_noise(windows)
 
 
 def words(name: str, gain: float, noise: Noise | None, repetitions: int) -> Counter[str]:
@@ -87,15 +87,6 @@ def test_an_unsettled_launch_is_not_enough() -> None:
 def test_too_few_steps_give_no_estimate() -> None:
     assert assess([0.1] * 69, 10, 0.007, CAPS).estimate is None
     assert assess([], 10, 0.007, CAPS).estimate is None
-
-
-def test_few_repeats_raise_the_default_and_never_lower_it() -> None:
-    assert learned_noise([]) == DEFAULT_NOISE
-    assert learned_noise([[1.0, 1.0], [2.0]]) == DEFAULT_NOISE
-    assert learned_noise([[1.0, 1.2]]).tau0 > 0.05
-    assert learned_noise([[1.0, 1.001]] * 8) == Noise(0.005, 8.0)
-    pairs = [[1.0, 1.0 + 0.02 * 2**0.5]] * 8
-    assert learned_noise(pairs).tau0 == pytest.approx(1.3 * 0.02)
 
 
 def test_a_big_promise_needs_less_precision_and_never_as_little_as_the_gate() -> None:

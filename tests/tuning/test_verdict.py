@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perftui.trainer.tuning.regression import Label, Noise, Point, compare
@@ -100,6 +100,50 @@ def test_verdicts_agree_with_the_reference(reference: ModuleType, order: str, se
     told = "too_noisy" if word.startswith("too noisy") else word
     told = "repeats_disagree" if "disagree" in told else told
     assert found.word == told
+
+
+MADE_STEPS = st.lists(st.floats(1e-4, 10.0), min_size=60, max_size=400)
+MADE_LAUNCHES = st.lists(
+    st.tuples(st.sampled_from("AB"), st.floats(-6, 3), st.floats(2e-4, 0.05), st.floats(1.5, 60.0)),
+    min_size=2,
+    max_size=8,
+).filter(lambda made: len({label for label, *_ in made}) == 2)
+MADE_NOISE = st.builds(Noise, st.floats(0.003, 0.1), st.sampled_from([4.0, 8.0]))
+
+
+@given(steps=MADE_STEPS, workers=st.integers(0, 24))
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_made_launches_agree_with_the_reference(
+    reference: ModuleType, steps: list[float], workers: int
+) -> None:
+    block = block_length(workers)
+    assert block == reference.block_len(workers)
+    if len(steps) >= 2 * block:
+        warm = find_warm_up(steps, block)
+        assert (warm.first_step, warm.settled) == reference.warmup(steps, block)
+    if len(steps) >= 6 * block:
+        found = estimate_launch(steps, block)
+        assert (found.log_step_s, found.se, found.df) == pytest.approx(
+            reference.segment(steps, block), rel=TOLERANCE, abs=TOLERANCE
+        )
+
+
+@given(made=MADE_LAUNCHES, noise=MADE_NOISE)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_made_comparisons_agree_with_the_reference(
+    reference: ModuleType, made: list[tuple[str, float, float, float]], noise: Noise
+) -> None:
+    points = [Point("A" if label == "A" else "B", x, se, df) for label, x, se, df in made]
+    columns = [p.log_step_s for p in points], [p.se for p in points], [p.df for p in points]
+    is_b = [p.label == "B" for p in points]
+    word, *numbers = reference.decide(*columns, is_b, noise.tau0, noise.nu0)
+    found = decide(points, noise)
+    ours = (found.effect.log_gain, found.effect.lo, found.effect.hi)
+    assert ours == pytest.approx(tuple(numbers), rel=TOLERANCE, abs=TOLERANCE)
+    bounds = [abs(bound) for bound in (*ours[1:], ours[1] + 0.02, ours[2] - 0.02)]
+    if min(bounds) > 1e-7 and max(p.se for p in points) <= 0.0199:
+        told = "repeats_disagree" if "disagree" in word else word
+        assert found.word == told
 
 
 @pytest.mark.parametrize("df", [0.7, 1.0, 2.5, 4.0, 9.3, 30.0, 400.0])

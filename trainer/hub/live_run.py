@@ -31,6 +31,7 @@ from perftui.trainer.hub.sensors import Sensors
 from perftui.trainer.hub.served import Reply
 from perftui.trainer.hub.summaries import summarise
 from perftui.trainer.hub.views import RunFacts
+from perftui.trainer.launch.orphans import end_orphan, is_orphaned
 from perftui.trainer.telemetry.processes import start_ticks
 
 RECORDING_BUDGET_BYTES = 64 * 1024 * 1024
@@ -67,6 +68,7 @@ class LiveRun:
         self._sensors = Sensors(description)
         self._relaunch: RelaunchView | None = None
         self._tuner: subprocess.Popen[bytes] | None = None
+        self._brought_back = False
         self._commands = Commands(self)
         self._lost = False
         self._stepped = False
@@ -152,6 +154,7 @@ class LiveRun:
         if now >= self._next_second:
             self._next_second = now + _SECOND
             self._every_second(now)
+            self._bring_back()
             replies += self._commands.finished_relaunch()
         elif self.ended is None and self.places.exit_record.exists():  # somebody waits for the summary
             self._read_files(now)
@@ -196,6 +199,8 @@ class LiveRun:
                 self.description = read_record(self.places.description, RunDescription) or self.description
         self._relaunch = read_record(self.places.relaunch, RelaunchView) or self._relaunch
         self._lost = self.ended is None and self._is_lost(now)
+        if self._lost and is_orphaned(self.description):
+            end_orphan(self.description)
 
     def _is_lost(self, now: float) -> bool:
         keeper = self.description.keeper_pid
@@ -222,9 +227,19 @@ class LiveRun:
         """Start the process that carries out `relaunch_plan.json`."""
         self.places.relaunch.unlink(missing_ok=True)
         self._relaunch = None
+        self._brought_back = False
+        self._start_tuner()
+
+    def _bring_back(self) -> None:
+        """Have the original started again when the tuner was killed, which may have stopped it."""
+        if self._tuner is not None and (self._tuner.poll() or 0) < 0 and not self._brought_back:
+            self._brought_back = True
+            self._start_tuner("--after")
+
+    def _start_tuner(self, *how: str) -> None:
         with (self.places.state / "tuner.log").open("ab") as log:
             self._tuner = subprocess.Popen(
-                [sys.executable, "-m", "perftui.trainer.tuning", self.description.run_id],
+                [sys.executable, "-m", "perftui.trainer.tuning", self.description.run_id, *how],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -10,23 +10,29 @@ from perftui.trainer.telemetry.processes import (
     descendants,
     is_alive,
     is_tagged,
+    process_stat,
     start_ticks,
     tagged_pids,
 )
 
 
 class Family:
-    """All living processes of a run, also ones that outlived their parent or cleaned their environment."""
+    """All living processes of a run, also ones that outlived their parent or cleaned their environment.
 
-    def __init__(self, run_id: str, root: int) -> None:
+    Args:
+        run_id: of the run, which is its processes' tag.
+        root: pid of its command.
+        root_ticks: when that started; None: not known, and its tag alone tells that it is ours.
+    """
+
+    def __init__(self, run_id: str, root: int, root_ticks: int | None) -> None:
         self._run_id = run_id
-        self._root = root
-        self._recorded: dict[int, int] = {}
+        self._recorded: dict[int, int] = {} if root_ticks is None else {root: root_ticks}
 
     def record(self) -> None:
         """Note the descendants of now, so that one which is orphaned later is still known."""
         self._recorded = {pid: ticks for pid, ticks in self._recorded.items() if is_alive(pid, ticks)}
-        self._recorded.update(descendants(self._root, *self._recorded))
+        self._recorded.update(descendants(*self._recorded))
 
     def alive(self) -> dict[int, int]:
         """Return pid → start ticks of every member that has not ended, the keeper itself never."""
@@ -37,9 +43,7 @@ class Family:
 
     def owns(self, pid: int, ticks: int) -> bool:
         """Whether that very process is alive and belongs to the run."""
-        return is_alive(pid, ticks) and (
-            is_tagged(pid, self._run_id) or self._recorded.get(pid) == ticks or pid == self._root
-        )
+        return is_alive(pid, ticks) and (is_tagged(pid, self._run_id) or self._recorded.get(pid) == ticks)
 
 
 def kill_all(family: Family) -> list[int]:
@@ -48,6 +52,15 @@ def kill_all(family: Family) -> list[int]:
     for pid, ticks in left.items():
         send_signal(pid, ticks, signal.SIGKILL)
     return sorted(left)
+
+
+def ask_to_end(pid: int, ticks: int) -> bool:
+    """Send SIGTERM, and wake a process that stands still: it could not take notice before."""
+    stat = process_stat(pid)
+    sent = send_signal(pid, ticks, signal.SIGTERM)
+    if sent and stat is not None and stat.stopped:
+        send_signal(pid, ticks, signal.SIGCONT)
+    return sent
 
 
 def send_signal(pid: int, ticks: int, number: signal.Signals) -> bool:

@@ -71,7 +71,7 @@ class Keeper:
         self._inbox.install()
         streams.started()
         drop_inherited_files(keep=ready)
-        self._family = Family(self._order.run_id, self._child.pid)
+        self._family = Family(self._order.run_id, self._child.pid, start_ticks(self._child.pid))
         self._note_pids()
         os.write(ready, b"+")
         os.close(ready)

@@ -8,11 +8,10 @@
 Standard library only: part of the keeper, which calls `tick` a few times a second.
 """
 
-import signal
 from dataclasses import dataclass, field
 from enum import Enum
 
-from perftui.trainer.launch.family import Family, kill_all, send_signal
+from perftui.trainer.launch.family import Family, ask_to_end, kill_all
 from perftui.trainer.telemetry.processes import is_alive, process_stat, start_ticks
 
 AFTER_RANKS_S = 10.0
@@ -69,7 +68,7 @@ class StopLadder:
         command_ticks = start_ticks(self.command_pid)
         if not trainers and command_ticks is not None:
             trainers = [(self.command_pid, command_ticks)]
-        self._asked = [rank for rank in trainers if send_signal(*rank, signal.SIGTERM)]
+        self._asked = [rank for rank in trainers if ask_to_end(*rank)]
 
     def renew(self, order: StopOrder) -> None:
         """Take a later order: only its grace counts, so that a second request can hurry."""
@@ -97,7 +96,7 @@ class StopLadder:
         for pid, ticks in members.items():
             stat = process_stat(pid)
             if stat is not None and stat.parent not in members and (pid, ticks) not in self._asked:
-                send_signal(pid, ticks, signal.SIGTERM)
+                ask_to_end(pid, ticks)
 
     def _after_command(self, now: float, gone: float) -> None:
         in_grace = now - self.started < self.order.grace_s
@@ -119,7 +118,7 @@ class StopLadder:
         if ticks is None or [(self.command_pid, ticks)] == self._asked:
             self._enter(Rung.KILLING, now)
             return
-        send_signal(self.command_pid, ticks, signal.SIGTERM)
+        ask_to_end(self.command_pid, ticks)
         self._enter(Rung.ASKED_COMMAND, now)
 
     def _enter(self, rung: Rung, now: float) -> None:

@@ -26,6 +26,11 @@ class ProcessStat:
     """Start of the process in clock ticks since boot (field 22)."""
 
     @property
+    def stopped(self) -> bool:
+        """Whether a signal has stopped it (Ctrl-Z): it takes no notice of others until it is continued."""
+        return self.state == "T"
+
+    @property
     def ended(self) -> bool:
         """Whether it has ended and only waits to be collected."""
         return self.state in _ENDED

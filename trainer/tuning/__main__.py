@@ -1,7 +1,7 @@
-"""`python -m perftui.trainer.tuning RUN_ID`: carries out the plan in the run's folder, for its hub.
+"""`python -m perftui.trainer.tuning RUN_ID [--after]`: carries out the plan in the run's folder, for its hub.
 
 Progress goes to `relaunch.json`. SIGTERM gives up: the trial is stopped, the original started again. Trials
-end with this process, however it ends.
+end with this process, however it ends. `--after` is for when it was killed: the original is started again.
 """
 
 import signal
@@ -14,8 +14,11 @@ from perftui.ipc.errors import PerftuiError, UsageError
 from perftui.ipc.places import RunPlaces, run_places
 from perftui.ipc.run_files import read_record, write_record
 from perftui.ipc.view import RelaunchView
+from perftui.trainer.tuning.going_live import bring_back
 from perftui.trainer.tuning.plan import RelaunchPlan, plan_path
 from perftui.trainer.tuning.relaunch import relaunch
+
+AFTER = "--after"
 
 
 class _Progress:
@@ -63,10 +66,13 @@ def carry_out(run_id: str) -> int:
 
 def main() -> int:
     """Run as a command."""
-    if len(sys.argv) != 2:
-        sys.stderr.write("usage: python -m perftui.trainer.tuning RUN_ID\n")
+    if len(sys.argv) not in (2, 3) or sys.argv[2:] not in ([], [AFTER]):
+        sys.stderr.write(f"usage: python -m perftui.trainer.tuning RUN_ID [{AFTER}]\n")
         return UsageError.exit_code
     try:
+        if sys.argv[2:] == [AFTER]:
+            sys.stderr.write(f"{bring_back(sys.argv[1]) or 'nothing was broken off'}\n")
+            return 1
         return carry_out(sys.argv[1])
     except PerftuiError as error:
         sys.stderr.write(f"perftui: {error}\n")

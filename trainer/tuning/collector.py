@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from perftui.ipc.dashboard_messages import Update
 from perftui.ipc.findings import Finding
 from perftui.ipc.host_view import HostView
+from perftui.ipc.ledger_records import Circumstances
 from perftui.ipc.messages import UNUSUAL_FLAGS
 from perftui.ipc.settings import Settings
 from perftui.ipc.view import RankView, RunState
+from perftui.trainer.tuning.circumstances import CircumstancesLog
 
 
 def slowest_s(columns: Sequence[Mapping[int, tuple[float, int]]]) -> list[float]:
@@ -46,6 +48,8 @@ class Collector:
         self.host: HostView | None = None
         self._steps: dict[int, dict[int, tuple[float, int]]] = {}
         self._foreign: list[float] = []
+        self._samples: list[float] = []
+        self._circumstances = CircumstancesLog()
 
     def take(self, update: Update) -> None:
         """Fold one update. A snapshot of a restarted hub adds to what is known, it does not replace it."""
@@ -68,6 +72,10 @@ class Collector:
         self.losses.update(lead.losses if lead else [])
 
     def _take_host(self, update: Update) -> None:
+        if self._steps:
+            self._circumstances.take(update.view)
+            samples = _samples_per_step(update.view.ranks)
+            self._samples += [] if samples is None else [samples]
         for host in update.view.hosts[:1]:
             self.load_1m, self.host = host.load_1m, host
             if self._steps and host.cpu_busy is not None and host.run_busy is not None:
@@ -107,6 +115,14 @@ class Collector:
         known = [rate for rate in rates if rate is not None]
         return sum(known) if known and len(known) == len(rates) else None
 
+    def samples_per_step(self) -> float | None:
+        """Return samples of a step over all ranks, mean over the updates; None where a rank does not know."""
+        return sum(self._samples) / len(self._samples) if self._samples else None
+
+    def circumstances(self) -> Circumstances:
+        """Return what the launch ran under so far."""
+        return self._circumstances.result()
+
     def why_not_applied(self, asked: Settings, *, final: bool) -> str | None:
         """Return why a setting is not in force, in words; None when all are, as far as is known.
 
@@ -120,6 +136,15 @@ class Collector:
                 if reason:
                     return f"rank {rank.rank}: {reason}" if len(self.ranks) > 1 else reason
         return None
+
+
+def _samples_per_step(ranks: Sequence[RankView]) -> float | None:
+    found = 0.0
+    for rank in ranks:
+        if rank.samples_per_s is None or not rank.steps_per_s:
+            return None
+        found += rank.samples_per_s / rank.steps_per_s
+    return found or None
 
 
 def _why_not(name: str, value: object, rank: RankView, *, final: bool) -> str | None:

@@ -11,7 +11,6 @@ from perftui.ipc.run_files import RunDescription, read_record
 from perftui.ipc.run_lines import RunLine
 from perftui.trainer.launch.plain_text import table
 from perftui.trainer.tuning.ledger import open_ledger
-from perftui.trainer.tuning.noise import learned_noise
 from perftui.trainer.tuning.provenance import commit_then
 from perftui.trainer.tuning.recorded_run import RecordedRun, recorded_run
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Noise
@@ -36,7 +35,7 @@ def compare_recorded(a: RunLine, b: RunLine) -> RunComparison:
     reason = why_incomparable(first, second)
     if reason is not None:
         raise Refused(f"{a.run_id} and {b.run_id} cannot be compared: {reason}")
-    return compare_runs(first, second, _noise(min(first.host_names)))
+    return compare_runs(first, second, _noise(min(first.host_names), first.description.command))
 
 
 def _read(line: RunLine) -> RecordedRun:
@@ -48,11 +47,11 @@ def _read(line: RunLine) -> RecordedRun:
     return recorded_run(description, read_recording(places.recording), commit)
 
 
-def _noise(host: str) -> Noise:
+def _noise(host: str, command: list[str]) -> Noise:
     if not ledger_path().exists():
         return DEFAULT_NOISE
     with open_ledger(ledger_path()) as ledger:
-        return learned_noise(ledger.repeats(host))
+        return ledger.noise(host, command)
 
 
 def compare_text(told: RunComparison) -> list[str]:

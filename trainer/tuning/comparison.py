@@ -6,10 +6,10 @@ import msgspec
 
 from perftui.ipc.ledger_records import Launch, Verdict
 from perftui.ipc.settings import Settings
-from perftui.trainer.tuning.judge import judge, next_launch
+from perftui.trainer.tuning.judge import failed_verdict, judge, next_launch
+from perftui.trainer.tuning.loss_check import NOT_COMPARABLE, check_losses
 from perftui.trainer.tuning.regression import Label, Noise
 from perftui.trainer.tuning.trials import Trial
-from perftui.trainer.tuning.wording import loss_words
 
 
 @dataclass
@@ -22,6 +22,8 @@ class Trials:
     cpus: float
     """Effective cores of this host."""
     most_launches: int
+    semantics: str = "neutral"
+    """Of the change."""
     done: list[Trial] = field(default_factory=list[Trial])
 
     @property
@@ -30,20 +32,44 @@ class Trials:
         return [trial.launch for trial in self.done]
 
     def next_label(self) -> Label | None:
-        """Return which setting to launch next; None when a verdict stands."""
-        return next_launch(self.launches, self.noise, self.cpus, self.most_launches)
+        """Return which setting to launch next; None when a verdict stands.
+
+        A faster change that may alter the arithmetic takes a second A, if there was one alone: what launches
+        of the same settings differ by in their losses is what those of the change are held against.
+        """
+        launches = self.launches
+        label = next_launch(launches, self.noise, self.cpus, self.most_launches)
+        if label is None:
+            return "A" if self._lacks_a_loss_spread() else None
+        return "B" if [launch.label for launch in launches] == ["A", "B", "A"] else label
+
+    def _lacks_a_loss_spread(self) -> bool:
+        curves = [trial.losses for trial in self.done if trial.launch.label == "A"]
+        return (
+            self.semantics == "numeric"
+            and len(self.done) < self.most_launches
+            and len(curves) == 1
+            and bool(curves[0])
+            and judge(self.launches, self.noise, self.cpus).verdict == "faster"
+        )
 
     def settings_of(self, label: Label) -> Settings:
         """Return the settings that a label stands for."""
         return self.after if label == "B" else self.before
 
     def verdict(self) -> Verdict:
-        """Return the verdict, with the losses compared."""
+        """Return the verdict, with the losses compared; a numeric change that spoils them has failed."""
         verdict = judge(self.launches, self.noise, self.cpus)
         if verdict.verdict == "failed":
             return verdict
-        before, after = (self._losses(label) for label in ("A", "B"))
-        return msgspec.structs.replace(verdict, loss=loss_words(before, after, same_seed=True))
+        if self.semantics == "changes-training":
+            return msgspec.structs.replace(verdict, loss=NOT_COMPARABLE.words)
+        check = check_losses(self._losses("A"), self._losses("B"))
+        if self.semantics == "numeric" and check.agrees is False and verdict.verdict in ("faster", "same"):
+            why = f"with the change the loss is another one, so it is not kept: {check.words}"
+            spoilt = failed_verdict(f"{why}; speed: {verdict.sentence}", self.launches)
+            return msgspec.structs.replace(spoilt, loss=check.words, loss_agrees=False, notes=verdict.notes)
+        return msgspec.structs.replace(verdict, loss=check.words, loss_agrees=check.agrees)
 
-    def _losses(self, label: str) -> dict[int, float]:
-        return next((trial.losses for trial in self.done if trial.launch.label == label), {})
+    def _losses(self, label: str) -> list[dict[int, float]]:
+        return [trial.losses for trial in self.done if trial.launch.label == label]

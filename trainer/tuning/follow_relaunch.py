@@ -47,6 +47,8 @@ class ProgressLines:
             self._write(f"verdict: {view.verdict.verdict.replace('_', ' ')}\n")
             if view.verdict.loss:
                 self._write(f"{view.verdict.loss}\n")
+            for note in view.verdict.notes:
+                self._write(f"{note}\n")
         if view.successor:
             self._write(f"the training goes on as {view.successor}\n")
 

@@ -14,13 +14,15 @@ from pathlib import Path
 import msgspec
 
 from perftui.ipc.errors import Refused
-from perftui.ipc.ledger_records import Comparison, Launch
+from perftui.ipc.ledger_records import Comparison
 from perftui.trainer.tuning.file_systems import is_local
+from perftui.trainer.tuning.noise import noise_for
+from perftui.trainer.tuning.regression import Noise
+from perftui.trainer.tuning.repeats import windows_of
 
 SCHEMA_VERSION = 2
 _BUSY_S = 20.0
-_COMPARISONS_FOR_NOISE = 40
-_NOISE_SE_LIMIT = 0.02
+_COMPARISONS_FOR_NOISE = 100
 
 _SCHEMA = (
     """CREATE TABLE IF NOT EXISTS comparisons (
@@ -161,21 +163,16 @@ class Ledger:
         )
         return [msgspec.json.decode(text, type=list[float]) for (text,) in rows]
 
-    def repeats(self, host: str) -> list[list[float]]:
-        """Return groups of `log_step_s` of launches of one setting in one comparison: the host's noise.
+    def noise(self, host: str, command: Sequence[str] | None = None) -> Noise:
+        """Return what is known of the noise between launches on a host, of one command where it is named.
 
-        A launch that serves in two comparisons of a chain joins their groups, and counts once.
+        Args:
+            host: its name.
+            command: argv of the training whose launches are to be judged.
         """
-        groups: list[dict[str, float]] = []
-        for comparison in self.newest(_COMPARISONS_FOR_NOISE, host):
-            for label in ("A", "B"):
-                found = _values(comparison, label)
-                chained = next((group for group in groups if found.keys() & group.keys()), None)
-                if chained is None:
-                    groups.append(found)
-                else:
-                    chained.update(found)
-        return [list(group.values()) for group in groups if len(group) > 1]
+        lines = self.newest(_COMPARISONS_FOR_NOISE, host)
+        own = [line for line in lines if command is not None and line.command == list(command)]
+        return noise_for(windows_of(own), windows_of(lines))
 
     def close(self) -> None:
         """Close the file."""
@@ -187,25 +184,6 @@ def open_ledger(path: Path) -> Iterator[Ledger]:
     """Open a ledger for as long as the block runs."""
     with closing(Ledger(path)) as ledger:
         yield ledger
-
-
-def _values(comparison: Comparison, label: str) -> dict[str, float]:
-    """Return what well-measured launches of one setting gave, by launch."""
-    return {
-        _launch_key(comparison, place, launch): launch.log_step_s
-        for place, launch in enumerate(comparison.launches)
-        if launch.label == label
-        and launch.log_step_s is not None
-        and launch.se is not None
-        and launch.se <= _NOISE_SE_LIMIT
-        and launch.settled
-    }
-
-
-def _launch_key(comparison: Comparison, place: int, launch: Launch) -> str:
-    if launch.started_unix:
-        return f"{launch.run_id} {launch.started_unix}"
-    return f"{comparison.comparison_id} {place}"
 
 
 def _row(comparison: Comparison) -> tuple[object, ...]:

@@ -1,33 +1,56 @@
-"""How much launches of one setting differ on this host, learned from the ledger's repeats. Pure."""
+"""How much launches of one setting differ on this host, learned from what the ledger holds. Pure.
+
+The noise is what is left of launches that ran one after the other once each setting has a level of its own
+and the host may drift from launch to launch: procedure P allows for a drift by itself, and for how well each
+launch is known. Counted as noise a second time, either would hide real gains.
+"""
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Noise
 
 _ENOUGH_DF = 8
 _CAUTION = 1.3
-"""Repeats within one comparison lie close in time; the walk of the host between launches adds to them."""
+"""Launches of one comparison lie close in time; the walk of the host between launches adds to them."""
 _FLOOR = 0.005
 _LEARNED_DF = 8.0
 
 
-def learned_noise(repeats: Sequence[Sequence[float]]) -> Noise:
-    """Estimate launch noise from groups of repeats.
+@dataclass(frozen=True)
+class Seen:
+    """One launch of a window: launches that ran one after the other."""
 
-    Args:
-        repeats: per group the `log_step_s` of launches of one setting in one comparison.
+    setting: str
+    """Which settings it had; launches of one word are repeats."""
+    log_step_s: float
+    se: float
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Of windows: squares of residuals, their degrees of freedom, squares that standard errors explain."""
+
+    squares: float = 0.0
+    df: int = 0
+    known: float = 0.0
+
+
+def learned_noise(windows: Sequence[Sequence[Seen]]) -> Noise:
+    """Estimate launch noise from windows of launches in wall order.
 
     Returns:
         From eight degrees of freedom on, 1.3 times their pooled standard deviation, at least 0.5 %. With
         fewer, the default of 1 %, raised when what was seen is above it: a prior that is too low gives false
         verdicts, one that is too high only costs launches.
     """
-    groups = [group for group in repeats if len(group) > 1]
-    df = sum(len(group) - 1 for group in groups)
+    sums = [_residuals(window) for window in windows]
+    df = sum(each.df for each in sums)
     if df == 0:
         return DEFAULT_NOISE
-    seen = _CAUTION * math.sqrt(sum(_squares(group) for group in groups) / df)
+    left = max(0.0, sum(each.squares - each.known for each in sums))
+    seen = _CAUTION * math.sqrt(left / df)
     if df >= _ENOUGH_DF:
         return Noise(max(seen, _FLOOR), _LEARNED_DF)
     nu0, tau0 = DEFAULT_NOISE.nu0, DEFAULT_NOISE.tau0
@@ -35,11 +58,47 @@ def learned_noise(repeats: Sequence[Sequence[float]]) -> Noise:
     return Noise(max(tau0, blended), nu0)
 
 
+def noise_for(of_training: Sequence[Sequence[Seen]], of_host: Sequence[Sequence[Seen]]) -> Noise:
+    """Estimate launch noise for one command on one host.
+
+    Args:
+        of_training: windows of this very command on this host.
+        of_host: windows of all that was ever measured there, those of the command among them.
+
+    Returns:
+        What the command's own launches say once there are enough of them. Before that what the host's say,
+        and never less than the few of the command do: a training of random lengths differs more than others.
+    """
+    own = learned_noise(of_training)
+    if is_learned(own):
+        return own
+    common = learned_noise(of_host)
+    few_of_its_own = any(_residuals(window).df for window in of_training)
+    return own if few_of_its_own and own.tau0 > common.tau0 else common
+
+
 def is_learned(noise: Noise) -> bool:
     """Whether the host's own repeats say it, and not the default."""
     return noise.nu0 >= _LEARNED_DF
 
 
-def _squares(group: Sequence[float]) -> float:
-    centre = sum(group) / len(group)
-    return sum((value - centre) ** 2 for value in group)
+def _residuals(window: Sequence[Seen]) -> _Sums:
+    """Return what a level for each setting and a common drift from launch to launch leave."""
+    levels = len({each.setting for each in window})
+    df = len(window) - levels - 1
+    if df < 1:
+        return _Sums()
+    values = _without_levels(window, [each.log_step_s for each in window])
+    places = _without_levels(window, [float(place) for place in range(len(window))])
+    drift = sum(p * v for p, v in zip(places, values, strict=True)) / sum(p * p for p in places)
+    squares = sum((v - drift * p) ** 2 for p, v in zip(places, values, strict=True))
+    return _Sums(squares, df, df * sum(each.se**2 for each in window) / len(window))
+
+
+def _without_levels(window: Sequence[Seen], values: Sequence[float]) -> list[float]:
+    """Return values less the mean of their setting."""
+    means: dict[str, float] = {}
+    for setting in {each.setting for each in window}:
+        own = [value for each, value in zip(window, values, strict=True) if each.setting == setting]
+        means[setting] = sum(own) / len(own)
+    return [value - means[each.setting] for each, value in zip(window, values, strict=True)]

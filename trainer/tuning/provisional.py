@@ -54,6 +54,8 @@ def measure_before(subject: Subject, se_wanted: float, caps: Caps) -> Trial | No
         note="the live run, before it was stopped",
         started_unix=subject.live.view.header.started_unix,
         settled=found.settled,
+        samples_per_step=collector.samples_per_step(),
+        circumstances=collector.circumstances(),
     )
     return Trial(launch, steps_s)
 

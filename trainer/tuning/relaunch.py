@@ -7,23 +7,26 @@ start: only trials.
 
 import secrets
 import socket
+import time
 from collections.abc import Callable
+
+import msgspec
 
 from perftui.ipc.errors import PerftuiError
 from perftui.ipc.ledger_records import Verdict
 from perftui.ipc.places import RunPlaces, ledger_path
-from perftui.ipc.settings import Settings, combined, format_value
+from perftui.ipc.settings import Settings, combined, format_value, semantics_of
 from perftui.ipc.view import RelaunchView
-from perftui.trainer.launch.spec import LaunchSpec
 from perftui.trainer.launch.start import launch, request_stop, wait_for_exit
 from perftui.trainer.telemetry.host import effective_cpus
 from perftui.trainer.tuning.comparison import Trials
 from perftui.trainer.tuning.enough import wanted_se
+from perftui.trainer.tuning.going_live import live_spec
 from perftui.trainer.tuning.gpu_rest import GpuRest
+from perftui.trainer.tuning.journal import Journal, Underway, own_process
 from perftui.trainer.tuning.judge import failed_verdict
 from perftui.trainer.tuning.ledger import open_ledger
 from perftui.trainer.tuning.ledger_line import ledger_line
-from perftui.trainer.tuning.noise import learned_noise
 from perftui.trainer.tuning.plan import RelaunchPlan
 from perftui.trainer.tuning.progress import Reporter, State
 from perftui.trainer.tuning.provisional import measure_before, measure_switch, provisional_verdict
@@ -60,10 +63,12 @@ class _Relaunch:
     ) -> None:
         self._plan = plan
         self._cancelled = cancelled
+        self._began_unix = time.time()
         self._id = plan.relaunch_id or secrets.token_hex(6)
         self._tell = Reporter(self._id, plan.set, report, plan.most_launches)
         self._gpu_rest = GpuRest(socket.gethostname())
         self._stopped = False
+        self._journal: Journal | None = None
         self._successor: str | None = None
 
     def run(self) -> RelaunchView:
@@ -73,6 +78,8 @@ class _Relaunch:
             self._tell.say("failed", str(error))
             raise
         verdict = failed_verdict("it was broken off by an error of perftui itself", [])
+        self._journal = Journal(self._id)
+        self._note()
         try:
             verdict = self._measure()
         except PerftuiError as error:
@@ -92,11 +99,38 @@ class _Relaunch:
         self._noise = self._learn_noise()
         self._se_wanted = wanted_se(self._noise.tau0, plan.expected)
         before = self._subject.before
-        self._trials = Trials(before, combined(before, plan.set), self._noise, self._cpus, plan.most_launches)
+        self._trials = Trials(
+            before,
+            combined(before, plan.set),
+            self._noise,
+            self._cpus,
+            plan.most_launches,
+            semantics_of(plan.set, self._subject.arguments),
+        )
+
+    def _note(self) -> None:
+        """Leave word of how it stands, for whoever comes after this process has been killed."""
+        if self._journal is None:
+            return
+        pid, ticks = own_process()
+        self._journal.write(
+            Underway(
+                pid=pid,
+                start_ticks=ticks,
+                plan=msgspec.structs.replace(self._plan, arguments=self._subject.arguments),
+                name=self._subject.name,
+                command=self._subject.command,
+                host=socket.gethostname(),
+                before=self._trials.before,
+                began_unix=self._began_unix,
+                view=self._tell.view,
+                stopped=self._stopped,
+            )
+        )
 
     def _learn_noise(self) -> Noise:
         with open_ledger(ledger_path()) as ledger:
-            return learned_noise(ledger.repeats(socket.gethostname()))
+            return ledger.noise(socket.gethostname(), self._subject.command)
 
     def _measure(self) -> Verdict:
         if not self._plan.trial:
@@ -110,6 +144,7 @@ class _Relaunch:
             self._tell.say("measuring", f"launch {number}: {label} ({_told(settings)})")
             self._wait_for_gpus()
             self._tell.launching(label)
+            self._note()
             trial = run_trial(
                 label, number, settings, self._conditions(), self._tell.progress(), self._cancelled
             )
@@ -157,6 +192,7 @@ class _Relaunch:
         if wait_for_exit(subject.places, _STOPPED_WITHIN_S) is None:
             raise PerftuiError(f"{subject.places.run_id} could not be stopped; nothing was launched")
         self._stopped = True
+        self._note()
 
     def _switch(self) -> Verdict:
         """Go over to the change at once: A is the run as it was, B the run that replaces it."""
@@ -188,6 +224,8 @@ class _Relaunch:
                 troubles += self._go_live(self._trials.after if keeps else self._trials.before)
         finally:
             troubles += self._write_ledger(verdict)
+            if self._journal is not None:
+                self._journal.close()
             state: State = "failed" if verdict.verdict == "failed" else "done"
             self._tell.say(state, "; ".join([verdict.sentence, *troubles]))
 
@@ -201,25 +239,10 @@ class _Relaunch:
         return []
 
     def _launch_live(self, settings: Settings) -> RunPlaces:
-        subject = self._subject
-        places = launch(
-            LaunchSpec(
-                command=subject.command,
-                cwd=subject.cwd,
-                settings=settings,
-                name=subject.name,
-                parent=subject.run_id,
-                steps_limit=subject.steps_limit,
-                seconds_limit=subject.seconds_limit,
-                trial_seconds=subject.trial_seconds,
-                gpu_readings=subject.gpu_readings,
-                gpu_interval_s=subject.gpu_interval_s,
-                profile_schedule=subject.profile_schedule,
-                arguments=subject.arguments,
-            )
-        )
+        places = launch(live_spec(self._subject, settings))
         self._successor = places.run_id
         self._tell.successor(places.run_id)
+        self._note()
         return places
 
     def _write_ledger(self, verdict: Verdict) -> list[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Set
 
-from perftui.trainer.tuning.judge import is_loaded
+from perftui.trainer.tuning.explained import is_loaded
 from perftui.trainer.tuning.noise import is_learned
 from perftui.trainer.tuning.recorded_run import RecordedRun
 from perftui.trainer.tuning.regression import Noise

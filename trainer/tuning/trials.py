@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from perftui.ipc.errors import PerftuiError
 from perftui.ipc.ledger_records import Launch, Outcome
 from perftui.ipc.places import RunPlaces
-from perftui.ipc.run_files import ExitRecord
+from perftui.ipc.run_files import ExitRecord, RunDescription, read_record
 from perftui.ipc.settings import Settings
+from perftui.trainer.launch.orphans import end_orphan
 from perftui.trainer.launch.spec import LaunchSpec
 from perftui.trainer.launch.start import launch, request_stop, wait_for_exit
 from perftui.trainer.tuning.measure import Followed, Follower, Progress
@@ -24,7 +25,7 @@ from perftui.trainer.tuning.trial_command import NO_RESTARTS, without_restarts
 
 _GRACE_S = 10.0
 _STOPPED_WITHIN_S = 90.0
-_HUB_TELLS_END_S = 20.0
+_CLEARED_WITHIN_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,11 @@ def stop_trial(places: RunPlaces, trainers: list[tuple[int, int]]) -> ExitRecord
         record = wait_for_exit(places, _STOPPED_WITHIN_S)
     if record is None:
         raise PerftuiError(f"the trial {places.run_id} could not be stopped: nothing else is launched")
+    if record.outcome == "lost":  # its keeper was killed, and cannot clear away any more
+        description = read_record(places.description, RunDescription)
+        left = end_orphan(description, _CLEARED_WITHIN_S) if description else []
+        if left:
+            raise PerftuiError(f"processes {left} of the trial {places.run_id} cannot be ended")
     return record
 
 
@@ -176,6 +182,8 @@ def launch_of(
         started_unix=began_unix,
         settled=followed.assessment.settled,
         foreign_cores=collector.foreign_cores(),
+        samples_per_step=collector.samples_per_step(),
+        circumstances=collector.circumstances(),
     )
 
 

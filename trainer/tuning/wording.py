@@ -1,7 +1,7 @@
 """Verdicts, gains and losses in words. Pure; no colours, no markup."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from perftui.ipc.ledger_records import Launch
 from perftui.trainer.tuning.regression import Effect
@@ -84,10 +84,7 @@ def _neighbours(launches: Sequence[Launch]) -> str:
     return f"; other work keeps {cores:.1f} cores of this host busy"
 
 
-def loss_words(before: Mapping[int, float], after: Mapping[int, float], *, same_seed: bool) -> str:
-    """Return how the losses of A and B compare at the newest step that both have."""
-    common = set(before) & set(after)
-    if not same_seed or not common:
-        return "loss: not comparable"
-    step = max(common)
-    return f"loss at step {step}: {before[step]:.4g} before, {after[step]:.4g} after"
+def explained_sentence(effect: Effect, launches: Sequence[Launch], differing: Sequence[str]) -> str:
+    """Return why a difference is not called one: what the launches ran under explains it."""
+    why = "; ".join(differing)
+    return f"not decided ({interval_words(effect)}), {counts_words(launches)}: {why}, which may be all of it"

@@ -49,7 +49,8 @@ def verdict_of(verdict: Verdict, width: int) -> list[Line]:
         line(Run(text[: len(head)], words.role), Run("  "), Run(text[len(head) :].lstrip(), "value")),
         *more,
     ]
-    return [*drawn, *(wrap(fmt.clean(verdict.loss), width, "dim") if verdict.loss else [])]
+    beside = [verdict.loss, *verdict.notes] if verdict.loss else verdict.notes
+    return [*drawn, *(row for told in beside for row in wrap(fmt.clean(told), width, "dim"))]
 
 
 def _launch(index: int, launch: LaunchProgress, slowest: float, width: int) -> Line:

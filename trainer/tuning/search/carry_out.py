@@ -29,13 +29,12 @@ from perftui.trainer.telemetry.host import effective_cpus
 from perftui.trainer.tuning.enough import wanted_se
 from perftui.trainer.tuning.gpu_rest import GpuRest
 from perftui.trainer.tuning.judge import failed_verdict, judge
+from perftui.trainer.tuning.loss_check import NOT_COMPARABLE, check_losses
 from perftui.trainer.tuning.measure import Followed, Progress
-from perftui.trainer.tuning.noise import learned_noise
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.regression import Noise
 from perftui.trainer.tuning.search.calibration import calibration_of
 from perftui.trainer.tuning.search.ending import end_sentence
-from perftui.trainer.tuning.search.loss_check import keeps, loss_trouble
 from perftui.trainer.tuning.search.next_move import (
     BeginMove,
     JudgeMove,
@@ -50,7 +49,6 @@ from perftui.trainer.tuning.search.search_ledger import open_search_ledger
 from perftui.trainer.tuning.search.state import Experiment, SearchState, advance
 from perftui.trainer.tuning.subject import Subject
 from perftui.trainer.tuning.trials import Conditions, Trial, run_trial
-from perftui.trainer.tuning.wording import loss_words
 
 _STEPS_OF_A_LAUNCH = 300
 """What is not known to 2 % after so many steps hardly ever is after twice as many; and the time for so many
@@ -142,7 +140,7 @@ class Search:
 
     def _noise(self) -> Noise:
         with open_search_ledger(ledger_path()) as ledger:
-            return learned_noise(ledger.repeats(self.state.plan.host))
+            return ledger.noise(self.state.plan.host, self.state.plan.command)
 
     def _add(self, entry: SearchEntry) -> None:
         with open_search_ledger(ledger_path()) as ledger:
@@ -203,17 +201,21 @@ class Search:
         before, after = (
             [each.losses for each in opened.measured if each.launch.label == label] for label in ("A", "B")
         )
-        trouble = None
-        if verdict.verdict != "failed" and before and after:
+        check = NOT_COMPARABLE
+        if verdict.verdict != "failed" and opened.proposal.semantics != "changes-training":
+            check = check_losses(*([_numbers(each) for each in side] for side in (before, after)))
+            verdict = msgspec.structs.replace(verdict, loss=check.words, loss_agrees=check.agrees)
+        spoilt = check.agrees is False and opened.proposal.semantics == "numeric"
+        if spoilt and verdict.verdict == "faster":
+            failed = failed_verdict(f"thrown away though faster ({verdict.sentence}): {check.words}", [])
             verdict = msgspec.structs.replace(
-                verdict, loss=loss_words(_finite(before[0]), _finite(after[0]), same_seed=True)
+                failed,
+                launches=len(opened.measured),
+                loss=check.words,
+                loss_agrees=False,
+                notes=verdict.notes,
             )
-            if opened.proposal.semantics != "changes-training":
-                trouble = loss_trouble(before, after)
-        if trouble is not None and verdict.verdict == "faster":
-            verdict = failed_verdict(f"thrown away though faster ({verdict.sentence}): {trouble}", [])
-            verdict = msgspec.structs.replace(verdict, launches=len(opened.measured), loss=trouble)
-        judged = Judged(verdict=verdict, kept=keeps(verdict, trouble))
+        judged = Judged(verdict=verdict, kept=verdict.verdict == "faster")
         line = _ledger_line(self.state.plan, opened, verdict)
         with open_search_ledger(ledger_path()) as ledger:
             ledger.add_judged(
@@ -256,8 +258,9 @@ def _measured(trial: Trial, wall_s: float, seen: list[Picture]) -> Measured:
     )
 
 
-def _finite(losses: dict[int, float | None]) -> dict[int, float]:
-    return {step: loss for step, loss in losses.items() if loss is not None}
+def _numbers(losses: dict[int, float | None]) -> dict[int, float]:
+    """Return losses as they were: what is no number is kept as None."""
+    return {step: math.nan if loss is None else loss for step, loss in losses.items()}
 
 
 def _ledger_line(plan: SearchPlan, opened: Experiment, verdict: Verdict) -> Comparison:
