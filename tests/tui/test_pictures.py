@@ -241,7 +241,7 @@ def test_what_perftui_costs_is_told_with_its_noise_once_it_slept() -> None:
 def test_a_window_that_starts_as_soon_as_it_can_names_no_step() -> None:
     armed = msgspec.structs.replace(scenes.PROFILE, state="armed", start_step=-1)
     first, second = texts(window_lines(armed, 90))
-    assert first == " ○ waiting for the next step"
+    assert first == " ○ waiting for the next step · c cancels it"
     assert second == "   window w1 · the next 3 steps · 1 rank"
     assert "steps 421 to 423" in texts(window_lines(scenes.PROFILE, 90))[-1]
 
