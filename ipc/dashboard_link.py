@@ -6,7 +6,16 @@ import time
 import zmq
 
 from perftui.ipc.codec import decode_to_dashboard, encode
-from perftui.ipc.dashboard_messages import Answer, Command, Done, Mismatch, Pull, ToDashboard, Update
+from perftui.ipc.dashboard_messages import (
+    Answer,
+    Command,
+    Done,
+    Mismatch,
+    Pull,
+    Question,
+    ToDashboard,
+    Update,
+)
 from perftui.ipc.errors import ConnectionLost, ProtocolError, Refused
 from perftui.ipc.messages import PROTOCOL_VERSION
 
@@ -35,11 +44,11 @@ class DashboardLink:
         """Ask for all that is newer than the last update seen."""
         self._send(Pull(protocol=PROTOCOL_VERSION, since=self._number, output_since=self._output_number))
 
-    def command(self, command: Command) -> None:
-        """Send a command; its `Answer` and `Done` come through `receive`."""
+    def command(self, command: Command | Question) -> None:
+        """Send a command or a question; its `Answer` and `Done` come through `receive`."""
         self._send(command)
 
-    def _send(self, message: Pull | Command) -> None:
+    def _send(self, message: Pull | Command | Question) -> None:
         try:
             self._socket.send(encode(message), zmq.NOBLOCK)
         except zmq.Again:

@@ -8,8 +8,11 @@ from typing import TypeAlias
 
 import msgspec
 
+from perftui.ipc.findings import Unjudged
+from perftui.ipc.ledger_records import Comparison
 from perftui.ipc.messages import Preset
 from perftui.ipc.settings import SettingValue
+from perftui.ipc.step_history import StepHistory
 from perftui.ipc.view import Mark, ProfileView, RankHistory, RunView
 
 
@@ -80,6 +83,27 @@ class SummaryQuery(_Frame, frozen=True, kw_only=True, tag="summary"):
     command_id: str
 
 
+class StepsQuery(_Frame, frozen=True, kw_only=True, tag="steps_of"):
+    """Answer with how long the steps of a rank took (`Done.steps`)."""
+
+    command_id: str
+    rank: int
+    first_step: int = 0
+    last_step: int | None = None
+    """None: the newest."""
+    newest: int | None = None
+    """This many of the newest steps; `first_step` and `last_step` do not count then."""
+    blocks: int = 120
+    """At most so many."""
+
+
+class LedgerQuery(_Frame, frozen=True, kw_only=True, tag="ledger"):
+    """Answer with the newest comparisons of the ledger on the hub's host (`Done.comparisons`)."""
+
+    command_id: str
+    limit: int = 200
+
+
 Command: TypeAlias = (
     ProfileCommand
     | CancelProfileCommand
@@ -89,7 +113,9 @@ Command: TypeAlias = (
     | SeekCommand
     | SummaryQuery
 )
-FromDashboard: TypeAlias = Pull | Command
+Question: TypeAlias = StepsQuery | LedgerQuery
+"""Answered from what is known of any run; changes nothing."""
+FromDashboard: TypeAlias = Pull | Command | Question
 
 
 class Update(_Frame, frozen=True, kw_only=True, tag="update"):
@@ -108,6 +134,8 @@ class Update(_Frame, frozen=True, kw_only=True, tag="update"):
     output_partial: str = ""
     """The unfinished last line: a progress bar, say."""
     sent_unix: float = 0.0
+    unjudged: list[Unjudged] | None = None
+    """Judgements that could not be made, at most 100; None: as before."""
 
 
 class Answer(_Frame, frozen=True, kw_only=True, tag="answer"):
@@ -125,6 +153,8 @@ class Done(_Frame, frozen=True, kw_only=True, tag="done"):
     ok: bool
     result: str = ""
     profile: ProfileView | None = None
+    steps: StepHistory | None = None
+    comparisons: list[Comparison] | None = None
 
 
 class Mismatch(_Frame, frozen=True, kw_only=True, tag="mismatch"):

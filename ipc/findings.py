@@ -1,5 +1,6 @@
 """What the diagnosis says: a cause with its evidence and, where there is one, a remedy."""
 
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -77,3 +78,28 @@ class Unjudged(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     settled_by: str
     rank: int | None = None
+
+
+def nested(findings: Sequence[Finding]) -> list[tuple[int, Finding]]:
+    """Return (depth, finding), each that follows from another right after that one; else in the order given.
+
+    Where several findings have the code of the cause, the one of the same rank is it, else the first.
+    """
+    below: dict[int, list[int]] = {}
+    tops: list[int] = []
+    for at, finding in enumerate(findings):
+        cause = _cause(findings, at) if finding.under is not None else None
+        (tops if cause is None else below.setdefault(cause, [])).append(at)
+    return [
+        (depth, findings[at])
+        for top in tops
+        for depth, at in ((0, top), *((1, follower) for follower in below.get(top, ())))
+    ]
+
+
+def _cause(findings: Sequence[Finding], of: int) -> int | None:
+    """Return the place of the cause; None where it is not there, or follows from something itself."""
+    finding = findings[of]
+    known = [at for at, each in enumerate(findings) if each.code == finding.under and each.under is None]
+    same = [at for at in known if findings[at].rank == finding.rank]
+    return next(iter([*same, *known]), None)

@@ -13,35 +13,39 @@ from perftui.ipc.dashboard_link import new_command_id
 from perftui.ipc.dashboard_messages import (
     CancelCommand,
     Command,
-    RelaunchCommand,
+    Question,
     SeekCommand,
-    StopCommand,
 )
 from perftui.tui.format import clean
-from perftui.tui.glyphs import Glyphs
+from perftui.tui.glyphs import Glyphs, glyphs_of_this_terminal
 from perftui.tui.keys import EVERYWHERE
 from perftui.tui.link import HubLink
-from perftui.tui.messages import CommandAnswered, CommandDone, LinkFailed, SeekAsked, StateChanged
-from perftui.tui.renderables.remedy_words import proposal
+from perftui.tui.messages import (
+    CommandAnswered,
+    CommandDone,
+    LinkFailed,
+    SeekAsked,
+    StateChanged,
+)
+from perftui.tui.ordering_app import OrderingApp
 from perftui.tui.report_shelf import ReportShelf
-from perftui.tui.screens.ask import CANCEL_WORDS, STOP_WORDS, Choice, ConfirmScreen, ProposeScreen
-from perftui.tui.screens.help import HelpScreen
+from perftui.tui.screens.ask import CANCEL_WORDS
+from perftui.tui.screens.help import HelpScreen, Where
 from perftui.tui.screens.overview import OverviewScreen
 from perftui.tui.screens.profile import ProfileScreen
 from perftui.tui.screens.run_screen import RunScreen
 from perftui.tui.state import DashboardState, closed, going_on, open_window
 from perftui.tui.terminal import require_terminal
-from perftui.tui.terminal_app import TerminalApp
 from perftui.tui.window_keys import WindowKeys
 
 
-class DashboardApp(TerminalApp[None]):
-    """A view of one run, and a keyboard."""
+class DashboardApp(OrderingApp):
+    """A view of one run, and a keyboard; `read_only`: that changes nothing."""
 
     BINDINGS = EVERYWHERE
 
-    def __init__(self, run_id: str, glyphs: Glyphs | None = None) -> None:
-        super().__init__(glyphs)
+    def __init__(self, run_id: str, glyphs: Glyphs | None = None, *, read_only: bool = False) -> None:
+        super().__init__(glyphs, read_only=read_only)
         self.live = DashboardState(run_id=run_id)
         self._held: DashboardState | None = None
         self._replay_paused = False
@@ -51,7 +55,7 @@ class DashboardApp(TerminalApp[None]):
         self._overview = OverviewScreen(self.glyphs, run_id)
         self._link = HubLink(run_id, self.post_message)
         show, glyphs = self.action_windows, self.glyphs
-        self._window_keys = WindowKeys(self, glyphs, self._can_change, self._command, show)
+        self._window_keys = WindowKeys(self, glyphs, self.can_change, self.command, show)
 
     def on_mount(self) -> None:
         """Begin to listen to the hub, to signals and to the terminal's end."""
@@ -88,20 +92,30 @@ class DashboardApp(TerminalApp[None]):
         """Show the state on a screen that has come up."""
         self._show()
 
-    def _command(self, command: Command, what: str) -> None:
+    def send_to_hub(self, order: Command | Question) -> None:
+        """Hand it to the reader thread."""
+        self._link.send(order)
+
+    def command(self, command: Command, what: str) -> None:
+        """Send a command, unless nothing may be changed from here."""
+        if self.read_only and not isinstance(command, SeekCommand):
+            self.notify(f"{what}: read-only, this dashboard changes nothing", markup=False)
+            return
         self._asked[command.command_id] = what
-        self._link.send(command)
+        self.send_to_hub(command)
 
     def on_command_answered(self, message: CommandAnswered) -> None:
         """Say when a command was declined, and why."""
         answer = message.answer
-        if not answer.accepted:
+        if not self.took_answer(answer) and not answer.accepted:
             what = self._asked.pop(answer.command_id, "command")
             reason = clean(answer.reason or "declined without a reason")
             self.notify(f"{what}: {reason}", severity="warning", markup=False)
 
     def on_command_done(self, message: CommandDone) -> None:
         """Say when a command has failed."""
+        if self.took_done(message.done):
+            return
         what = self._asked.pop(message.done.command_id, "command")
         if not message.done.ok:
             self.notify(f"{what}: {clean(message.done.result)}", severity="warning", markup=False)
@@ -114,16 +128,20 @@ class DashboardApp(TerminalApp[None]):
         """In a replay, go to another time."""
         if self.live.header is not None:
             to_s = max(0.0, self.live.header.elapsed_s + message.by_s)
-            self._command(SeekCommand(command_id=new_command_id(), elapsed_s=to_s), "seek")
+            self.command(SeekCommand(command_id=new_command_id(), elapsed_s=to_s), "seek")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """Offer to close a relaunch, and to end a window, only while there is one."""
+        """Offer to close a relaunch, and to end a window, only while there is one; read-only, no change."""
+        if self.read_only and action in _CHANGING:
+            return False
         there = {"close_relaunch": self.live.relaunch, "end_profile": open_window(self.live)}
         return there.get(action, action) is not None
 
-    def _can_change(self) -> bool:
+    def can_change(self) -> bool:
         """Tell a person why nothing can be done to this run, where that is so."""
-        why = "this is a recording: nothing can be changed" if self.live.replayed else ""
+        why = "read-only: this dashboard changes nothing" if self.read_only else ""
+        if not why and self.live.replayed:
+            why = "this is a recording: nothing can be changed"
         if not why and going_on(self.live.relaunch):
             why = "a relaunch is being measured"
         why = "the run has ended" if not why and self.live.ended else why
@@ -150,35 +168,6 @@ class DashboardApp(TerminalApp[None]):
         else:
             self.push_screen(ProfileScreen(self.glyphs, self._shelf))
 
-    def action_relaunch(self) -> None:
-        """Propose the leading remedy."""
-        found = proposal(self.live)
-        if not self._can_change():
-            return
-        if found is None:
-            self.notify("no finding so far proposes a change of settings", markup=False)
-            return
-        finding, remedy = found
-
-        def relaunch(choice: Choice | None) -> None:
-            if choice is not None:
-                command = RelaunchCommand(
-                    command_id=new_command_id(),
-                    set=remedy.set,
-                    trial=choice == "trial",
-                    finding=finding.code,
-                    bound=remedy.bound,
-                    expected=remedy.expected,
-                )
-                self._command(command, "relaunch")
-
-        self.push_screen(ProposeScreen(self.glyphs, self.live, finding, remedy), relaunch)
-
-    def action_stop(self) -> None:
-        """Ask, then stop the training."""
-        if self._can_change():
-            self._confirm("stop the training?", STOP_WORDS, StopCommand(command_id=new_command_id()), "stop")
-
     def action_close_relaunch(self) -> None:
         """Close the verdict; while trials run, ask whether to give them up."""
         relaunch = self.live.relaunch
@@ -190,28 +179,22 @@ class DashboardApp(TerminalApp[None]):
             self.refresh_bindings()
         else:
             command = CancelCommand(command_id=new_command_id())
-            self._confirm("give up the relaunch?", CANCEL_WORDS, command, "give up")
-
-    def _confirm(self, title: str, words: str, command: Command, what: str) -> None:
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self._command(command, what)
-
-        self.push_screen(ConfirmScreen(self.glyphs, title, words, self.live), answered)
+            self.confirm("give up the relaunch?", CANCEL_WORDS, command, "give up")
 
     def action_freeze(self) -> None:
         """Hold the picture or let it go; a replay is paused at its hub."""
         if self.live.replayed:
             self._replay_paused = not self._replay_paused
-            self._command(SeekCommand(command_id=new_command_id(), paused=self._replay_paused), "pause")
+            self.command(SeekCommand(command_id=new_command_id(), paused=self._replay_paused), "pause")
         else:
             self._held = None if self._held else self.live
         self._show()
 
     def action_help(self) -> None:
         """Show all keys."""
-        on_profile = isinstance(self.screen, ProfileScreen)
-        self.push_screen(HelpScreen(self.glyphs, of="profile" if on_profile else "overview"))
+        screen = self.screen
+        of: Where = "profile" if isinstance(screen, ProfileScreen) else "page"
+        self.push_screen(HelpScreen(self.glyphs, of="overview" if screen is self._overview else of))
 
     def action_detach(self) -> None:
         """Leave; the training goes on."""
@@ -232,6 +215,9 @@ class DashboardApp(TerminalApp[None]):
         yield SystemCommand("theme", "Choose another set of colours", self.action_change_theme)
 
 
+_CHANGING = ("profile", "choose_profile", "end_profile", "relaunch", "stop")
+
+
 def _offered(state: DashboardState) -> tuple[bool, bool]:
     return state.relaunch is not None, open_window(state) is not None
 
@@ -240,11 +226,12 @@ def _restarts(state: DashboardState) -> int:
     return state.header.hub_restarts if state.header else 0
 
 
-def run_dashboard(run_id: str) -> int:
+def run_dashboard(run_id: str, *, read_only: bool = False, ascii_only: bool = False) -> int:
     """Show a run until the person leaves; return 0, or 128 plus the signal that ended it.
 
     Raises:
         UsageError: there is no terminal, or one that cannot show it.
     """
     require_terminal()
-    return DashboardApp(run_id).run_here()
+    glyphs = glyphs_of_this_terminal(ascii_only=ascii_only)
+    return DashboardApp(run_id, glyphs, read_only=read_only).run_here()

@@ -29,8 +29,9 @@ def parser() -> argparse.ArgumentParser:
     top = _Parser(
         prog="perftui",
         description="See why a PyTorch training is slow, change one thing, and know whether it helped.",
-        epilog="`perftui [RUN]` alone opens a dashboard on a run. Exit codes: 0 fine, 2 usage, 3 no such "
-        "run, 4 refused, 127 command not found; `run` returns the training's own code.",
+        epilog="`perftui [RUN] [--read-only] [--ascii]` alone opens a dashboard on a run. Exit codes: "
+        "0 fine, 2 usage, 3 no such run, 4 refused, 127 command not found; `run` returns the training's own "
+        "code.",
     )
     top.add_argument("--version", action="version", version=_version())
     verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
@@ -43,6 +44,24 @@ def parser() -> argparse.ArgumentParser:
 
 if TYPE_CHECKING:
     _Verbs = argparse._SubParsersAction[_Parser]
+
+
+def dashboard_parser() -> argparse.ArgumentParser:
+    """Return the parser of `perftui [RUN]`, which has no verb."""
+    alone = _Parser(prog="perftui", add_help=False)
+    alone.add_argument("runs", nargs="*", metavar="RUN")
+    _add_screen(alone)
+    return alone
+
+
+def _add_screen(parser: argparse.ArgumentParser, *, read_only: bool = True) -> None:
+    parser.add_argument(
+        "--ascii", action="store_true", help="draw with ASCII; by itself where the locale is not UTF-8"
+    )
+    if read_only:
+        parser.add_argument(
+            "--read-only", action="store_true", help="a dashboard whose keys change nothing: it only looks"
+        )
 
 
 def _add_run(verbs: "_Verbs") -> None:
@@ -82,6 +101,7 @@ def _add_run(verbs: "_Verbs") -> None:
         help="one window about half way; by itself with --no-tui, --seconds and --json",
     )
     look.add_argument("--no-window", action="store_true", help="no such window")
+    _add_screen(run)
     run.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD")
 
 
@@ -174,15 +194,18 @@ def _add_actions(verbs: "_Verbs") -> None:
         help="a trace, or a folder of them, to compare with on the screen",
     )
     trace.add_argument("--json", action="store_true", help="one JSON document")
+    _add_screen(trace, read_only=False)
     demo = verbs.add_parser("demo", help="a built-in demonstration")
     demo.add_argument("name", nargs="?", default="starved")
     demo.add_argument("--list", action="store_true", help="say which there are")
     demo.add_argument("--no-tui", action="store_true", help="the whole loop as lines of text")
+    _add_screen(demo)
     demo.add_argument("--json", action="store_true", help="the result as one JSON document; implies --no-tui")
     replay = verbs.add_parser("replay", help="show a recorded run")
     replay.add_argument("file", type=Path)
     replay.add_argument("--speed", type=float, default=1.0, metavar="X")
     replay.add_argument("--at-end", action="store_true", help="show the last picture")
+    _add_screen(replay, read_only=False)
 
 
 def _version() -> str:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from perftui.ipc.errors import PerftuiError, UsageError
-from perftui.tui.arguments import parser
+from perftui.tui.arguments import dashboard_parser, parser
 from perftui.tui.verbs import dashboard, environment, live_runs, reports, starting, traces, tuning
 from perftui.tui.verbs.left_over import BEFORE_VERBS, tell_left_over
 from perftui.tui.verbs.output import say
@@ -33,6 +33,7 @@ _VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "demo": starting.demo,
     "replay": starting.replay,
 }
+_OF_DASHBOARD = ("--ascii", "--read-only")
 _TAKE_A_COMMAND = ("run", "doctor", "tune")
 
 
@@ -59,9 +60,9 @@ def _dispatch(words: list[str]) -> int:
     if "--" in words:
         cut = words.index("--")
         ours, command = words[:cut], words[cut + 1 :]
-    if not ours or (ours[0] not in _VERBS and not ours[0].startswith("-")):
+    if not ours or ours[0] in _OF_DASHBOARD or (ours[0] not in _VERBS and not ours[0].startswith("-")):
         tell_left_over()
-        return dashboard.attach(ours[0] if ours else None, ours[1:])
+        return dashboard.attach(dashboard_parser().parse_args(ours))
     parsed = parser().parse_args(ours)
     if command is not None:
         if parsed.verb not in _TAKE_A_COMMAND:

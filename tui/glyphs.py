@@ -54,6 +54,9 @@ _TWINS = {
     "≤": "<",
     "≥": ">",
     "≈": "~",
+    "≠": "#",
+    "└": "+",
+    "┃": "|",
     "’": "'",
     "“": '"',
     "”": '"',
@@ -95,6 +98,7 @@ def choose_glyphs(environ: Mapping[str, str], encoding: str) -> Glyphs:
     )
 
 
-def glyphs_of_this_terminal() -> Glyphs:
-    """Decide for this process."""
-    return choose_glyphs(os.environ, locale.getpreferredencoding(do_setlocale=False))
+def glyphs_of_this_terminal(*, ascii_only: bool = False) -> Glyphs:
+    """Decide for this process; `ascii_only`: a person asks for it, whatever the environment says."""
+    environ = {**os.environ, "PERFTUI_ASCII": "1"} if ascii_only else os.environ
+    return choose_glyphs(environ, locale.getpreferredencoding(do_setlocale=False))

@@ -15,8 +15,12 @@ def _key(
     *,
     shown: bool = True,
     display: str | None = None,
+    at_once: bool = False,
 ) -> BindingType:
-    return Binding(keys, action, word, show=shown, key_display=display, tooltip=tooltip, id=id)
+    """Return a binding; `at_once`: done before the next key is looked at, whose meaning it changes."""
+    return Binding(
+        keys, action, word, show=shown, key_display=display, tooltip=tooltip, id=id, priority=at_once
+    )
 
 
 def _quiet(id: str, keys: str, action: str, word: str, tooltip: str) -> BindingType:
@@ -32,6 +36,27 @@ EVERYWHERE: list[BindingType] = [
     _key("detach", "q", "detach", "detach", "Leave the dashboard; the training goes on"),
     _quiet("repaint", "ctrl+l", "repaint", "repaint", "Paint the screen anew"),
 ]
+_FREEZE = _key(
+    "freeze",
+    "space",
+    "app.freeze",
+    "freeze",
+    "Freeze the picture or let it go on; in a replay, pause",
+    display="space",
+)
+
+
+def _pages(*, shown: bool) -> list[BindingType]:
+    """Return the keys that open a page: in the footer of the overview, quiet on the pages themselves."""
+    of = (
+        ("findings", "f", "All findings with their evidence, and what could not be judged"),
+        ("output", "o", "The training's output, to be searched"),
+        ("ledger", "e", "Experiments: what was changed so far, measured how, and what came of it"),
+        ("settings", "i", "Settings in force on each rank, as read back from it"),
+    )
+    return [_key(name, key, f"app.page('{name}')", name, text, shown=shown) for name, key, text in of]
+
+
 OVERVIEW: list[BindingType] = [
     _PROFILE,
     _key("relaunch", "r", "app.relaunch", "relaunch", "Propose the leading finding's remedy (asks first)"),
@@ -45,22 +70,10 @@ OVERVIEW: list[BindingType] = [
     ),
     _quiet("profile-choose", "P", "app.choose_profile", "profile …", _CHOOSE),
     _quiet("profile-end", "c", "app.end_profile", "end the window", _END),
+    *_pages(shown=True),
+    _key("rank-detail", "enter", "open_rank", "rank", "All about the chosen rank", display="enter"),
     _key("windows", "w", "app.windows", "profiles", "Show the profiles taken so far"),
-    _key(
-        "output",
-        "o",
-        "large_output",
-        "output",
-        "Give the training's output all the room, or take it back",
-    ),
-    _key(
-        "freeze",
-        "f,space",
-        "app.freeze",
-        "freeze",
-        "Freeze the picture or let it go on; in a replay, pause",
-        display="f",
-    ),
+    _FREEZE,
     _quiet("next", "tab", "app.focus_next", "next panel", "Go to the next panel"),
     _quiet("previous", "shift+tab", "app.focus_previous", "previous panel", "Go to the panel before"),
     _quiet("up", "up,k", "vertical(-1)", "up", "Choose the rank above, or scroll up"),
@@ -72,6 +85,67 @@ OVERVIEW: list[BindingType] = [
     _quiet("page-up", "pageup", "page(-1)", "page up", "Scroll a page up"),
     _quiet("page-down", "pagedown", "page(1)", "page down", "Scroll a page down"),
     _quiet("follow", "end", "follow", "newest output", "Follow the newest line of the output again"),
+]
+PAGE: list[BindingType] = [
+    _key("back", "escape,q", "app.pop_screen", "back", "Back to the overview", display="esc"),
+    _quiet("page-step-down", "down,j", "move(1)", "down", "Choose the next one"),
+    _quiet("page-step-up", "up,k", "move(-1)", "up", "Choose the one before"),
+    _quiet("page-turn", "pagedown", "turn(1)", "page down", "A page down"),
+    _quiet("page-turn-back", "pageup", "turn(-1)", "page up", "A page up"),
+    _quiet("page-first", "home", "end(-1)", "first", "Go to the first one"),
+    _quiet("page-last", "end", "end(1)", "last", "Go to the last one"),
+    *_pages(shown=False),
+    _quiet("page-windows", "w", "app.windows", "profiles", "Show the profiles taken so far"),
+    _quiet("page-freeze", "space", "app.freeze", "freeze", "Freeze the picture, or pause a replay"),
+]
+FINDINGS: list[BindingType] = [
+    _key("propose", "enter", "propose", "relaunch", "Relaunch with its remedy (asks first)", display="enter"),
+    _key("copy", "c", "copy", "copy", "Copy the finding to the clipboard, by OSC 52"),
+    _key("copy-command", "y", "copy_command", "copy command", "Copy the command that relaunches with it"),
+    _quiet("findings-profile", "p", "app.profile", "profile", _RECORD),
+    *PAGE,
+]
+LEDGER: list[BindingType] = [
+    _key("ledger-open", "enter", "open", "details", "Show all about it, or fold it up", display="enter"),
+    _key("ledger-sort", "greater_than_sign", "sort(1)", "sort", "Sort by the next column", display="<>"),
+    _quiet("ledger-sort-back", "less_than_sign", "sort(-1)", "sort left", "Sort by the column before"),
+    _key("ledger-invert", "v", "invert", "invert", "Turn the order round"),
+    _key("ledger-all", "a", "all", "all/this", "All experiments of this host, or only those of this run"),
+    _key("ledger-copy", "c", "copy", "copy", "Copy the command that starts it with this change, by OSC 52"),
+    *PAGE,
+]
+SETTINGS: list[BindingType] = [
+    _key("settings-telling", "d", "telling", "differing", "Only what differs or was changed, or all"),
+    _key("settings-copy", "c", "copy", "copy", "Copy the line, by OSC 52"),
+    *PAGE,
+]
+RANK: list[BindingType] = [
+    _key(
+        "rank-zoom", "plus,equals_sign", "zoom(1)", "zoom", "See fewer steps, and each of them", display="+-"
+    ),
+    _quiet("rank-zoom-out", "minus", "zoom(-1)", "zoom out", "See more steps"),
+    _key("rank-whole", "0", "whole", "whole run", "See all steps since the start"),
+    _key("rank-earlier", "left", "shift(-1)", "earlier", "Go back in the run's steps", display="←→"),
+    _quiet("rank-later", "right", "shift(1)", "later", "Go on; at the newest, follow again"),
+    _key("rank-next", "l", "rank(1)", "rank", "Show the next rank", display="hl"),
+    _quiet("rank-previous", "h", "rank(-1)", "rank before", "Show the rank before"),
+    *PAGE,
+]
+OUTPUT: list[BindingType] = [
+    _key("output-find", "slash", "find", "find", "Find words in the output", display="/", at_once=True),
+    _key("output-next", "n", "match(1)", "next", "Go to the next place", display="n"),
+    _key("output-before", "N", "match(-1)", "before", "Go to the place before", display="N"),
+    _key("output-follow", "end", "follow", "follow", "Follow the newest line", display="end"),
+    _key("output-wrap", "z", "wrap", "wrap", "Break long lines, or cut them"),
+    _key("back", "escape,q", "app.pop_screen", "back", "Back to the overview", display="esc"),
+    _quiet("output-down", "down,j", "scroll(1)", "down", "A line down"),
+    _quiet("output-up", "up,k", "scroll(-1)", "up", "A line up"),
+    _quiet("output-page", "pagedown", "turn(1)", "page down", "A page down"),
+    _quiet("output-page-up", "pageup", "turn(-1)", "page up", "A page up"),
+    _quiet("output-first", "home", "first", "first line", "Go to the oldest line that is kept"),
+    *_pages(shown=False),
+    _quiet("output-windows", "w", "app.windows", "profiles", "Show the profiles taken so far"),
+    _quiet("output-freeze", "space", "app.freeze", "freeze", "Freeze the picture, or pause a replay"),
 ]
 PROFILE: list[BindingType] = [
     _quiet("profile-again", "p", "app.profile", "profile", _RECORD),
@@ -86,7 +160,9 @@ TRACE: list[BindingType] = [
     _quiet("part-before", "shift+tab", "part(-1)", "table before", "Go to the table before"),
     _quiet("rank-more", "l,right", "rank(1)", "rank", "Show the next rank"),
     _quiet("rank-less", "h,left", "rank(-1)", "rank before", "Show the rank before"),
-    _key("find", "slash", "find", "find", "Show only rows with the words you type", display="/"),
+    _key(
+        "find", "slash", "find", "find", "Show only rows with the words you type", display="/", at_once=True
+    ),
     _key("timeline", "t", "timeline", "time", "Show the timeline, at the row under the cursor"),
     _key("difference", "d", "difference", "diff", "What changed since the window before, or the marked one"),
     _quiet("mark", "m", "mark", "mark", "Compare other windows with this one"),

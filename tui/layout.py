@@ -52,7 +52,6 @@ def plan(
     workers: bool = False,
     device_times: bool = False,
     relaunch: int = 0,
-    large_output: bool = False,
     findings: tuple[int, int] = (0, 0),
 ) -> Plan:
     """Share out the room.
@@ -65,15 +64,12 @@ def plan(
         workers: whether cards show loader workers.
         device_times: whether cards show steps on the device's own timeline.
         relaunch: the height that its panel would like; 0 when there is none.
-        large_output: the output gets all the room.
         findings: lines that the leading finding needs, and that all need. The leading one is never cut for
             the chart's sake, and the chart is no higher than the least while any is cut.
     """
     status = 2 if height >= _TWO_STATUS_LINES else 1
     body = max(0, height - _FIXED - (status - 1))
     wide = width >= WIDE
-    if large_output:
-        return Plan(0, 0, 0, 0, body, body, side_by_side=False, status=status)
     columns, card, rank_lines = _rank_room(width, body, ranks, extras=2 * gpus + workers + device_times)
     left = body - rank_lines
     lead, every = (lines + _FRAME for lines in findings)

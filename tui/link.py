@@ -12,7 +12,7 @@ from collections.abc import Callable
 from textual.message import Message
 
 from perftui.ipc.dashboard_link import DashboardLink
-from perftui.ipc.dashboard_messages import Answer, Command, Done, ToDashboard, Update
+from perftui.ipc.dashboard_messages import Answer, Command, Done, Question, ToDashboard, Update
 from perftui.ipc.errors import PerftuiError
 from perftui.ipc.places import run_places
 from perftui.tui.messages import CommandAnswered, CommandDone, LinkFailed, StateChanged
@@ -32,7 +32,7 @@ class HubLink:
 
     def __init__(self, run_id: str, post: Callable[[Message], object]) -> None:
         self._post = post
-        self._commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
+        self._commands: queue.SimpleQueue[Command | Question] = queue.SimpleQueue()
         self._closing = threading.Event()
         self._state = DashboardState(run_id=run_id)
         self._heard_s = self._opened_s = time.monotonic()
@@ -43,7 +43,7 @@ class HubLink:
         """Begin to pull."""
         self._thread.start()
 
-    def send(self, command: Command) -> None:
+    def send(self, command: Command | Question) -> None:
         """Hand a command to the thread; its answer comes as a message."""
         self._commands.put(command)
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from textual.message import Message
 
-from perftui.ipc.dashboard_messages import Answer, Done
+from perftui.ipc.dashboard_messages import Answer, Done, Question
+from perftui.ipc.findings import Finding
 from perftui.ipc.trace_difference import TraceDifference
 from perftui.ipc.trace_report import TraceReport
 from perftui.tui.renderables.timeline_index import Span, TimelineIndex
@@ -61,6 +62,38 @@ class SeekAsked(Message):
     def __init__(self, by_s: float) -> None:
         super().__init__()
         self.by_s = by_s
+
+
+class RankOpened(Message):
+    """All about one rank is wanted."""
+
+    def __init__(self, rank: int) -> None:
+        super().__init__()
+        self.rank = rank
+
+
+class ProposalAsked(Message):
+    """A relaunch with the remedy of this finding is wanted; None: of what has none."""
+
+    def __init__(self, finding: Finding | None) -> None:
+        super().__init__()
+        self.finding = finding
+
+
+class TextCopied(Message):
+    """A text is to be put on the clipboard of the person's terminal; None: there is none."""
+
+    def __init__(self, text: str | None, what: str) -> None:
+        super().__init__()
+        self.text, self.what = text, what
+
+
+class QuestionAsked(Message):
+    """The hub is to be asked; its answer goes to the screen that asked, while it is shown."""
+
+    def __init__(self, question: Question) -> None:
+        super().__init__()
+        self.question = question
 
 
 class ReportRead(Message):

@@ -9,7 +9,7 @@ from textual.widgets import Footer
 
 from perftui.ipc.run_lines import RunLine
 from perftui.tui import format as fmt
-from perftui.tui.glyphs import Glyphs
+from perftui.tui.glyphs import Glyphs, glyphs_of_this_terminal
 from perftui.tui.keys import PICKER
 from perftui.tui.renderables.lines import Line, Run, clip, frame, line, plain
 from perftui.tui.terminal import require_terminal
@@ -92,7 +92,7 @@ class PickerApp(TerminalApp[str]):
         self.exit(None)
 
 
-def pick_run(lines: list[RunLine]) -> str | None:
+def pick_run(lines: list[RunLine], *, ascii_only: bool = False) -> str | None:
     """Ask which run to attach to; None when the person leaves, or there is nothing to choose from.
 
     Raises:
@@ -101,6 +101,6 @@ def pick_run(lines: list[RunLine]) -> str | None:
     if not lines:
         return None
     require_terminal()
-    app = PickerApp(lines)
+    app = PickerApp(lines, glyphs_of_this_terminal(ascii_only=ascii_only))
     app.run_here()
     return app.return_value

@@ -10,7 +10,7 @@ from types import MappingProxyType
 import msgspec
 
 from perftui.ipc.dashboard_messages import Update
-from perftui.ipc.findings import Finding
+from perftui.ipc.findings import Finding, Unjudged
 from perftui.ipc.view import (
     GpuView,
     Header,
@@ -57,6 +57,7 @@ class DashboardState:
     gpus: tuple[GpuView, ...] = ()
     hosts: tuple[HostView, ...] = ()
     findings: tuple[Finding, ...] = ()
+    unjudged: tuple[Unjudged, ...] = ()
     profiles: tuple[ProfileView, ...] = ()
     relaunch: RelaunchView | None = None
     """Of this run, or else of the run that this one replaced."""
@@ -111,6 +112,7 @@ def apply(state: DashboardState, update: Update) -> DashboardState:
         gpus=tuple(view.gpus),
         hosts=tuple(view.hosts),
         findings=tuple(view.findings),
+        unjudged=state.unjudged if update.unjudged is None else tuple(update.unjudged),
         profiles=_merged_profiles(state.profiles, view.profiles),
         relaunch=_relaunch(state, view),
         tracks=_extended(state.tracks, update.history, len(ranks)),

@@ -9,7 +9,7 @@ from textual.screen import Screen
 from textual.widgets import Footer
 
 from perftui.tui import format as fmt
-from perftui.tui.glyphs import Glyphs
+from perftui.tui.glyphs import Glyphs, glyphs_of_this_terminal
 from perftui.tui.keys import TRACE_APP
 from perftui.tui.renderables.lines import Line, Run, line, spread
 from perftui.tui.renderables.trace_names import middle_cut
@@ -98,19 +98,25 @@ class TraceApp(TerminalApp[None]):
         self.screen.refresh(layout=True)
 
 
-def run_trace_app(report: Path | tuple[Path, str], before: Path | tuple[Path, str] | None = None) -> int:
+def run_trace_app(
+    report: Path | tuple[Path, str],
+    before: Path | tuple[Path, str] | None = None,
+    *,
+    ascii_only: bool = False,
+) -> int:
     """Show a report until the person leaves; return 0, or 128 plus the signal that ended it.
 
     Args:
         report: the path of a `TraceReport`, with its timelines beside it, and what a person knows it as.
         before: the same of another window, which the tab `difference` compares it with.
+        ascii_only: draw with ASCII, whatever the environment says.
 
     Raises:
         UsageError: there is no terminal, or one that cannot show it.
     """
     require_terminal("`perftui trace --json FILE` prints the report instead")
     earlier = _shown(before) if before is not None else None
-    return TraceApp(_shown(report), earlier).run_here()
+    return TraceApp(_shown(report), earlier, glyphs_of_this_terminal(ascii_only=ascii_only)).run_here()
 
 
 def _shown(report: Path | tuple[Path, str]) -> Shown:

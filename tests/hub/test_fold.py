@@ -8,7 +8,7 @@ import pytest
 
 from perftui.ipc.codec import encode
 from perftui.ipc.dashboard_messages import Pull, Update
-from perftui.ipc.findings import Finding
+from perftui.ipc.findings import Finding, Unjudged
 from perftui.ipc.messages import (
     FLAG_EPOCH_START,
     FLAG_EXPLICIT_BOUNDARY,
@@ -288,6 +288,10 @@ def test_a_rank_that_was_started_again_begins_with_a_snapshot() -> None:
 
         @staticmethod
         def findings() -> list[Finding]:
+            return []
+
+        @staticmethod
+        def unjudged() -> list[Unjudged]:
             return []
 
         @staticmethod

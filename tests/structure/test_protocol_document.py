@@ -19,6 +19,7 @@ from perftui.ipc import (
     messages,
     rank_link,
     recording,
+    step_history,
     view,
     worker_stacks,
 )
@@ -34,6 +35,7 @@ MODULES = (
     findings,
     ledger_records,
     recording,
+    step_history,
     worker_stacks,
 )
 HEADING = re.compile(r"^#### (?:`(?P<tag>\w+)` \((?P<message>\w+)\)|(?P<struct>\w+))$", re.MULTILINE)

@@ -12,11 +12,22 @@ from types import TracebackType
 import msgspec
 
 from perftui.ipc.codec import decode_from_dashboard
-from perftui.ipc.dashboard_messages import Answer, Command, Done, Pull, ToDashboard, Update
+from perftui.ipc.dashboard_messages import (
+    Answer,
+    Command,
+    Done,
+    LedgerQuery,
+    Pull,
+    Question,
+    StepsQuery,
+    ToDashboard,
+    Update,
+)
+from perftui.ipc.findings import Unjudged
 from perftui.ipc.hub_sockets import HubSockets
 from perftui.ipc.places import make_run_places
 from perftui.ipc.view import Mark, RankHistory, RunView
-from tests.tui import scenes
+from tests.tui import page_scenes, scenes
 
 
 class ScriptedHub:
@@ -33,8 +44,11 @@ class ScriptedHub:
         self.partial = ""
         self.marks: list[Mark] = []
         self.commands: list[Command] = []
+        self.questions: list[Question] = []
         self.pulls = 0
         self.answer: Callable[[Command], list[ToDashboard]] = accept
+        self.tell: Callable[[Question], list[ToDashboard]] = page_scenes.told
+        self.unjudged: list[Unjudged] = []
         self._closing = threading.Event()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._serve)
@@ -74,8 +88,11 @@ class ScriptedHub:
         finally:
             sockets.close()
 
-    def _replies(self, message: Pull | Command) -> list[ToDashboard]:
+    def _replies(self, message: Pull | Command | Question) -> list[ToDashboard]:
         if not isinstance(message, Pull):
+            if isinstance(message, StepsQuery | LedgerQuery):
+                self.questions.append(message)
+                return self.tell(message)
             self.commands.append(message)
             return self.answer(message)
         with self._lock:
@@ -91,6 +108,7 @@ class ScriptedHub:
                     output=self.output[message.output_since :],
                     output_number=len(self.output),
                     output_partial=self.partial,
+                    unjudged=self.unjudged,
                 )
             ]
 
@@ -114,6 +132,7 @@ def _view(scene: str) -> RunView:
         "ended": scenes.ended,
         "relaunch": scenes.relaunching,
         "verdict": scenes.decided,
+        "pages": page_scenes.pages,
     }
     return known[scene]()
 
@@ -124,6 +143,7 @@ def main(scene: str) -> None:
     run_id = view.header.run_id
     first = [scenes.history(each.rank, 412, wait=each.shares.loader_wait or 0) for each in view.ranks]
     with ScriptedHub(run_id, view, first) as hub:
+        hub.unjudged = page_scenes.UNJUDGED
         hub.marks = [Mark(unix=0.0, rank=None, event="epoch", text="epoch 1", step=205)]
         step = 412
         while True:

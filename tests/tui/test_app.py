@@ -339,7 +339,7 @@ def test_every_key_of_the_overview_is_in_the_palette_and_works_from_there() -> N
 def test_o_gives_the_output_all_the_room() -> None:
     async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
         await pilot.press("o")
-        await until(pilot, lambda: "findings" not in text(app), "output alone")
+        await until(pilot, lambda: "findings 1" not in text(app), "output alone")
         await shown(pilot, "epoch 1 step  410")
         hub.say(scenes.starved(), output=["[red]not markup[/red]"])
         await shown(pilot, "[red]not markup[/red]")
@@ -390,11 +390,11 @@ def test_help_explains_keys_phases_and_marks() -> None:
         await pilot.press("question_mark")
         for words in ("Stop the training (asks first)", "where a step goes", "gradients are computed"):
             await shown(pilot, words)
+        await pilot.press("pagedown")
         await shown(pilot, "ready without a core")
-        await pilot.press("pagedown")
         await shown(pilot, "never measured")
-        await shown(pilot, "a profiling window or another event")
-        await pilot.press("pagedown")
+        await shown(pilot, "a profiling window, another event")
+        await pilot.press(*["pagedown"] * 2)
         await shown(pilot, "Follow the newest line of the output again")
 
     with_app(scenes.starved(), LARGE, play)

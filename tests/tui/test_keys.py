@@ -10,6 +10,7 @@ from perftui.tui import keys
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.picker import PickerApp, RunList, pick_run
 from perftui.tui.renderables.lines import plain
+from perftui.tui.screens.help import HelpScreen, Where
 
 
 def test_every_key_has_an_id_a_word_and_a_sentence() -> None:
@@ -21,6 +22,12 @@ def test_every_key_has_an_id_a_word_and_a_sentence() -> None:
         keys.CONFIRMATION,
         keys.SHEET,
         keys.HELP,
+        keys.PAGE,
+        keys.FINDINGS,
+        keys.LEDGER,
+        keys.RANK,
+        keys.SETTINGS,
+        keys.OUTPUT,
     )
     bindings = [binding for table in tables for binding in table]
     for key in bindings:
@@ -56,3 +63,13 @@ def test_the_picker_shows_programs_without_their_folders() -> None:
     )
     texts = [plain(row) for row in RunList(Glyphs(), [run]).lines(80, 6)]
     assert "  python t.py" in texts[2]
+
+
+@pytest.mark.parametrize("of", ["overview", "page", "profile"])
+def test_the_help_has_every_key_wherever_it_is_opened(of: Where) -> None:
+    told = " ".join(" ".join(plain(part) for part in HelpScreen(Glyphs(), of=of).lines(90)).split())
+    tables = (keys.OVERVIEW, keys.EVERYWHERE, keys.PROFILE, keys.PAGE, keys.FINDINGS, keys.LEDGER)
+    for table in (*tables, keys.RANK, keys.SETTINGS, keys.OUTPUT, keys.TRACE):
+        for key in table:
+            assert isinstance(key, Binding)
+            assert " ".join(key.tooltip.split()) in told

@@ -8,9 +8,10 @@ import pytest
 from perftui.ipc.view import Shares
 from perftui.tui.glyphs import to_ascii
 from perftui.tui.palette import ANSI, DARK, LIGHT, palette_of
+from perftui.tui.renderables.chart_parts import ChartMark
 from perftui.tui.renderables.gauge import gauge
 from perftui.tui.renderables.headline import header_line, verdict_lines
-from perftui.tui.renderables.history_chart import ChartMark, Points, history_chart
+from perftui.tui.renderables.history_chart import Points, history_chart
 from perftui.tui.renderables.lines import (
     Line,
     Run,

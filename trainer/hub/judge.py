@@ -1,10 +1,15 @@
 """The findings of a run as they stand: judged once a second, and steadied so that they do not flicker."""
 
-from perftui.ipc.findings import Appearance, Finding
-from perftui.trainer.diagnosis import Steadied, diagnose
+from collections.abc import Iterable
+
+from perftui.ipc.findings import Appearance, Finding, Unjudged
+from perftui.trainer.diagnosis import Abstention, Steadied, judge
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.newest_window import WindowSeen
 from perftui.trainer.hub.run_signals import signals_of
+
+_UNJUDGED_MAX = 100
+"""More say the same of further ranks."""
 
 
 class Judge:
@@ -15,6 +20,8 @@ class Judge:
         self.findings: list[Finding] = []
         self.appeared: list[Appearance] = []
         """Findings that the last look showed for the first time."""
+        self.unjudged: list[Unjudged] = []
+        """What could not be judged the last time."""
 
     def look(
         self, fold: RunFold, now_s: float, window: WindowSeen | None = None, *, began_s: float = 0.0
@@ -27,7 +34,9 @@ class Judge:
             window: the newest profiling window that could be read.
             began_s: unix time of the run's start.
         """
-        found = self._steadied.update(diagnose(signals_of(fold, window=window)), now_s)
+        judged = judge(signals_of(fold, window=window))
+        self.unjudged = unjudged_of(judged.abstained[:_UNJUDGED_MAX])
+        found = self._steadied.update(list(judged.findings), now_s)
         self.appeared = fold.appearances.note(found, fold.steps_done(), now_s)
         found = fold.appearances.told(found, began_s)
         changed = found != self.findings
@@ -37,3 +46,11 @@ class Judge:
     def marks(self, rank: int) -> list[str]:
         """Return the codes of the findings that point at this rank."""
         return [f.code for f in self.findings if f.rank == rank and f.severity != "info"]
+
+
+def unjudged_of(abstained: Iterable[Abstention]) -> list[Unjudged]:
+    """Return abstentions as they cross a process border."""
+    return [
+        Unjudged(code=each.code, reason=each.reason, settled_by=each.settled_by, rank=each.rank)
+        for each in abstained
+    ]

@@ -10,7 +10,7 @@ import msgspec
 
 from perftui.ipc.dashboard_messages import Command
 from perftui.ipc.errors import RecordingError
-from perftui.ipc.findings import Finding
+from perftui.ipc.findings import Finding, Unjudged
 from perftui.ipc.ledger_records import Verdict
 from perftui.ipc.messages import ToRank
 from perftui.ipc.places import RunPlaces, run_places
@@ -111,6 +111,10 @@ class LiveRun:
     def findings(self) -> list[Finding]:
         """Return the findings in force."""
         return self._judge.findings
+
+    def unjudged(self) -> list[Unjudged]:
+        """Return what could not be judged, and why."""
+        return self._judge.unjudged
 
     def marks(self, rank: int) -> list[str]:
         """Return the codes of findings that point at a rank."""

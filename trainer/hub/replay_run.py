@@ -7,7 +7,7 @@ import msgspec
 
 from perftui.ipc.dashboard_messages import Answer, Command, Done, SeekCommand, SummaryQuery
 from perftui.ipc.errors import RecordingError
-from perftui.ipc.findings import Finding
+from perftui.ipc.findings import Finding, Unjudged
 from perftui.ipc.hub_sockets import HubSockets
 from perftui.ipc.places import RunPlaces
 from perftui.ipc.recording import Entry, read_recording
@@ -105,6 +105,10 @@ class ReplayRun:
     def findings(self) -> list[Finding]:
         """Return the findings at that time."""
         return self._judge.findings
+
+    def unjudged(self) -> list[Unjudged]:
+        """Return what could not be judged, and why."""
+        return self._judge.unjudged
 
     def marks(self, rank: int) -> list[str]:
         """Return the codes of findings that point at a rank."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from perftui.ipc.dashboard_messages import Command, ToDashboard
-from perftui.ipc.findings import Finding
+from perftui.ipc.findings import Finding, Unjudged
 from perftui.ipc.view import ProfileView, RelaunchView
 from perftui.trainer.hub.console import OutputTail
 from perftui.trainer.hub.fold import RunFold
@@ -35,6 +35,10 @@ class ServedRun(Protocol):
 
     def findings(self) -> list[Finding]:
         """Return the findings in force."""
+        ...
+
+    def unjudged(self) -> list[Unjudged]:
+        """Return what could not be judged, and why."""
         ...
 
     def marks(self, rank: int) -> list[str]:

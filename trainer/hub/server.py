@@ -5,11 +5,13 @@ import time
 import msgspec
 
 from perftui.ipc.codec import decode_from_dashboard
-from perftui.ipc.dashboard_messages import Mismatch, Pull, ToDashboard, Update
+from perftui.ipc.dashboard_messages import LedgerQuery, Mismatch, Pull, StepsQuery, ToDashboard, Update
 from perftui.ipc.errors import ProtocolError
+from perftui.ipc.findings import Unjudged
 from perftui.ipc.messages import PROTOCOL_VERSION
 from perftui.ipc.view import LoaderWorkers, ProfileView, RankView, RunView
 from perftui.trainer.hub.increments import Increments
+from perftui.trainer.hub.questions import answered
 from perftui.trainer.hub.served import Reply, ServedRun
 from perftui.trainer.hub.views import header, host_views, phases_of, rank_view, workers_of
 from perftui.trainer.tuning.price import price_of_leading
@@ -29,6 +31,8 @@ class DashboardServer:
         self._facts_changed: dict[int, int] = {}
         """Update number at which the facts of a rank last changed."""
         self._profiles: dict[str, tuple[int, ProfileView]] = {}
+        self._unjudged: tuple[int, list[Unjudged]] = (0, [])
+        """With the update number at which they last changed."""
         self._picture_at = 0.0
         self._attempts = run.fold.attempts
         self._last_pulls: dict[bytes, float] = {}
@@ -56,6 +60,8 @@ class DashboardServer:
             self.unreadable += 1
             mismatch = Mismatch(hub_protocol=PROTOCOL_VERSION, your_protocol=-1)
             return [Reply(peer, mismatch)]
+        if isinstance(message, StepsQuery | LedgerQuery):
+            return answered(message, self._run.fold, peer)
         if not isinstance(message, Pull):
             return self._run.take(message, peer)
         if message.protocol != PROTOCOL_VERSION:
@@ -97,6 +103,7 @@ class DashboardServer:
             output_number=last,
             output_partial=self._run.output.partial,
             sent_unix=time.time(),
+            unjudged=self._unjudged[1] if since is None or self._unjudged[0] > since else None,
         )
 
     def _news(self, view: RankView, since: int) -> RankView:
@@ -124,6 +131,9 @@ class DashboardServer:
                 self._facts_changed[rank] = number
             if old is None or not _alike(old, fresh):
                 self._ranks[rank] = fresh
+        unjudged = self._run.unjudged()
+        if unjudged != self._unjudged[1]:
+            self._unjudged = (number, unjudged)
         for view in self._run.profiles():
             known = self._profiles.get(view.window_id)
             if known is None or known[1] != view:

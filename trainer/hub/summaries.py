@@ -2,12 +2,12 @@
 
 from importlib.metadata import version
 
-from perftui.ipc.findings import Unjudged
 from perftui.ipc.ledger_records import Verdict
 from perftui.ipc.summary import DeviceTime, RankSummary, Summary
 from perftui.ipc.view import HostView, ProfileView, Shares
 from perftui.trainer.diagnosis import judge
 from perftui.trainer.hub.fold import RunFold
+from perftui.trainer.hub.judge import unjudged_of
 from perftui.trainer.hub.newest_window import WindowSeen
 from perftui.trainer.hub.overhead import overhead_of
 from perftui.trainer.hub.phase_time import PhaseTime
@@ -55,10 +55,7 @@ def summarise(
         message=top.message,
         recording_failed_entries=recording_failed_entries,
         host_mean=log.mean() if log else None,
-        unjudged=[
-            Unjudged(code=each.code, reason=each.reason, settled_by=each.settled_by, rank=each.rank)
-            for each in judged.abstained
-        ],
+        unjudged=unjudged_of(judged.abstained),
         started_unix=top.started_unix,
         perftui=version("perftui"),
     )

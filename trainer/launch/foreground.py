@@ -229,6 +229,7 @@ class _RankGlance(msgspec.Struct, frozen=True):
 class _FindingGlance(msgspec.Struct, frozen=True):
     code: str = ""
     sentence: str = ""
+    under: str | None = None
 
 
 class _Glance(msgspec.Struct, frozen=True):
@@ -259,8 +260,16 @@ def _closing_line(places: RunPlaces, record: ExitRecord, summary: bytes) -> str:
         parts.append(f"{max(rank.steps for rank in glance.ranks)} steps")
     if record.survivors:
         parts.append(f"could not end {', '.join(map(str, record.survivors))}")
-    lead = glance.findings[0] if glance.findings else None
-    return ", ".join(parts) + (f"; {lead.code}: {lead.sentence}" if lead else "")
+    return ", ".join(parts) + _lead_words(glance.findings)
+
+
+def _lead_words(findings: list[_FindingGlance]) -> str:
+    """Return the leading finding, and what follows from it."""
+    if not findings:
+        return ""
+    lead = findings[0]
+    followers = ", ".join(dict.fromkeys(each.code for each in findings if each.under == lead.code))
+    return f"; {lead.code}: {lead.sentence}" + (f" What follows from it: {followers}" if followers else "")
 
 
 def _say(line: str) -> None:

@@ -4,6 +4,9 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
+from perftui.ipc.findings import Finding, nested
 from perftui.ipc.run_lines import RunLine
 from perftui.ipc.settings import format_value
 from perftui.ipc.view import ProfileRank, ProfileView
@@ -172,25 +175,32 @@ def _gpus_table(gpus: list[dict[str, Any]]) -> list[str]:
 
 
 def _finding_lines(findings: list[dict[str, Any]]) -> list[str]:
+    """Return the findings, each that follows from another indented below it."""
     if not findings:
         return ["no findings"]
     lines: list[str] = []
-    for finding in findings:
-        lines.append(f"{finding['severity']:<8}  {finding['code']}: {finding['sentence']}")
-        if finding.get("first_step") is not None:
-            lines.append(
-                f"          first seen at step {finding['first_step']:,}, after {finding['first_s']:.0f} s"
-            )
-        remedy = finding.get("remedy") or {}
-        wanted = " ".join(
-            f"--set {name}={format_value(value)}" for name, value in remedy.get("set", {}).items()
-        )
-        if wanted:
-            bound = f" (at most {remedy['bound']:.1f}x)" if remedy.get("bound") else ""
-            lines.append(f"          try {wanted}{bound}")
-        elif remedy.get("advice"):
-            lines.append(f"          {remedy['advice']}")
+    for depth, finding in nested(msgspec.convert(findings, list[Finding])):
+        margin = "  " * depth
+        follows = f"follows from {finding.under}: " if depth else ""
+        lines.append(f"{margin}{finding.severity:<8}  {finding.code}: {follows}{finding.sentence}")
+        if finding.first_step is not None:
+            after = f", after {finding.first_s:.0f} s" if finding.first_s is not None else ""
+            lines.append(f"{margin}          first seen at step {finding.first_step:,}{after}")
+        lines += [f"{margin}          {words}" for words in _remedy_words(finding)]
     return lines
+
+
+def _remedy_words(finding: Finding) -> list[str]:
+    remedy = finding.remedy
+    words = [f"to settle it: {finding.unsure}"] if finding.unsure else []
+    if remedy is None:
+        return words
+    wanted = " ".join(f"--set {name}={format_value(value)}" for name, value in remedy.set.items())
+    if wanted:
+        bound = f" (at most {remedy.bound:.1f}x)" if remedy.bound else ""
+        return [f"try {wanted}{bound}", *words]
+    place = f" ({remedy.at})" if remedy.at else ""
+    return [f"{remedy.advice}{place}", *words] if remedy.advice else words
 
 
 def profile_text(profile: ProfileView) -> list[str]:

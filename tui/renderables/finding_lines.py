@@ -1,11 +1,14 @@
 """Findings with their evidence and remedy, the leading one first."""
 
-from perftui.ipc.findings import Evidence, Finding
+from perftui.ipc.findings import Evidence, Finding, nested
 from perftui.tui import format as fmt
 from perftui.tui.renderables.headline import severity_mark
 from perftui.tui.renderables.lines import BLANK, Line, Run, line, spread, wrap
 from perftui.tui.renderables.remedy_words import change_words, offered
 from perftui.tui.state import DashboardState
+
+_INDENT = 4
+"""Of what hangs under a cause."""
 
 
 def finding_lines(state: DashboardState, width: int) -> list[Line]:
@@ -14,8 +17,11 @@ def finding_lines(state: DashboardState, width: int) -> list[Line]:
         said = "nothing found so far" if state.connected or state.ended else "no word from the hub"
         return [line(Run(said, "dim"))]
     drawn: list[Line] = []
-    for number, finding in enumerate(state.findings):
-        drawn += [*([BLANK] if number else []), *_finding(finding, state, width)]
+    for number, (depth, finding) in enumerate(nested(state.findings)):
+        indent = _INDENT * depth
+        body = _finding(finding, state, width - indent, follows=depth > 0)
+        drawn += [BLANK] if number and not depth else []
+        drawn += [(Run(" " * indent), *part) for part in body] if depth else body
     return drawn
 
 
@@ -25,13 +31,16 @@ def finding_heights(state: DashboardState, width: int) -> tuple[int, int]:
     return lead, len(finding_lines(state, width))
 
 
-def _finding(finding: Finding, state: DashboardState, width: int) -> list[Line]:
+def _finding(finding: Finding, state: DashboardState, width: int, *, follows: bool = False) -> list[Line]:
     """Draw one: what it is, what can be done about it, what it is known from, and what speaks against it."""
     mark, word, role = severity_mark(finding)
+    bough = Run("└ " if follows else "", "dim")
     where = f" rank {finding.rank}" if finding.rank is not None else ""
     share = line(Run(fmt.percent(finding.share), "value"), Run(" of the step", "dim"))
     head = spread(
-        line(Run(f"{mark} {finding.code}", role), Run(where, "value"), Run(f"  {word.lower()}", "dim")),
+        line(
+            bough, Run(f"{mark} {finding.code}", role), Run(where, "value"), Run(f"  {word.lower()}", "dim")
+        ),
         share if finding.share > 0 else BLANK,
         width,
     )

@@ -9,9 +9,15 @@ from perftui.tui.glyphs import Glyphs
 from perftui.tui.keys import (
     EVERYWHERE,
     FILTER,
+    FINDINGS,
     HELP,
+    LEDGER,
+    OUTPUT,
     OVERVIEW,
+    PAGE,
     PROFILE,
+    RANK,
+    SETTINGS,
     TIMELINE,
     TRACE,
     TRACE_APP,
@@ -21,7 +27,7 @@ from perftui.tui.keys import (
 from perftui.tui.renderables.lines import BLANK, Line, Run, line, wrap
 from perftui.tui.screens.sheet_screen import SheetScreen
 
-Where: TypeAlias = Literal["overview", "profile", "trace"]
+Where: TypeAlias = Literal["overview", "page", "profile", "trace"]
 _Group: TypeAlias = tuple[str, list[BindingType]]
 _OF_OVERVIEW: _Group = ("on the overview", OVERVIEW)
 _OF_TRACE: tuple[_Group, ...] = (
@@ -32,6 +38,15 @@ _OF_TRACE: tuple[_Group, ...] = (
 )
 _OF_CHOICE: _Group = ("while choosing a window", WINDOW_CHOICE)
 _OF_PROFILE: tuple[_Group, ...] = (("on a profile of a run", PROFILE), *_OF_TRACE)
+_ON_PAGES = {id(key) for key in PAGE}
+_OF_PAGES: tuple[_Group, ...] = (
+    ("on the findings", [key for key in FINDINGS if id(key) not in _ON_PAGES]),
+    ("on a rank", [key for key in RANK if id(key) not in _ON_PAGES]),
+    ("on the ledger", [key for key in LEDGER if id(key) not in _ON_PAGES]),
+    ("on the settings", [key for key in SETTINGS if id(key) not in _ON_PAGES]),
+    ("on the output", OUTPUT),
+    ("on all pages", PAGE),
+)
 _GAPS = (
     ("idle", "no kernel and no copy ran on the GPU"),
     ("idle: loader", "it waited for the batch: the training stood in its loader"),
@@ -73,7 +88,8 @@ _WORDS = (
 _MARKS = (
     ("▲ !", "critical, and on the chart a step taller than the scale; a warning, or a silent rank"),
     ("● ○", "going on, or fine; waiting, or only a note"),
-    ("◆ ■ ✔ ✖", "a profiling window or another event; ended; done; failed"),
+    ("◆ ■ ✔ ✖", "a profiling window, another event, or what perftui has set; ended; done; failed"),
+    ("└ ≠ ┃", "follows from what stands above it; ranks differ; this one is chosen"),
 )
 _NAMES = {
     "question_mark": "?",
@@ -96,12 +112,16 @@ class HelpScreen(SheetScreen[None]):
     BINDINGS = HELP
 
     def __init__(self, glyphs: Glyphs, *, of: Where = "overview") -> None:
-        title = "help: only r, s and x can change the training, and they ask first"
+        title = "help: only r, s, x and a finding's enter can change the training; they ask first"
         super().__init__(glyphs, "help" if of == "trace" else title)
         self._of = of
         self._keys_here, self._other_keys = {
-            "overview": ([(_OF_OVERVIEW[0], [*OVERVIEW, *EVERYWHERE])], (_OF_CHOICE, *_OF_PROFILE)),
-            "profile": ([*_OF_PROFILE, ("everywhere", EVERYWHERE)], (_OF_OVERVIEW, _OF_CHOICE)),
+            "overview": (
+                [(_OF_OVERVIEW[0], [*OVERVIEW, *EVERYWHERE])],
+                (_OF_CHOICE, *_OF_PAGES, *_OF_PROFILE),
+            ),
+            "page": ([*_OF_PAGES, ("everywhere", EVERYWHERE)], (_OF_OVERVIEW, _OF_CHOICE, *_OF_PROFILE)),
+            "profile": ([*_OF_PROFILE, ("everywhere", EVERYWHERE)], (_OF_OVERVIEW, _OF_CHOICE, *_OF_PAGES)),
             "trace": ([*_OF_TRACE, ("everywhere", TRACE_APP)], ()),
         }[of]
 
@@ -109,8 +129,8 @@ class HelpScreen(SheetScreen[None]):
         """Return all lines."""
         of_run = (("where a step goes", _PHASES, "value"), ("words", _WORDS, "value"))
         of_trace = (("words of a profile", _GAPS, "value"),)
-        first = of_run if self._of == "overview" else of_trace
-        last = {"overview": of_trace, "profile": of_run, "trace": ()}[self._of]
+        first = of_run if self._of in ("overview", "page") else of_trace
+        last = {"overview": of_trace, "page": of_trace, "profile": of_run, "trace": ()}[self._of]
         words = (*first, ("marks", _MARKS, "value"))
         here, others = _keys(self._keys_here, shown=True), _keys(self._keys_here, shown=False)
         parts = [*here, *words, *others, *last, *_keys(self._other_keys, shown=None)]

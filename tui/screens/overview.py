@@ -5,19 +5,19 @@ from collections.abc import Sequence
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container, Grid
-from textual.widgets import Footer
 
 from perftui.ipc.findings import Finding
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.keys import OVERVIEW
 from perftui.tui.layout import WIDE, Plan, plan
-from perftui.tui.messages import RankChosen, SeekAsked
+from perftui.tui.messages import RankChosen, RankOpened, SeekAsked
 from perftui.tui.renderables.finding_lines import finding_heights
 from perftui.tui.renderables.rank_card import RankPicture
 from perftui.tui.renderables.relaunch_lines import relaunch_lines
 from perftui.tui.screens.run_screen import RunScreen
 from perftui.tui.state import DashboardState, going_on
 from perftui.tui.widgets.findings import FindingsPanel
+from perftui.tui.widgets.key_line import KeyLine
 from perftui.tui.widgets.output_tail import OutputTail
 from perftui.tui.widgets.picture import ScrolledPicture
 from perftui.tui.widgets.rank_panel import RankPanel
@@ -40,7 +40,6 @@ class OverviewScreen(RunScreen):
         self._glyphs = glyphs
         self._state = DashboardState(run_id=run_id)
         self._rank = 0
-        self._large_output = False
         self._needed_for: tuple[tuple[Finding, ...], int] = ((), 0)
         self._needed: tuple[tuple[object, ...], tuple[int, int]] = ((), (0, 0))
         self._plan: Plan | None = None
@@ -72,7 +71,7 @@ class OverviewScreen(RunScreen):
             yield self._findings
             yield self._output
         yield self._status
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine(self._glyphs)
 
     def on_resize(self, _event: events.Resize) -> None:
         """Share out the room anew."""
@@ -105,7 +104,6 @@ class OverviewScreen(RunScreen):
             workers=any(view.workers for view in self._state.ranks),
             device_times=any(view.device_ms for view in self._state.ranks),
             relaunch=relaunch,
-            large_output=self._large_output,
             findings=self._lines_needed(),
         )
         self.set_class(relaunch > 0, "-relaunch")
@@ -142,9 +140,9 @@ class OverviewScreen(RunScreen):
         self._status.styles.height = wanted.status
         self._bottom.set_class(wanted.side_by_side, "-wide")
         cramped = not wanted.side_by_side and wanted.bottom < 8
-        self._findings.display = not self._large_output and not (cramped and relaunching)
+        self._findings.display = not (cramped and relaunching)
         self._findings.styles.height = wanted.bottom if cramped else wanted.findings
-        self._output.display = self._large_output or not cramped or relaunching
+        self._output.display = not cramped or relaunching
 
     def _pictures(self) -> Sequence[RankPicture]:
         state = self._state
@@ -224,10 +222,6 @@ class OverviewScreen(RunScreen):
         """Follow the output again."""
         self._output.follow()
 
-    def action_large_output(self) -> None:
-        """Give the output all the room, or take it back."""
-        self._large_output = not self._large_output
-        self._arrange()
-        self._fill()
-        if self._large_output:
-            self._output.focus()
+    def action_open_rank(self) -> None:
+        """Show all about the chosen rank."""
+        self.post_message(RankOpened(self._rank))

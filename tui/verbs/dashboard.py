@@ -1,7 +1,9 @@
 """`perftui [RUN]`, and whatever else opens a screen: whether there may be one, and on which run."""
 
+import argparse
 import gc
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 from perftui.ipc.errors import NoSuchRun, Refused, UsageError
@@ -14,8 +16,9 @@ if TYPE_CHECKING:
     from perftui.trainer.launch.spec import LaunchSpec
 
 
-def attach(word: str | None, rest: list[str]) -> int:
+def attach(parsed: argparse.Namespace) -> int:
     """Open a dashboard on the run that a word names, or on the only or chosen one."""
+    word, rest = (parsed.runs[0], parsed.runs[1:]) if parsed.runs else (None, [])
     from perftui.trainer.launch.runs import find_run, list_runs, only_run, watchable
 
     if rest:
@@ -24,23 +27,23 @@ def attach(word: str | None, rest: list[str]) -> int:
     if no_dashboard() is not None:
         return _runs_and_hint(lines, word)
     if word is not None:
-        return _open(find_run(word, lines))
+        return _open(find_run(word, lines), parsed)
     live = watchable(lines)
     if len(live) < 2:
-        return _open(live[0] if live else only_run(lines))
+        return _open(live[0] if live else only_run(lines), parsed)
     from perftui.tui.picker import pick_run
 
     check_size()
-    chosen = pick_run(live)
-    return 0 if chosen is None else _open(find_run(chosen, lines))
+    chosen = pick_run(live, ascii_only=parsed.ascii)
+    return 0 if chosen is None else _open(find_run(chosen, lines), parsed)
 
 
-def _open(line: "RunLine") -> int:
+def _open(line: "RunLine", parsed: argparse.Namespace) -> int:
     """Open a dashboard on a live run, or on the recording of one that has ended."""
     check_size()
     from perftui.trainer.launch.runs import has_hub
 
-    run_dashboard = load_dashboard()
+    run_dashboard = load_dashboard(parsed)
 
     if line.running or has_hub(line.run_id):
         return run_dashboard(line.run_id)
@@ -66,25 +69,26 @@ def _runs_and_hint(lines: "list[RunLine]", word: str | None) -> int:
     return 0
 
 
-def run_with_dashboard(spec: "LaunchSpec", json_target: str | None) -> int:
+def run_with_dashboard(spec: "LaunchSpec", json_target: str | None, parsed: argparse.Namespace) -> int:
     """Start a training, show it, and return 0 when the dashboard is left."""
     from perftui.trainer.launch.foreground import after_dashboard, start_for_dashboard
 
     check_size()
     places = start_for_dashboard(spec)
-    run_dashboard = load_dashboard()
+    run_dashboard = load_dashboard(parsed)
     code = run_dashboard(places.run_id)
     return code or after_dashboard(places, json_target)
 
 
-def load_dashboard() -> "Callable[[str], int]":
-    """Load the dashboard."""
+def load_dashboard(parsed: argparse.Namespace) -> "Callable[[str], int]":
+    """Load the dashboard, as `--ascii` and `--read-only` want it."""
     gc.disable()  # hundreds of modules are loaded, and none of them is garbage
     from perftui.tui.app import run_dashboard
 
     gc.freeze()
     gc.enable()
-    return run_dashboard
+    read_only = getattr(parsed, "read_only", False)  # `replay` has no such flag: its keys change nothing
+    return partial(run_dashboard, read_only=read_only, ascii_only=parsed.ascii)
 
 
 def no_dashboard() -> str | None:

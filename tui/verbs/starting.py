@@ -47,7 +47,7 @@ def run(parsed: argparse.Namespace) -> int:
         gpu_interval_s=interval_s,
         profile_schedule=schedule,
     )
-    return run_in_foreground(spec, parsed.json) if headless else run_with_dashboard(spec, parsed.json)
+    return run_in_foreground(spec, parsed.json) if headless else run_with_dashboard(spec, parsed.json, parsed)
 
 
 def schedule_wanted(parsed: argparse.Namespace, *, headless: bool) -> "ProfileSchedule | None":
@@ -74,7 +74,7 @@ def demo(parsed: argparse.Namespace) -> int:
         write("\n".join(demo_lines()))
         return 0
     if not (parsed.no_tui or parsed.json or no_dashboard() is not None):
-        return run_with_dashboard(demo_spec(parsed.name, "pty"), None)
+        return run_with_dashboard(demo_spec(parsed.name, "pty"), None, parsed)
     from perftui.trainer.launch.demo import run_demo
 
     return run_demo(parsed.name, as_json=parsed.json)
@@ -92,6 +92,6 @@ def replay(parsed: argparse.Namespace) -> int:
         write("\n".join(status_text(summary_of_recording(parsed.file))))
         return 0
     check_size()
-    run_dashboard = load_dashboard()
+    run_dashboard = load_dashboard(parsed)
     with replayed(parsed.file, at_end=parsed.at_end, speed=parsed.speed) as run_id:
         return run_dashboard(run_id)

@@ -19,7 +19,7 @@ def trace(parsed: argparse.Namespace) -> int:
         with reports_on_disk(parsed.files, ranks, parsed.before, say) as reports:
             from perftui.tui.trace_app import run_trace_app
 
-            return run_trace_app(*reports)
+            return run_trace_app(*reports, ascii_only=parsed.ascii)
     if parsed.before is not None:
         raise UsageError("--before is for the screen: it takes a terminal, and no --json")
     if parsed.json:

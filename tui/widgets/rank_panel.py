@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from textual import events
 
 from perftui.tui.glyphs import Glyphs
-from perftui.tui.messages import RankChosen
+from perftui.tui.messages import RankChosen, RankOpened
 from perftui.tui.renderables.lines import Line
 from perftui.tui.renderables.rank_card import RankPicture, rank_card
 from perftui.tui.widgets.picture import Picture
+
+_TWICE = 2
 
 
 class RankPanel(Picture, can_focus=True):
@@ -34,6 +36,8 @@ class RankPanel(Picture, can_focus=True):
         """Become the chosen one."""
         self.post_message(RankChosen(self.picture.view.rank))
 
-    def on_click(self, _event: events.Click) -> None:
-        """Become the chosen one."""
+    def on_click(self, event: events.Click) -> None:
+        """Become the chosen one; twice: show all about it."""
         self.focus()
+        if event.chain == _TWICE:
+            self.post_message(RankOpened(self.picture.view.rank))

@@ -7,11 +7,13 @@ from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from perftui.tui.messages import RankChosen
+from perftui.tui.messages import RankChosen, RankOpened
 from perftui.tui.renderables.lines import Run, line, spread
 from perftui.tui.renderables.rank_card import RankPicture
 from perftui.tui.renderables.rank_rows import rank_heading, rank_row
 from perftui.tui.widgets.picture import coloured, palette_for
+
+_TWICE = 2
 
 
 class RankTable(ScrollView, can_focus=True):
@@ -65,7 +67,10 @@ class RankTable(ScrollView, can_focus=True):
         return "" if total <= room else f" {first} to {min(total, first + room - 1)} of {total} "
 
     def on_click(self, event: events.Click) -> None:
-        """Choose the rank under the mouse."""
+        """Choose the rank under the mouse; twice: show all about it."""
         index = self.scroll_offset.y + event.y - 1
         if event.y > 0 and index < len(self._pictures):
-            self.post_message(RankChosen(self._pictures[index].view.rank))
+            rank = self._pictures[index].view.rank
+            self.post_message(RankChosen(rank))
+            if event.chain == _TWICE:
+                self.post_message(RankOpened(rank))

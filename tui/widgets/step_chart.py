@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from perftui.ipc.view import Mark
 from perftui.tui import format as fmt
-from perftui.tui.renderables.history_chart import WAIT_PATTERN, ChartMark, Points, history_chart
+from perftui.tui.renderables.chart_parts import ChartMark
+from perftui.tui.renderables.history_chart import WAIT_PATTERN, Points, history_chart
 from perftui.tui.renderables.lines import Line, Run, frame, line
 from perftui.tui.state import NO_TRACK, Track
 from perftui.tui.widgets.picture import Picture

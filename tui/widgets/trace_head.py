@@ -47,9 +47,10 @@ class FilterLine(Input):
 
     def action_done(self) -> None:
         """Keep the filter."""
+        self.screen.set_focus(None)  # at once: the next key is no part of the filter
         self.post_message(FilterClosed())
 
     def action_clear(self) -> None:
         """Filter no more."""
         self.value = ""
-        self.post_message(FilterClosed())
+        self.action_done()

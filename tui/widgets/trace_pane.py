@@ -177,6 +177,8 @@ class TracePane(Vertical):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         """Offer to filter and to export only tables, and the timeline only from them."""
+        if action == "find" and self._filter.display:
+            return False  # what is typed into gets the key
         return self._table.display if action in ("find", "export", "timeline") else True
 
     def action_part(self, step: int) -> None:
@@ -236,7 +238,7 @@ class TracePane(Vertical):
         """Begin to type a filter."""
         self._filter.value = self._table.needle
         self._filter.display = True
-        self._filter.focus()
+        self.screen.set_focus(self._filter)  # at once: keys may come in a burst
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Filter while typing."""
@@ -248,7 +250,7 @@ class TracePane(Vertical):
         """Go back to the rows."""
         self._table.filter(self._filter.value)
         self._close_filter()
-        self._table.focus()
+        self.screen.set_focus(self._table)
 
     def _close_filter(self) -> None:
         self._filter.display = False

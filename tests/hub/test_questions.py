@@ -1,0 +1,127 @@
+"""Questions to a real hub: steps of a rank, the ledger, and what could not be judged."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from perftui.ipc.dashboard_link import DashboardLink, new_command_id
+from perftui.ipc.dashboard_messages import (
+    Answer,
+    Done,
+    LedgerQuery,
+    Question,
+    StepsQuery,
+    ToDashboard,
+    Update,
+)
+from perftui.ipc.errors import Refused
+from perftui.ipc.places import RunPlaces, ledger_path
+from perftui.trainer.tuning.ledger import open_ledger
+from perftui.trainer.tuning.ledger_reading import newest_comparisons
+from tests.tui.page_scenes import comparison
+
+from .conftest import HubProcess, until
+from .fake_rank import FakeRank
+
+
+@pytest.fixture
+def rank(places: RunPlaces) -> Iterator[FakeRank]:
+    made = FakeRank(places)
+    yield made
+    made.link.close()
+
+
+def asked(link: DashboardLink, question: Question) -> tuple[Answer, Done | None]:
+    """Ask, and take what comes of it."""
+    link.command(question)
+    answer = _next(link)
+    assert isinstance(answer, Answer)
+    done = _next(link) if answer.accepted else None
+    assert done is None or isinstance(done, Done)
+    return answer, done
+
+
+def _next(link: DashboardLink) -> ToDashboard | None:
+    """Return what comes next beside updates, which earlier pulls may still bring."""
+    message = link.receive(5000)
+    while isinstance(message, Update):
+        message = link.receive(5000)
+    return message
+
+
+def test_steps_of_a_rank(hub: HubProcess, rank: FakeRank, link: DashboardLink) -> None:
+    hub.start()
+    rank.hello()
+    rank.steps(300)
+    until(link, lambda u: bool(u.view.ranks) and u.view.ranks[0].steps == 300)
+    _, done = asked(link, StepsQuery(command_id=new_command_id(), rank=0, blocks=30))
+    assert done is not None
+    assert done.steps is not None
+    assert (done.steps.block_steps, len(done.steps.p50_ms)) == (10, 30)
+    _, done = asked(link, StepsQuery(command_id=new_command_id(), rank=0, newest=40, blocks=100))
+    assert done is not None
+    assert done.steps is not None
+    assert (done.steps.first_step, done.steps.last_step) == (260, 299)
+    answer, _ = asked(link, StepsQuery(command_id=new_command_id(), rank=7))
+    assert answer.reason == "rank 7: no such rank in this run"
+
+
+def test_a_replay_tells_the_same(
+    hub: HubProcess, rank: FakeRank, link: DashboardLink, places: RunPlaces
+) -> None:
+    hub.start()
+    rank.hello()
+    rank.steps(50)
+    until(link, lambda u: bool(u.view.ranks) and u.view.ranks[0].steps == 50)
+    _, live = asked(link, StepsQuery(command_id=new_command_id(), rank=0))
+    hub.end()
+    hub.start("--replay", str(places.state), "--at-end")
+    until(link, lambda u: u.view.header.replay)
+    _, replayed = asked(link, StepsQuery(command_id=new_command_id(), rank=0))
+    assert live is not None
+    assert replayed is not None
+    assert live.steps == replayed.steps
+    _, done = asked(link, LedgerQuery(command_id=new_command_id()))
+    assert done is not None
+    assert done.comparisons == []
+
+
+def test_the_ledger_comes_newest_first_and_failed_trials_with_it(
+    hub: HubProcess, rank: FakeRank, link: DashboardLink
+) -> None:
+    with open_ledger(ledger_path()) as ledger:
+        for number in range(5):
+            ledger.append(comparison(number))
+    hub.start()
+    rank.hello()
+    until(link, lambda u: bool(u.view.ranks))
+    _, done = asked(link, LedgerQuery(command_id=new_command_id(), limit=3))
+    assert done is not None
+    assert done.comparisons == [comparison(4), comparison(3), comparison(2)]
+
+
+def test_what_cannot_be_judged_is_told_once(hub: HubProcess, rank: FakeRank, link: DashboardLink) -> None:
+    hub.start()
+    rank.hello()
+    rank.steps(1)
+    update = until(link, lambda u: bool(u.unjudged))
+    assert update.unjudged is not None
+    assert all(each.reason and each.settled_by for each in update.unjudged)
+    told_again = 0
+    for _ in range(10):
+        link.pull()
+        later = link.receive(5000)
+        assert isinstance(later, Update)
+        told_again += later.unjudged is not None
+    assert told_again < 10
+
+
+def test_a_damaged_ledger_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    assert newest_comparisons(path, 10) == []
+    assert not path.exists()
+    path.write_bytes(b"not a database, but long enough to be taken for one" * 40)
+    with pytest.raises(Refused, match="the ledger cannot be read"):
+        newest_comparisons(path, 10)
+    assert path.read_bytes().startswith(b"not a database")

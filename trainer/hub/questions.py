@@ -1,0 +1,36 @@
+"""What a dashboard may ask of any run, live or recorded: steps of a rank, and the ledger; nothing changes."""
+
+from perftui.ipc.dashboard_messages import Answer, Done, LedgerQuery, Question, StepsQuery
+from perftui.ipc.errors import NoSuchRun, PerftuiError
+from perftui.ipc.places import ledger_path
+from perftui.trainer.hub.fold import RunFold
+from perftui.trainer.hub.served import Reply
+from perftui.trainer.hub.step_blocks import step_history
+from perftui.trainer.tuning.ledger_reading import newest_comparisons
+
+_COMPARISONS_MAX = 200
+
+
+def answered(question: Question, fold: RunFold, peer: bytes) -> list[Reply]:
+    """Return the answer and what was asked for, or why it cannot be had."""
+    ident = question.command_id
+    try:
+        if isinstance(question, LedgerQuery):
+            limit = max(0, min(question.limit, _COMPARISONS_MAX))
+            done = Done(command_id=ident, ok=True, comparisons=newest_comparisons(ledger_path(), limit))
+        else:
+            done = _steps(question, fold)
+    except (PerftuiError, OSError) as error:
+        return [Reply(peer, Answer(command_id=ident, accepted=False, reason=str(error)))]
+    return [Reply(peer, Answer(command_id=ident, accepted=True)), Reply(peer, done)]
+
+
+def _steps(question: StepsQuery, fold: RunFold) -> Done:
+    track = fold.ranks.get(question.rank)
+    if track is None:
+        raise NoSuchRun(f"rank {question.rank}: no such rank in this run")
+    first, last = question.first_step, question.last_step
+    if question.newest is not None:
+        first, last = max(0, len(track.log) - max(1, question.newest)), None
+    found = step_history(track.log, question.rank, first, last, question.blocks)
+    return Done(command_id=question.command_id, ok=True, steps=found)

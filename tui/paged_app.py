@@ -1,0 +1,83 @@
+"""The pages of the dashboard: which key opens which, what they ask of the hub, and the clipboard."""
+
+from perftui.ipc.dashboard_messages import Answer, Command, Done, Question
+from perftui.tui.glyphs import Glyphs
+from perftui.tui.messages import QuestionAsked, RankOpened, TextCopied
+from perftui.tui.screens.findings import FindingsScreen
+from perftui.tui.screens.ledger import LedgerScreen
+from perftui.tui.screens.output import OutputScreen
+from perftui.tui.screens.page_screen import PageScreen
+from perftui.tui.screens.rank import RankScreen
+from perftui.tui.screens.run_screen import RunScreen
+from perftui.tui.screens.settings import SettingsScreen
+from perftui.tui.terminal_app import TerminalApp
+
+_PAGES: dict[str, type[PageScreen | OutputScreen]] = {
+    "findings": FindingsScreen,
+    "ledger": LedgerScreen,
+    "output": OutputScreen,
+    "settings": SettingsScreen,
+}
+"""A new page is a file in `screens`, a line here and a key in `keys`."""
+_COPIED_MAX = 60_000
+"""Characters: terminals drop longer ones."""
+_OPEN_MAX = 16
+"""Questions that may wait for an answer."""
+
+
+class PagedApp(TerminalApp[None]):
+    """An app with pages; `send_to_hub` is what it needs of the dashboard."""
+
+    def __init__(self, glyphs: Glyphs | None = None, *, read_only: bool = False) -> None:
+        super().__init__(glyphs)
+        self.read_only = read_only
+        self._questions: dict[str, RunScreen] = {}
+
+    def send_to_hub(self, order: Command | Question) -> None:
+        """Send it; the answer comes as a message."""
+        raise NotImplementedError
+
+    def action_page(self, name: str) -> None:
+        """Open a page, or close it when it is the one in view."""
+        before, wanted = self.screen, _PAGES[name]
+        if isinstance(before, PageScreen | OutputScreen):
+            self.pop_screen()
+        if not isinstance(before, wanted):
+            page = wanted(self.glyphs)
+            page.read_only = self.read_only
+            self.push_screen(page)
+
+    def on_rank_opened(self, message: RankOpened) -> None:
+        """Show all about a rank."""
+        self.push_screen(RankScreen(self.glyphs, message.rank))
+
+    def on_text_copied(self, message: TextCopied) -> None:
+        """Hand a text to the terminal, which may or may not take it."""
+        if message.text is None:
+            self.notify(f"there is no {message.what} here to copy", markup=False)
+            return
+        self.copy_to_clipboard(message.text[:_COPIED_MAX])
+        self.notify(f"{message.what} copied, if this terminal takes OSC 52", markup=False)
+
+    def on_question_asked(self, message: QuestionAsked) -> None:
+        """Ask the hub for the screen in view."""
+        if isinstance(self.screen, RunScreen):
+            self._questions[message.question.command_id] = self.screen
+            while len(self._questions) > _OPEN_MAX:
+                del self._questions[next(iter(self._questions))]
+            self.send_to_hub(message.question)
+
+    def took_answer(self, answer: Answer) -> bool:
+        """Whether this answers a question of a page, which then knows."""
+        if answer.command_id not in self._questions:
+            return False
+        if not answer.accepted:
+            self._questions.pop(answer.command_id).told(None, answer.reason or "declined without a reason")
+        return True
+
+    def took_done(self, done: Done) -> bool:
+        """Whether this is what a page has asked for, which then has it."""
+        screen = self._questions.pop(done.command_id, None)
+        if screen is not None:
+            screen.told(done, "")
+        return screen is not None

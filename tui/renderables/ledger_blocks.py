@@ -1,0 +1,138 @@
+"""The page of experiments: one row a comparison, and all about one below it."""
+
+from collections.abc import Sequence
+
+from perftui.ipc.ledger_records import Comparison, Launch
+from perftui.tui import format as fmt
+from perftui.tui.renderables.ledger_columns import (
+    ENDED_WELL,
+    LedgerColumn,
+    LedgerOrder,
+    columns_of,
+    ordered,
+)
+from perftui.tui.renderables.lines import BLANK, Line, Run, clip, line, wrap
+from perftui.tui.renderables.page import Block
+
+_OUTCOMES = {
+    "oom_gpu": "out of GPU memory",
+    "oom_host": "out of host memory",
+    "died_at_start": "died before its first step",
+    "hung": "hung: no step for long",
+    "lost": "lost: its end was not seen",
+}
+
+
+def ledger_blocks(
+    comparisons: Sequence[Comparison], order: LedgerOrder, opened: frozenset[str], width: int
+) -> list[Block]:
+    """Draw the heading and one block a comparison, with its details where it is opened."""
+    columns = columns_of(width)
+    heading = [_heading(column, order) for column in columns]
+    blocks = [Block("", (_row(heading, columns, width),))]
+    for each in ordered(comparisons, order):
+        row = _row([column.cell(each) for column in columns], columns, width)
+        details = ledger_details(each, width) if each.comparison_id in opened else []
+        blocks.append(Block(each.comparison_id, (row, *details)))
+    return blocks
+
+
+def _heading(column: LedgerColumn, order: LedgerOrder) -> Line:
+    arrow = ("↑" if order.upward else "↓") if column.heading == order.column else ""
+    return line(Run(f"{column.heading}{arrow}", "heading" if arrow else "dim"))
+
+
+def _row(cells: Sequence[Line], columns: Sequence[LedgerColumn], width: int) -> Line:
+    drawn: list[Run] = []
+    for cell, column in zip(cells, columns, strict=True):
+        if column.width:
+            shown = clip(cell, column.width)
+            padding = Run(" " * (column.width - sum(len(run.text) for run in shown)))
+            drawn += [padding, *shown, Run("  ")] if column.right else [*shown, padding, Run("  ")]
+        else:
+            drawn += cell
+    return clip(line(*drawn), width)
+
+
+def ledger_details(comparison: Comparison, width: int) -> list[Line]:
+    """Draw all about one: the sentence, each launch, the prediction, and where it comes from."""
+    verdict = comparison.verdict
+    rows = [
+        *_indented(fmt.clean(verdict.sentence), width, "value"),
+        *(_indented(fmt.clean(verdict.loss), width) if verdict.loss else []),
+        *_launch_rows(comparison.launches, width),
+        *_item("predicted", _prediction(comparison), width),
+        *_item(
+            "kind",
+            f"{comparison.semantics}, proposed by {fmt.clean(comparison.finding)}"
+            if comparison.finding
+            else comparison.semantics,
+            width,
+        ),
+        *_item("code", _origin(comparison), width),
+        *_item("host", _host(comparison), width),
+        *_item(
+            "versions",
+            ", ".join(f"{fmt.clean(k)} {fmt.clean(v)}" for k, v in comparison.versions.items()),
+            width,
+        ),
+        *_item("command", fmt.clean(" ".join(comparison.command)), width),
+    ]
+    return [*rows, BLANK]
+
+
+def _indented(text: str, width: int, role: str = "text") -> list[Line]:
+    return [(Run("  "), *part) for part in wrap(text, width - 2, role)]
+
+
+def _item(name: str, words: str, width: int) -> list[Line]:
+    return [
+        (Run(f"  {name if index == 0 else '':<11}", "dim"), *part)
+        for index, part in enumerate(wrap(words, width - 13))
+    ]
+
+
+def _launch_rows(launches: Sequence[Launch], width: int) -> list[Line]:
+    if not launches:
+        return []
+    heading = f"  {'launch':<9}{'steps':>7}{'ms/step':>10}{'± %':>7}{'start':>9}{'loss':>9}{'others':>8}  end"
+    rows = [clip(line(Run(heading, "dim")), width)]
+    for number, each in enumerate(launches, 1):
+        role = "accent" if each.label == "B" else "text"
+        start = fmt.NOTHING if each.startup_s is None else fmt.rough(each.startup_s)
+        noise = fmt.NOTHING if each.se is None else f"{each.se * 100:.1f}"
+        others = fmt.NOTHING if each.foreign_cores is None else f"{each.foreign_cores:.1f}"
+        figures = (
+            f"{each.steps:>7,}{fmt.number(each.step_ms):>10}{noise:>7}{start:>9}"
+            f"{fmt.number(each.loss):>9}{others:>8}  "
+        )
+        rows.append(clip(line(Run(f"  {number} {each.label}{'':<5}", role), figures, *_end(each)), width))
+        if each.note:
+            rows += [(Run("      "), *part) for part in wrap(fmt.clean(each.note), width - 6, "warning")]
+    return rows
+
+
+def _end(launch: Launch) -> Line:
+    if launch.outcome in ENDED_WELL:
+        settled = Run("" if launch.settled else " not settled", "warning")
+        return line(Run("✔", "fine"), Run(f" {launch.outcome}", "dim"), settled)
+    return line(Run(f"✖ {_OUTCOMES.get(launch.outcome, launch.outcome)}", "critical"))
+
+
+def _prediction(comparison: Comparison) -> str:
+    if comparison.expected is None and comparison.bound is None:
+        return "nothing"
+    expected = f"{fmt.factor(comparison.expected)} expected" if comparison.expected is not None else "—"
+    return f"{expected}, {fmt.factor(comparison.bound)} at most" if comparison.bound is not None else expected
+
+
+def _origin(comparison: Comparison) -> str:
+    if comparison.commit is None:
+        return "no commit known"
+    dirty = " with changes that are not committed" if comparison.dirty else ""
+    return f"commit {fmt.clean(comparison.commit)[:12]}{dirty}"
+
+
+def _host(comparison: Comparison) -> str:
+    gpus = sorted({uuid for launch in comparison.launches for uuid in launch.gpu_uuids})
+    return fmt.clean(", ".join([comparison.host, *gpus]))

@@ -1,0 +1,121 @@
+"""All about one rank; its step history is asked of the hub, as far back and as closely as is wanted."""
+
+import time
+from collections.abc import Sequence
+
+from perftui.ipc.dashboard_link import new_command_id
+from perftui.ipc.dashboard_messages import Done, StepsQuery
+from perftui.ipc.step_history import StepHistory
+from perftui.ipc.view import RankView
+from perftui.tui.glyphs import Glyphs
+from perftui.tui.keys import RANK
+from perftui.tui.messages import QuestionAsked
+from perftui.tui.renderables.band_chart import columns_for
+from perftui.tui.renderables.lines import Line, Run, line
+from perftui.tui.renderables.page import Block
+from perftui.tui.renderables.rank_sheet import RankSheet, chart_marks, rank_sheet, rank_title
+from perftui.tui.screens.page_screen import PageScreen
+from perftui.tui.state import DashboardState
+from perftui.tui.step_window import StepWindow
+
+_ASK_AGAIN_S = 1.0
+
+
+class RankScreen(PageScreen):
+    """Follows the run, until one goes back in it or the picture is frozen."""
+
+    BINDINGS = RANK
+
+    def __init__(self, glyphs: Glyphs, rank: int) -> None:
+        super().__init__(glyphs)
+        self._rank = rank
+        self._window = StepWindow()
+        self._history: StepHistory | None = None
+        self._why = ""
+        self._asked_s = 0.0
+        self._frozen = False
+
+    def _view(self) -> RankView | None:
+        views = self.state.ranks
+        return next((view for view in views if view.rank == self._rank), views[0] if views else None)
+
+    def show(self, state: DashboardState, live: DashboardState, note: str) -> None:
+        """Show a state, and ask for the newest steps once a second."""
+        self._frozen = state is not live
+        if state.run_id != self.state.run_id:  # a run that replaced the one before begins its steps anew
+            self._history, self._asked_s = None, 0.0
+        super().show(state, live, note)
+        if not self._frozen and time.monotonic() - self._asked_s >= _ASK_AGAIN_S:
+            self._ask()
+
+    def _ask(self) -> None:
+        view, width = self._view(), self.page.room
+        if view is None or width < 2:
+            return
+        self._asked_s = time.monotonic()
+        first, last, newest = self._window.bounds()
+        question = StepsQuery(
+            command_id=new_command_id(),
+            rank=view.rank,
+            first_step=first,
+            last_step=last,
+            newest=newest,
+            blocks=columns_for(width),
+        )
+        self.post_message(QuestionAsked(question))
+
+    def told(self, done: Done | None, why: str) -> None:
+        """Show the steps that were asked for; the last known stay where there is no answer."""
+        self._why = why
+        if done is not None and done.steps is not None and done.steps.rank == self._rank:
+            self._history = done.steps
+        self.draw_page()
+
+    def heading(self) -> Line:
+        """Return who the rank is."""
+        view = self._view()
+        return rank_title(view) if view else line(Run("no rank yet", "title"))
+
+    def blocks(self, width: int) -> Sequence[Block]:
+        """Return everything as one text that is scrolled."""
+        view, state = self._view(), self.state
+        if view is None:
+            return []
+        parent = state.header.parent if state.header else None
+        sheet = RankSheet(
+            view=view,
+            history=self._history,
+            marks=chart_marks(state.marks, state.profiles, view.rank, parent),
+            gpu=state.gpu_of(view),
+            host=next((host for host in state.hosts if host.name == view.host), None),
+            why_no_history=self._why,
+        )
+        lines = rank_sheet(sheet, width, self.page.size.height - 1, textured=self.glyphs.textured)
+        return [Block("", tuple(lines))]
+
+    def _newest(self) -> int:
+        return self._history.newest_step if self._history else 0
+
+    def action_zoom(self, way: int) -> None:
+        """See fewer steps, or more."""
+        self._window = self._window.zoomed(way, self._newest())
+        self._ask()
+
+    def action_whole(self) -> None:
+        """See the whole run."""
+        self._window = StepWindow()
+        self._ask()
+
+    def action_shift(self, way: int) -> None:
+        """Go back in the run's steps, or on."""
+        self._window = self._window.shifted(way, self._newest())
+        self._ask()
+
+    def action_rank(self, step: int) -> None:
+        """Show another rank, with the same stretch of steps."""
+        ranks = [view.rank for view in self.state.ranks]
+        if self._rank in ranks:
+            self._rank = ranks[max(0, min(len(ranks) - 1, ranks.index(self._rank) + step))]
+            self._history = None
+            self.draw_page()
+            self._ask()

@@ -1,0 +1,73 @@
+"""The keys of a screen in one line, the most needed where not all fit; a click on one presses it.
+
+The framework's footer cuts off its last keys, which are help and the way out; and it is a widget a key.
+"""
+
+from collections.abc import Sequence
+
+from textual import events
+from textual.binding import Binding
+from textual.dom import DOMNode
+from textual.screen import Screen
+
+from perftui.tui.glyphs import Glyphs
+from perftui.tui.renderables.lines import Line, Run, line, width_of
+from perftui.tui.widgets.picture import Picture, app_of
+
+_ALWAYS = ("back", "help", "detach")
+"""Ids of keys that have their place before all others, and stand at the end."""
+
+
+class KeyLine(Picture):
+    """Shows the keys that are in force and meant to be shown, in the order of the screen's table."""
+
+    def __init__(self, glyphs: Glyphs) -> None:
+        super().__init__(glyphs, id="keys")
+        self._places: list[tuple[range, Binding, DOMNode]] = []
+
+    def on_mount(self) -> None:
+        """Follow what is in force."""
+        super().on_mount()
+        self.screen.bindings_updated_signal.subscribe(self, self._changed)
+
+    def _changed(self, _screen: Screen[object]) -> None:
+        self.call_after_refresh(self.redraw)
+
+    def draw(self) -> Sequence[Line]:
+        """Draw as many as fit."""
+        keys = self._keys()
+        kept: set[str] = set()
+        used = 0
+        for binding, _ in sorted(keys, key=lambda key: key[0].id not in _ALWAYS):
+            width = width_of(_entry(binding)) + 1
+            if used + width - 1 <= self.size.width:
+                used += width
+                kept.add(binding.id or binding.key)
+        drawn: list[Run] = []
+        self._places = []
+        for binding, node in sorted(keys, key=lambda key: key[0].id in _ALWAYS):
+            if (binding.id or binding.key) in kept:
+                begin = width_of(tuple(drawn))
+                drawn += [*_entry(binding), Run(" ")]
+                self._places.append((range(begin, width_of(tuple(drawn))), binding, node))
+        return [tuple(drawn)]
+
+    def _keys(self) -> list[tuple[Binding, DOMNode]]:
+        """Return one entry an action, the screen's own order kept."""
+        found: dict[str, tuple[Binding, DOMNode]] = {}
+        for active in self.screen.active_bindings.values():
+            binding = active.binding
+            if binding.show and active.enabled:
+                found.setdefault(binding.id or binding.key, (binding, active.node))
+        return list(found.values())
+
+    async def on_click(self, event: events.Click) -> None:
+        """Do what the key does."""
+        for place, binding, node in self._places:
+            if event.x in place:
+                await app_of(self).run_action(binding.action, node)
+                return
+
+
+def _entry(binding: Binding) -> Line:
+    return line(Run(binding.key_display or binding.key, "key"), Run(f" {binding.description}", "dim"))
