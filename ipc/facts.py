@@ -249,6 +249,9 @@ class SamplingFacts(_Facts, frozen=True, kw_only=True):
     """The script prepares its workers itself; without that torch seeds random, NumPy and itself in each."""
     generator: bool = False
     """The script passes a random generator of its own."""
+    workers_alike: list[str] | None = None
+    """Of random, numpy and torch those whose generators began in the same state in all workers, once the
+    script had prepared them; None: not known (fewer than two, not forked, or not prepared by the script)."""
 
 
 class TensorFacts(_Facts, frozen=True, kw_only=True):

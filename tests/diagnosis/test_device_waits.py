@@ -8,7 +8,7 @@ from perftui.ipc.findings import Finding
 from perftui.ipc.trace_report import CopyFigures, LaunchFigures, RankReport, SyncFigures
 from perftui.ipc.view import DeviceView
 
-from .made import change, facts, found, gpu, gpu_rank, lead, loader, rank, report, run, stacks
+from .made import change, facts, found, gpu, gpu_rank, lead, loader, rank, report, run, shares, stacks
 
 PRINTED = 'print(f"step {step} loss {loss.item():.3f}", flush=True)'
 
@@ -82,10 +82,11 @@ def _launches(count: int) -> LaunchFigures:
     )
 
 
-def _of(device: str, told: bool, area: str, line: str = PRINTED) -> dict[str, Finding]:
-    seen = _looks(_place(line, 64, area), told=told, model=36, **{area: 64})
-    made = rank(facts=seen) if device == "cpu" else gpu_rank(facts=seen)
-    return found(run(made, gpus=() if device == "cpu" else (gpu(),)))
+def _of(device: str, told: bool, area: str, line: str = PRINTED, busy: float = 0.5) -> dict[str, Finding]:
+    seen = _looks(_place(line, 64, area), told=told, model=10, backward=26, **{area: 64})
+    parts = shares(other=0.64, forward=0.1)
+    made = rank(facts=seen, shares=parts) if device == "cpu" else gpu_rank(facts=seen, shares=parts)
+    return found(run(made, gpus=() if device == "cpu" else (gpu(graphics_share=busy),)))
 
 
 def test_a_line_that_reads_the_loss_and_prints_it_is_no_logging_on_a_gpu() -> None:
@@ -97,6 +98,7 @@ def test_what_is_known_to_be_inside_print_stays_logging() -> None:
     assert _of("cuda:0", told=True, area="logging")["pause.logging"].severity == "critical"
     assert "pause.logging" in _of("cuda:0", told=False, area="logging", line='log.write(f"{step}\\n")')
     assert "pause.logging" in _of("cpu", told=False, area="logging")
+    assert "pause.logging" not in _of("cuda:0", told=True, area="logging", busy=0.98)  # it works on meanwhile
 
 
 @pytest.mark.parametrize(

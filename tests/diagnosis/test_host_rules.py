@@ -94,6 +94,60 @@ def test_a_mask_that_others_fill_is_ours_if_we_work_there() -> None:
     assert "cpu.affinity" not in found(run(rank(), host=replace(host, run_busy=0.7)))
 
 
+@pytest.mark.parametrize(
+    ("given", "severity"),
+    [(2.0, "info"), (1.0, "info"), (4.0, "warning"), (32.0, "warning"), (None, "warning")],
+)
+def test_a_mask_that_the_run_was_started_with_is_an_allocation(
+    given: float | None, severity: str | None
+) -> None:
+    host = replace(QUIET, cpus=2.0, cores=2.0, given=given, online=32.0, cpu_busy=1.9, run_busy=1.9)
+    findings = judge(run(rank(), host=host)).findings
+    of_the_mask = next(finding for finding in findings if finding.code == "cpu.affinity")
+    assert of_the_mask.severity == severity
+    assert of_the_mask.remedy is not None
+    assert ("ask for more CPUs" in (of_the_mask.remedy.advice or "")) is (severity == "info")
+    assert findings[0].code == ("compute.bound" if severity == "info" else "cpu.affinity")
+
+
+def test_an_allocation_that_others_fill_is_not_the_runs_need() -> None:
+    host = replace(QUIET, cpus=2.0, cores=2.0, given=2.0, online=32.0, cpu_busy=2.0, run_busy=1.0)
+    findings = judge(run(rank(), host=host)).findings
+    assert [finding.code for finding in findings] == ["compute.bound", "self.contended"]
+
+
+def test_an_allocation_does_not_lead_over_what_fills_it() -> None:
+    host = replace(_TWO, given=2.0, online=32.0, run_busy=1.95, cpu_busy=2.0)
+    seen = workers(2, cpu_share=0.75, cpu_wait_share=0.2)
+    starved = rank(
+        shares=shares(wait=0.5, forward=0.2), loader=loader(num_workers=2), workers=seen, cpu_share=0.4
+    )
+    findings = judge(run(starved, host=host)).findings
+    assert [(f.code, f.under) for f in findings] == [("input.item", None), ("cpu.affinity", None)]
+    assert findings[0].remedy is not None
+    assert "more cores: it was started on 2 of 32" in (findings[0].remedy.advice or "")
+
+
+@pytest.mark.parametrize(
+    ("cpu", "held_up", "code"),
+    [
+        (0.68, 0.57, "cpu.oversubscribed"),
+        (POLICY.worker_wants - POLICY.worker_cpu_wait, POLICY.worker_cpu_wait, "cpu.oversubscribed"),
+        (0.6, 0.5, "input.item"),  # one thread may well want one core
+        (1.3, 0.1, "input.item"),  # several threads that get their cores
+        (0.9, None, "input.item"),
+    ],
+)
+def test_workers_that_want_several_cores_compute_in_pools(
+    cpu: float, held_up: float | None, code: str
+) -> None:
+    seen = workers(2, threads=8, cpu_share=cpu, cpu_wait_share=held_up)
+    starved = rank(
+        shares=shares(wait=0.4, forward=0.2), loader=loader(num_workers=2), workers=seen, cpu_share=0.3
+    )
+    assert lead(run(starved, host=_TWO)).code == code
+
+
 def test_affinity_of_workers_and_where_it_was_not_measured() -> None:
     seen = workers(4, cpu_share=0.24, cpu_wait_share=0.7)
     made = rank(shares=shares(wait=0.5, forward=0.2), loader=loader(num_workers=4), workers=seen)
@@ -112,7 +166,7 @@ _LINE = StackPlace(area="script", at="train.py:40 main", line="for row in rows:"
     ("looks", "severity"), [(24, None), (25, "warning"), (39, "warning"), (40, "critical")]
 )
 def test_python_of_the_scripts_own(looks: int, severity: str | None) -> None:
-    seen = stacks(100, replace_count(_LINE, looks), script=looks, model=100 - looks)
+    seen = stacks(100, replace_count(_LINE, looks), script=looks, model=20, backward=80 - looks)
     made = rank(shares=shares(other=looks / 100, forward=0.2), facts=facts(stacks=seen))
     finding = found(run(made)).get("cpu.python")
     assert (finding and finding.severity) == severity
@@ -146,7 +200,8 @@ def test_work_without_a_loader() -> None:
     patterns = StepPatterns(run_steps=200, wait_known=False)
     seen = facts(stacks=stacks(100, _LINE, script=50, model=50))
     finding = lead(run(rank(shares=blind, patterns=patterns, loader=None, facts=seen)))
-    assert (finding.code, finding.severity, finding.share) == ("input.inline", "critical", 0.5)
+    assert (finding.code, finding.severity) == ("input.inline", "critical")
+    assert finding.share == pytest.approx(0.47)  # without a forward as long as the backward
     unseen = lead(run(rank(shares=blind, patterns=patterns, loader=None)))
     assert (unseen.code, unseen.severity) == ("input.inline", "warning")
     assert unseen.unsure is not None
@@ -195,7 +250,7 @@ def test_interruptions(kind: str, share: float, severity: str | None) -> None:
 
 def test_logging_by_looks() -> None:
     place = StackPlace(area="logging", at="train.py:9 log", line="f.flush()", count=30)
-    seen = facts(stacks=stacks(100, place, logging=30, model=70))
+    seen = facts(stacks=stacks(100, place, logging=30, model=20, backward=50))
     finding = lead(run(rank(shares=shares(other=0.3, forward=0.2), facts=seen)))
     assert (finding.code, finding.severity) == ("pause.logging", "warning")
     few = facts(stacks=stacks(POLICY.stack_looks - 1, place, logging=30, model=9))
@@ -280,17 +335,36 @@ def test_shared_memory() -> None:
 @pytest.mark.parametrize(
     ("fifths", "severity"),
     [
-        ((10.0, 10.5, 11.0, 11.5, 12.0), "warning"),
+        ((10.0, 11.5, 13.0, 14.5, 16.0), "warning"),
         ((10.0, 12.0, 14.0, 17.0, 20.0), "critical"),
-        ((10.0, 10.4, 10.8, 11.2, 11.9), None),
-        ((10.0, 9.0, 13.0, 9.0, 13.0), None),
-        ((10.0, 14.0, 9.0, 9.5, 12.5), None),
+        ((10.0, 11.5, 13.0, 14.5, 15.9), None),  # caches and clocks may do that
+        ((29.0, 32.3, 32.8, 36.3, 36.5), None),
+        ((10.0, 12.0, 14.0, 13.9, 18.0), None),  # one fall
+        ((10.0, 15.0, 17.0, 17.2, 18.0), None),  # lifted once
         ((), None),
     ],
 )
 def test_steps_that_get_slower(fifths: tuple[float, ...], severity: str | None) -> None:
     made = rank(patterns=StepPatterns(fifths_ms=fifths, run_steps=500))
     finding = found(run(made)).get("drift.slower")
+    assert (finding and finding.severity) == severity
+
+
+@pytest.mark.parametrize(
+    ("fifths", "engine", "severity"),
+    [
+        ((10.0, 10.5, 11.0, 11.5, 12.0), 0.98, "warning"),
+        ((10.0, 10.4, 10.8, 11.2, 11.9), 0.98, None),
+        ((10.0, 14.0, 9.0, 9.5, 12.5), 0.98, None),
+        ((10.0, 10.5, 11.0, 11.5, 12.0), 0.5, None),  # the host sets the pace
+        ((10.0, 11.5, 13.0, 14.5, 16.0), 0.5, "warning"),
+    ],
+)
+def test_a_gpu_that_sets_the_pace_is_steadier(
+    fifths: tuple[float, ...], engine: float, severity: str | None
+) -> None:
+    made = gpu_rank(patterns=StepPatterns(fifths_ms=fifths, run_steps=500))
+    finding = found(run(made, gpus=(gpu(graphics_share=engine),))).get("drift.slower")
     assert (finding and finding.severity) == severity
 
 

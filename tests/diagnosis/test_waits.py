@@ -19,7 +19,8 @@ _FULL = replace(QUIET, cpus=2.0, cores=2.0, online=2, cpu_busy=1.9, run_busy=1.9
 def _starved(count: int, **figures: object) -> RankSignals:
     """Half of the step is waiting for workers."""
     seen = workers(count, **figures) if count else None
-    return rank(shares=shares(wait=0.5, forward=0.15), loader=loader(num_workers=count), workers=seen)
+    made = rank(shares=shares(wait=0.5, forward=0.15), loader=loader(num_workers=count), workers=seen)
+    return replace(made, cpu_share=0.5) if count else made
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,7 @@ def test_a_window_names_what_workers_spend_their_time_on() -> None:
     assert finding.remedy is not None
     assert finding.remedy.at == "/home/me/data.py:9 load_picture"
     assert finding.unsure is None
-    few = msgspec.structs.replace(seen, samples=POLICY.stack_looks - 1)
+    few = msgspec.structs.replace(seen, samples=POLICY.worker_looks - 1)
     unnamed = lead(run(replace(busy, worker_stacks=(few,)), host=_FULL))
     assert unnamed.remedy is not None
     assert unnamed.remedy.at is None

@@ -1,5 +1,6 @@
 """Looks at a real thread that does real things with torch: what area, and which line, they find."""
 
+import json
 import sys
 import threading
 import time
@@ -7,7 +8,7 @@ import weakref
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import TypeAlias
 
 import pytest
@@ -15,7 +16,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from perftui.ipc.facts import StackFacts
-from perftui.trainer.probe.thread_looks import ThreadLooks
+from perftui.trainer.probe.thread_looks import WRITES, ThreadLooks
 
 pytestmark = pytest.mark.torch
 
@@ -137,6 +138,42 @@ def test_printing_is_logging(tmp_path: Path) -> None:
             stream.write("a line\n" * 20_000)
 
         assert _most(_looked(tell)) == "logging"
+
+
+def test_what_is_made_to_be_logged_counts_as_logging() -> None:
+    """A statement over several lines is found at the line that is at work, and not at the call that logs."""
+    logged: list[str] = []
+    log = SimpleNamespace(info=logged.append)
+
+    def tell(_ended: threading.Event) -> None:
+        logged.clear()
+        log.info(
+            json.dumps(
+                list(range(20_000)),
+            )
+        )
+
+    found = _looked(tell)
+    assert _most(found) == "logging"
+    assert found.areas.get("script", 0) < found.looks / 2
+
+
+@pytest.mark.parametrize(
+    ("line", "writes"),
+    [
+        ("log.info(text)", True),
+        ("LOGGER.debug(text)", True),
+        ("self.log('loss', loss)", True),
+        ("wandb.log(figures)", True),
+        ("writer.add_histogram(name, weight)", True),
+        ("loss = torch.log(scores)", False),
+        ("scores = scores.log_softmax(1)", False),
+        ("dialog.update(text)", False),
+        ("likelihood = self.logits(features)", False),
+    ],
+)
+def test_which_statements_log(line: str, writes: bool) -> None:
+    assert bool(WRITES.search(line)) is writes
 
 
 def test_a_trace_function_is_seen() -> None:

@@ -14,7 +14,7 @@ from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.contention import UNSURE
 from perftui.trainer.diagnosis.policy import POLICY, Policy
 from perftui.trainer.diagnosis.readiness import Abstention
-from perftui.trainer.diagnosis.registry import CAUSES, FIRST, HEALTHY, IN_DOUBT, RULES, Rule
+from perftui.trainer.diagnosis.registry import ASIDE, CAUSES, FIRST, HEALTHY, IN_DOUBT, RULES, Rule
 from perftui.trainer.diagnosis.signals import RankSignals, RunSignals
 
 _WEIGHT: dict[Severity, int] = {"critical": 0, "warning": 1, "info": 2}
@@ -125,14 +125,13 @@ def _place(finding: Finding, case: Case, firm: set[str]) -> tuple[object, ...]:
     own = finding.code == "self.contended"
     minor = finding.severity == "info"
     doubtful = _shaken(finding, case) and finding.code not in firm
-    band = 3 if minor else 1 if own else 2 if doubtful else 0
+    aside = minor and finding.code.startswith(ASIDE)
+    band = 4 if aside else 3 if minor else 1 if own else 2 if doubtful else 0
     return (
         band,
-        minor and own,
         finding.code in HEALTHY,
         _WEIGHT[finding.severity],
         finding.under is not None,
-        minor and finding.code == "input.workers",  # a wait too short to be worth anything
         not finding.code.startswith(FIRST),
         -finding.share,
         finding.code,

@@ -8,12 +8,17 @@ class Policy:
     """The thresholds in force. Shares are 0-1 of a step's wall time unless a docstring says otherwise."""
 
     wait_warning: float = 0.10
-    """Share. Exposed loader wait from which it is worth a change; as TraceML 0.5.0's input rule."""
+    """Share. Exposed loader wait from which it is worth a change; as TraceML 0.5.0's input rule. Of a loader
+    without workers what these could win counts (`handover_ms`)."""
     wait_critical: float = 0.20
     """Share. Exposed loader wait from which it is the first thing to change; as TraceML 0.5.0."""
     wait_floor_ms: float = 2.0
     """Milliseconds a step. Below, workers are not worth it: handing one batch over from a worker process
     took 1.2-1.4 ms on a 2-core machine (torch 2.14, empty dataset)."""
+
+    handover_ms: float = 1.3
+    """Milliseconds a batch. What stays exposed of loading when worker processes do it: they hand each batch
+    over in that time (same measurement)."""
 
     steps_warning: int = 5
     """Steps. Least window for any judgement; own choice: means of fewer are noise."""
@@ -71,6 +76,9 @@ class Policy:
     """Cores a worker. Below, with the rank waiting, workers wait themselves; own choice."""
     worker_cpu_wait: float = 0.20
     """Share of time in which a worker was ready and got no core: too many of them, or of their threads."""
+    worker_wants: float = 1.15
+    """Cores that a worker computes on or waits for, from which several of its threads compute; one thread
+    makes 1 at most, and figures of ten seconds scatter by some hundredths."""
     worker_threads: int = 6
     """Threads a worker. A plain torch worker has two or three, and a pool for two cores adds as many, which
     does little harm; more are pools of a library (mmdetection#6867:
@@ -83,6 +91,17 @@ class Policy:
     """Share of time in which some task of the run's cgroup waited for storage (PSI)."""
     major_faults_per_s: float = 20.0
     """Page faults a second that waited for storage, all workers of a rank."""
+    takes_over: float = 0.40
+    """Share of the wait in which the training thread computes, at least: it takes batches over from workers
+    (each tensor by itself, Python objects by unpickling); 0.6 with 512 tensors a batch."""
+    takes_over_busy: float = 0.05
+    """Cores. The same on a busy host, at least, and at least what a worker computes; own choice."""
+    many_tensors: int = 8
+    """Tensors of a batch, more than which it is handed over in pieces; as many as are looked at."""
+    collating: float = 0.60
+    """Share of the time that workers spend on a batch, from which putting it together is the cause."""
+    worker_looks: int = 20
+    """Looks at a rank's workers in a window, least for any share of them: a standard error of 11 points."""
     slow_worker_ratio: float = 4.0
     """Factor. Mean wait for one worker's batches over the median of the others; lab L3 showed 500."""
     slow_worker_steps: int = 4
@@ -105,10 +124,16 @@ class Policy:
     """Share. Time before the backward that is neither a DataLoader nor explained by a forward as long as the
     backward; own choice."""
     in_loop_python: float = 0.25
-    """Share. Looks that found the training thread in Python of the script's own, outside model and loader;
-    own choice: the lines of any loop take some."""
-    in_loop_ms: float = 1.0
-    """Milliseconds a step, under which that is the loop itself."""
+    """Share. Time that is neither loading nor the model, with looks that find the script's own lines in it;
+    own choice: the lines of any loop take some (2-3 % of steps of 1.4 ms)."""
+    in_loop_ms: float = 0.4
+    """Milliseconds a step, under which that is the loop itself; own choice, ten times what an empty loop
+    around a model takes."""
+    own_looks: int = 5
+    """Looks that found the thread in the script's own lines, least to say that these take measured time."""
+    own_beside_model: float = 0.2
+    """Share of the looks in such lines among those in them and in the model, from which a forward longer than
+    its backward is taken to be preparation; own choice: looks find plain Python too seldom."""
     stack_looks: int = 40
     """Looks at the training thread's stack, least for any share of them: a standard error of 8 points."""
     traced_share: float = 0.5
@@ -280,14 +305,22 @@ class Policy:
     """The same, from which training itself is the smaller part."""
 
     drift_ratio: float = 1.20
-    """Factor. Median step of the run's last fifth over its first."""
+    """Factor. Median step of the run's last fifth over its first, where a GPU sets the pace; own choice: on
+    one that works evenly they stay within 1 % of each other."""
+    drift_ratio_host: float = 1.60
+    """The same where the host sets the pace: with other runs on the same chip, though on cores of their own,
+    medians of fifths of runs of 20 s in which nothing grew were up to 1.5 apart, by caches and clocks that
+    they share."""
+    drift_late: float = 0.25
+    """Share of the rise after the middle of the run, at least: what grows with the steps goes on."""
     drift_cpu_ratio: float = 1.10
     """Factor. The same of the training thread's CPU time: with less, and others on the host, they may be the
     cause."""
     drift_steps: int = 100
     """Steps past the warm-up, least, before a trend is judged."""
     drift_rises: int = 3
-    """Of the four rises from one fifth of the run to the next, so many at least."""
+    """Of the four rises from one fifth of the run to the next, so many at least; all four where the
+    host sets the pace."""
 
     same_losses: int = 3
     """Steps at which all ranks' losses agree to the last bit but noise, before they are taken to see the
@@ -297,8 +330,9 @@ class Policy:
 
     overhead_info: float = 0.01
     """Share of the step in perftui's own hooks."""
-    overhead_warning: float = 0.03
-    """The same: our own fault."""
+    overhead_warning: float = 0.10
+    """The same, from which it may lead: below, whatever else is found weighs as much without it; own choice,
+    as `wait_warning`."""
     dropped_share: float = 0.01
     """Share of steps that were dropped before the hub saw them."""
 

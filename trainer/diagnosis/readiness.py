@@ -58,6 +58,21 @@ def wait_ms(rank: RankSignals) -> float:
     return steady_wait(rank) * rank.step_ms.mean
 
 
+def won_share(rank: RankSignals, policy: Policy) -> float:
+    """Return the share of a step that a loader with workers enough could save.
+
+    Workers hide all of the wait but the handover of each batch, and of an epoch's first batch, which they
+    begin when it is asked for, nothing. Where there are workers already, handing over is part of every wait.
+    """
+    wait, facts = steady_wait(rank), rank.loader
+    if facts is None or facts.num_workers or not rank.step_ms.mean:
+        return wait
+    batches = facts.batches_per_epoch or 0
+    hidden = 1 - 1 / batches if batches > 1 else 1.0
+    handover = policy.handover_ms * max(1.0, rank.patterns.micro_batches) / rank.step_ms.mean
+    return max(0.0, hidden * wait - handover)
+
+
 def _problem(rank: RankSignals, policy: Policy) -> Abstention | None:
     code = "input.workers"
     if rank.shares.loader_wait is None:

@@ -161,6 +161,10 @@ IN_DOUBT = frozenset(
 )
 """What other work on a busy host may explain."""
 
+ASIDE = ("self.", "cpu.affinity", "input.workers")
+"""Begin of codes whose remarks come last, after "nothing to fix": they speak of the measuring, of an
+allocation, of a wait too short to be worth anything."""
+
 HEALTHY = ("compute.bound",)
 """Said of a run only when nothing else is known to cost it anything."""
 

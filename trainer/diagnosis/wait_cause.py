@@ -8,15 +8,22 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from perftui.ipc.facts import StackFacts
+from perftui.trainer.diagnosis.batch_costs import collating_in_workers, in_pieces, taking_over
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import area_share
 from perftui.trainer.diagnosis.policy import Policy
 from perftui.trainer.diagnosis.readiness import steady_wait, wait_ms
 from perftui.trainer.diagnosis.signals import HostSignals, RankSignals
 
-Cause: TypeAlias = Literal["compute", "storage", "latency", "collate", "slow_worker", "needless", "unknown"]
-"""compute: preparing samples keeps a CPU busy. latency: samples wait for something that is not storage.
+Cause: TypeAlias = Literal[
+    "compute", "storage", "latency", "collate", "handover", "slow_worker", "needless", "unknown"
+]
+"""collate: samples are put together. handover: the training thread takes a batch over from its worker.
+compute: preparing samples keeps a CPU busy. latency: samples wait for something that is not storage.
 needless: there is hardly anything to prepare, and handing batches over is the cost."""
+
+
+_STACKING = " collate_tensor_fn"
 
 
 @dataclass(frozen=True)
@@ -45,9 +52,9 @@ def cause_of(case: Case, rank: RankSignals) -> WaitCause:
 
 def _in_the_training_thread(case: Case, rank: RankSignals, host: HostSignals | None) -> WaitCause:
     policy = case.policy
-    collating = area_share(rank.facts.stacks, policy.stack_looks, "collate")
+    collating = _collating(rank.facts.stacks, policy)
     loading = area_share(rank.facts.stacks, policy.stack_looks, "collate", "dataset", "loader")
-    if collating is not None and loading and collating >= 0.6 * loading:
+    if collating is not None and loading and collating >= policy.collating * loading:
         return WaitCause("collate", f"{100 * collating / loading:.0f} % of it is putting samples together")
     busy = _busy_while_waiting(rank)
     # On a busy host a thread that wants to compute may not be let: it looks idle and is not.
@@ -56,6 +63,19 @@ def _in_the_training_thread(case: Case, rank: RankSignals, host: HostSignals | N
     if storage_seen(case, rank, host):
         return WaitCause("storage", "the thread waits for storage")
     return WaitCause("latency", "the thread does not compute meanwhile, each sample waits for something")
+
+
+def _collating(stacks: StackFacts | None, policy: Policy) -> float | None:
+    """Return the share of looks that found samples being put together; None: too few looks.
+
+    Stacking tensors is left out: there the thread lets go of the interpreter, so looks that come while the
+    dataset's Python runs find it as well, and it is quick.
+    """
+    found = area_share(stacks, policy.stack_looks, "collate")
+    if found is None or stacks is None:
+        return None
+    stacking = sum(p.count for p in stacks.places if p.area == "collate" and p.at.endswith(_STACKING))
+    return max(0.0, found - stacking / stacks.looks)
 
 
 def _storage_plain(case: Case, host: HostSignals | None, busy: float | None) -> bool:
@@ -82,6 +102,15 @@ def _in_workers(case: Case, rank: RankSignals, host: HostSignals | None) -> Wait
     if seen is None or seen.cpu_share is None or not seen.count:
         return _by_the_host(case, host)
     held_up = seen.cpu_wait_share or 0.0
+    idle = held_up < policy.worker_cpu_wait and seen.cpu_share + held_up < policy.worker_busy
+    if idle and not storage_seen(case, rank, host):
+        taking = taking_over(case, rank)
+        if taking is not None:
+            return _taken_over(rank, taking, policy)
+    putting = collating_in_workers(rank, policy)
+    if putting is not None and putting >= policy.collating:
+        why = f"they spend {100 * putting:.0f} % of the time they work on a batch on putting samples together"
+        return WaitCause("collate", why)
     if seen.cpu_share + held_up >= policy.worker_busy:
         return WaitCause("compute", "they compute all the time")
     if storage_seen(case, rank, host):
@@ -91,6 +120,16 @@ def _in_workers(case: Case, rank: RankSignals, host: HostSignals | None) -> Wait
     if wait_ms(rank) < policy.needless_item_ms:
         return WaitCause("needless", "they have hardly anything to do")
     return WaitCause("latency", "they do not compute meanwhile, each sample waits for something")
+
+
+def _taken_over(rank: RankSignals, taking: float, policy: Policy) -> WaitCause:
+    if wait_ms(rank) < policy.needless_item_ms:
+        return WaitCause("needless", "they have hardly anything to do, and handing batches over is the cost")
+    of = f" of more than {policy.many_tensors} tensors" if in_pieces(rank, policy) else ""
+    why = (
+        f"the training thread itself computes for {100 * taking:.0f} % of the wait, to take over batches{of}"
+    )
+    return WaitCause("handover", why)
 
 
 def _by_the_host(case: Case, host: HostSignals | None) -> WaitCause:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from perftui.ipc.findings import Remedy
 from perftui.ipc.messages import LoaderFacts
+from perftui.ipc.settings import Settings
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import main_place
 from perftui.trainer.diagnosis.policy import Policy
-from perftui.trainer.diagnosis.readiness import steady_wait, wait_ms
+from perftui.trainer.diagnosis.readiness import steady_wait, won_share
 from perftui.trainer.diagnosis.signals import HostSignals, RankSignals
 from perftui.trainer.diagnosis.wait_cause import WaitCause
 from perftui.trainer.tuning.predictor import SMALLEST_GAIN, WorkersProposal, propose_workers
@@ -46,7 +47,7 @@ def answer_to(case: Case, rank: RankSignals, cause: WaitCause) -> tuple[str, Ans
     facts, host, policy = rank.loader, case.host(rank), case.policy
     if facts is None:
         return "input.workers", Answer(None, "the loader's own settings have not been read yet")
-    if wait_ms(rank) < policy.wait_floor_ms:
+    if won_share(rank, policy) < policy.wait_warning:
         advice = "larger batches, or a dataset that is indexed a batch at a time"
         return "input.workers", Answer(Remedy(advice=advice))
     if cause.cause == "slow_worker":
@@ -58,6 +59,8 @@ def answer_to(case: Case, rank: RankSignals, cause: WaitCause) -> tuple[str, Ans
         return _named(cause), Answer(Remedy(advice=_UNSHARDED, at=_at(case, rank)), doubt)
     if cause.cause == "collate":
         return "input.collate", Answer(_collate(case, rank, facts, host))
+    if cause.cause == "handover":
+        return "input.collate", Answer(_fewer_pieces(rank))
     if cause.cause in ("storage", "latency"):
         return _named(cause), Answer(_overlapped(case, rank, facts, host, cause))
     if host is None or host.cpus is None:
@@ -66,7 +69,7 @@ def answer_to(case: Case, rank: RankSignals, cause: WaitCause) -> tuple[str, Ans
         return "input.too_many_workers", Answer(fewer_workers(facts, host.cpus, case.ranks_on(rank.host)))
     proposal = _proposal(case, rank, facts, host, host.cpus)
     if proposal is not None:
-        remedy = _setting(facts, proposal, host, policy, _at_least(case), _at(case, rank))
+        remedy = _setting(rank, facts, proposal, host, policy, _at_least(case), _at(case, rank))
         return "input.workers", Answer(remedy)
     return "input.item", _dear_items(case, rank, facts, host.cpus)
 
@@ -99,7 +102,7 @@ def _in_workers(rank: RankSignals, policy: Policy) -> str | None:
     Every sample is made in the dataset's own method: what that calls says more, where it takes long enough.
     """
     samples = sum(seen.samples for seen in rank.worker_stacks)
-    if samples < policy.stack_looks:
+    if samples < policy.worker_looks:
         return None
     shares: dict[tuple[bool, str], float] = defaultdict(float)
     for seen in rank.worker_stacks:
@@ -126,7 +129,14 @@ def _proposal(
     )
 
 
+def _short_epochs(facts: LoaderFacts, policy: Policy) -> bool:
+    """Tell whether workers that start anew at each epoch would cost what they bring: they must be kept."""
+    batches = facts.batches_per_epoch
+    return batches is not None and batches < policy.short_epoch_steps and not facts.persistent_workers
+
+
 def _setting(
+    rank: RankSignals,
     facts: LoaderFacts,
     proposal: WorkersProposal,
     host: HostSignals,
@@ -134,10 +144,15 @@ def _setting(
     at_least: int,
     at: str | None,
 ) -> Remedy:
+    wanted: Settings = {setting_name(facts): max(proposal.num_workers, at_least)}
+    if _short_epochs(facts, policy):
+        wanted[setting_name(facts, "persistent_workers")] = True
+    won = won_share(rank, policy)
+    expected = min(proposal.expected, 1 / (1 - won)) if won < 1 else proposal.expected
     return Remedy(
-        set={setting_name(facts): max(proposal.num_workers, at_least)},
+        set=wanted,
         bound=round(proposal.bound, 2) if math.isfinite(proposal.bound) else None,
-        expected=round(proposal.expected, 2),
+        expected=round(expected, 2),
         semantics="neutral",
         at=at,
         caution="; ".join(_cautions(facts, host, policy)),
@@ -146,9 +161,11 @@ def _setting(
 
 def _cautions(facts: LoaderFacts, host: HostSignals | None, policy: Policy) -> list[str]:
     said = ["the samples and their order stay, random augmentations draw another stream of numbers"]
-    batches = facts.batches_per_epoch
-    if batches is not None and batches < policy.short_epoch_steps and not facts.persistent_workers:
-        said.append(f"epochs are short ({batches} batches) and workers start anew at each one")
+    if _short_epochs(facts, policy):
+        said.append(
+            f"epochs are short ({facts.batches_per_epoch} batches) and workers would start anew at each one: "
+            "kept ones have their own copy of the dataset"
+        )
     if host is not None and host.shm_free_mib is not None and host.shm_free_mib < policy.shm_low_mib:
         said.append(f"workers pass batches through /dev/shm, which has {host.shm_free_mib:.0f} MiB free")
     return said
@@ -196,9 +213,18 @@ def _collate(case: Case, rank: RankSignals, facts: LoaderFacts, host: HostSignal
         set={} if proposal is None else {setting_name(facts): max(proposal.num_workers, _at_least(case))},
         bound=bound,
         expected=None if proposal is None else round(proposal.expected, 2),
-        advice="let the dataset return arrays or tensors instead of Python lists: collating 64 rows of 2048 "
-        "floats took 80 ms as lists and 0.3 ms as tensors",
+        advice="put batches together from arrays or tensors, not from Python lists or loops: collating 64 "
+        "rows of 2048 floats took 80 ms as lists and 0.3 ms as tensors",
         at=_at(case, rank),
+    )
+
+
+def _fewer_pieces(rank: RankSignals) -> Remedy:
+    wait = steady_wait(rank)
+    return Remedy(
+        bound=round(1 / (1 - wait), 2) if wait < 1 else None,
+        advice="let the dataset (or collate_fn) return one tensor or array for each field: a Python list "
+        "becomes a tensor for each of its elements, and each tensor of a batch is handed over by itself",
     )
 
 
@@ -238,9 +264,16 @@ def fewer_workers(facts: LoaderFacts, cpus: float, ranks_on_host: int) -> Remedy
     )
 
 
+def _allocated(host: HostSignals | None) -> str:
+    """Say how many cores there are beyond those the job was started on."""
+    if host is None or not host.given or not host.online or host.given * 2 > host.online:
+        return ""
+    return f": it was started on {host.given:g} of {host.online:g}"
+
+
 def _dear_items(case: Case, rank: RankSignals, facts: LoaderFacts, cpus: float) -> Answer:
     ranks = case.ranks_on(rank.host)
-    place = _at(case, rank)
+    place, host = _at(case, rank), case.host(rank)
     settled = None if place else "a profile window shows which function of the workers takes the time"
     if facts.num_workers == 0:
         full = f"the usable cores ({cpus:g}) are full already, workers would only share them"
@@ -250,7 +283,7 @@ def _dear_items(case: Case, rank: RankSignals, facts: LoaderFacts, cpus: float) 
     wait = steady_wait(rank)
     return Answer(
         Remedy(
-            advice=f"{full}: {_CHEAPER}",
+            advice=f"{full}: {_CHEAPER}{_allocated(host)}",
             bound=round(1 / (1 - wait), 2) if wait < 1 else None,
             at=place,
         ),

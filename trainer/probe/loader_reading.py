@@ -43,7 +43,7 @@ def read_loader(index: int, loader: Foreign) -> LoaderFacts:
         prefetch_factor=given.prefetch_factor if workers else None,
         persistent_workers=bool(given.persistent_workers),
         pin_memory=bool(given.pin_memory),
-        multiprocessing_context=_context_name(given) if workers else None,
+        multiprocessing_context=context_name(given) if workers else None,
         in_order=bool(getattr(given, "in_order", True)),  # torch 2.6
         batches_per_epoch=None if iterable else _length(loader),
         iterable=iterable,
@@ -102,7 +102,8 @@ def _batch_size(loader: Foreign) -> int | None:
     return size if isinstance(size, int) else None
 
 
-def _context_name(loader: Foreign) -> str:
+def context_name(loader: Foreign) -> str:
+    """Return how a loader starts its workers: fork, spawn or forkserver."""
     context: Foreign = loader.multiprocessing_context
     if context is None:
         return multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0]

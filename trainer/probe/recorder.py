@@ -43,6 +43,7 @@ from perftui.trainer.probe.stamps import (
 from perftui.trainer.probe.step_clock import StepClock
 
 LOADER_KEY = "_perftui_loader"
+STATES_KEY = "_perftui_states"
 """Attribute of an iterator: the key of its loader."""
 FOREIGN_LOADER = 1_000_000
 """Key of iterators that no DataLoader.__iter__ made."""
@@ -197,6 +198,7 @@ class Recorder:
         """A loader has made an iterator, or goes on with one."""
         key = vars(iterator)[LOADER_KEY] = self.book.note(loader)
         self.workers.note(key, iterator)
+        self.book.samplers.keep_states(key, vars(iterator).get(STATES_KEY))
         if get_ident() == self.thread:
             self.iterator = weakref.ref(iterator)
 

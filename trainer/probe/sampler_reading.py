@@ -7,11 +7,13 @@ looked into by the background thread alone, where an error costs nothing.
 import weakref
 from dataclasses import dataclass, field
 
+import msgspec.structs
 from torch.utils.data import RandomSampler, SequentialSampler
 from torch.utils.data.distributed import DistributedSampler
 
 from perftui.ipc.facts import SamplingFacts
 from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.worker_states import WorkerStates
 
 _DEPTH = 4
 _EPOCHS_KEPT = 4
@@ -29,6 +31,8 @@ class _Order:
     """What samplers took the epoch to be: the first few values."""
     worker_init_fn: bool = False
     generator: bool = False
+    states: WorkerStates | None = None
+    """Of the newest workers."""
     known: SamplingFacts | None = None
     """The last reading: a loader that the script does not keep is gone between two epochs."""
 
@@ -56,6 +60,12 @@ class SamplerWatch:
         if _is_torchs(root) and _is_torchs(inner):  # what the script does not keep may soon be gone
             order.known = _read(index, order, [root] if inner is root else [root, inner])
 
+    def keep_states(self, index: int, states: WorkerStates | None) -> None:
+        """The workers of a loader tell of their random generators there; None: they do not."""
+        order = self._orders.get(index)
+        if order is not None:
+            order.states = states
+
     def read(self, index: int | None) -> tuple[SamplingFacts | None, str | None]:
         """Return what is known of a loader, or None with the reason.
 
@@ -68,7 +78,10 @@ class SamplerWatch:
         root = order.root() if order.root is not None else None
         if root is not None:
             order.known = _read(index, order, _chain(root))
-        return order.known, None if order.known else GONE
+        if order.known is None:
+            return None, GONE
+        alike = None if order.states is None else order.states.alike()
+        return msgspec.structs.replace(order.known, workers_alike=alike), None
 
 
 def _is_torchs(sampler: Foreign) -> bool:

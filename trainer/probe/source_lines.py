@@ -9,6 +9,7 @@ import dis
 import functools
 import linecache
 import os
+import re
 import site
 import sysconfig
 import tokenize
@@ -18,6 +19,10 @@ _FILES_KEPT = 64
 _KINDS = ("stdlib", "platstdlib", "purelib", "platlib")
 _PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 """Wherever they lie: of the distribution, of a cluster's modules, of another environment on the path."""
+_LINES_ABOVE = 40
+_BEGINS_BLOCK = ("def ", "async def ", "class ", "@")
+_NO_CODE = re.compile(r"""\"(?:\\.|[^"\\])*\"|'(?:\\.|[^'\\])*'|\#.*""")
+"""Strings and comments, of one line."""
 _read: dict[str, list[str]] = {}
 
 
@@ -50,6 +55,25 @@ def text_at(file: str, line: int) -> str:
     """Return one line of a source file, counted from 1; empty where there is none."""
     lines = lines_of(file)
     return lines[line - 1] if 1 <= line <= len(lines) else ""
+
+
+def statement_at(file: str, line: int) -> str:
+    """Return a line with those above it that open a bracket it stands in, outermost first.
+
+    By the brackets alone: parsing a file would hold the interpreter for tens of milliseconds.
+    """
+    lines = lines_of(file)
+    if not 1 <= line <= len(lines):
+        return ""
+    text, open_brackets = lines[line - 1], 0
+    for above in reversed(lines[max(0, line - 1 - _LINES_ABOVE) : line - 1]):
+        if above.lstrip().startswith(_BEGINS_BLOCK):
+            break
+        code = _NO_CODE.sub("", above)
+        open_brackets += sum(map(code.count, "([{")) - sum(map(code.count, ")]}"))
+        if open_brackets > 0:
+            text, open_brackets = above + text, 0
+    return text
 
 
 def _lines_in(file: str) -> list[str]:

@@ -21,7 +21,8 @@ _TORCH = (
 """By area, most telling first: files of torch, of which one in a stack says what the thread is doing."""
 _OTHERS = (
     ("checkpoint", ("/safetensors/",)),
-    ("logging", ("/logging/__init__.py", "/tqdm/", "/tensorboard", "/wandb/", "/mlflow/", "/comet_ml/")),
+    ("logging", ("/logging/__init__.py", "/loggers/", "/loguru/", "/tqdm/", "/rich/", "/tensorboard")),
+    ("logging", ("/wandb/", "/mlflow/", "/comet_ml/", "/neptune/", "/clearml/", "/aim/", "/swanlab/")),
 )
 AREAS = (
     "compile", "collate", "dataset", "loader", "backward", "checkpoint", "logging", "communication", "model",

@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeAlias
 from perftui.ipc.facts import StackFacts, StackPlace
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.device_reads import DeviceReads
-from perftui.trainer.probe.source_lines import line_without_own, text_at
+from perftui.trainer.probe.source_lines import line_without_own, statement_at, text_at
 from perftui.trainer.probe.stack_areas import AREAS, StackAreas
 
 DEPTH = 200
@@ -26,9 +26,12 @@ DEPTH = 200
 _PLACES_KEPT = 512
 _PLACES_TOLD = 24
 _LINE_KEPT = 100
-_WRITES = re.compile(
-    r"\bprint\(|\.write\(|\.writelines\(|\.flush\(|fsync\(|\.writerow|add_scalar|\.dump\(|\blogg(er|ing)\."
+WRITES = re.compile(
+    r"\bprint\(|\.write\(|\.writelines\(|\.flush\(|fsync\(|\.writerow|\.dump\("
+    r"|\b_?(?i:log(?:ger|ging)?)\.\w+\(|\b(?:wandb|mlflow)\.\w+\(|\bself\.log\("
+    r"|\.log_(?:dict|metric|histogram|scalar|image)\w*\(|\.add_(?:scalar|histogram|image|figure|text)"
 )
+"""In a statement: it logs, prints or writes."""
 _TOOLS = ("cProfile", "profile", "pdb", "bdb", "trace")
 _LOADING = frozenset({"collate", "dataset", "loader"})
 _OWN = frozenset({"script", "model"})
@@ -52,6 +55,10 @@ class _Spot(NamedTuple):
     @property
     def text(self) -> str:
         return text_at(self.code.co_filename, self.line)
+
+    @property
+    def statement(self) -> str:
+        return statement_at(self.code.co_filename, self.line)
 
 
 @dataclass
@@ -181,7 +188,7 @@ def _judged(stack: _Stack, reads: DeviceReads) -> tuple[str, _Place]:
     name = code.co_qualname if sys.version_info >= (3, 11) else code.co_name
     if area in _OWN and reads.waits(stack.innermost, stack.own):
         area = "device"
-    elif area == "script" and _WRITES.search(chosen.text):
+    elif area == "script" and WRITES.search(chosen.statement):
         area = "logging"
     return area, (area, code.co_filename, chosen.line, name)
 

@@ -9,7 +9,8 @@ ENTRIES = (
         seen="All cores busy, much of it in the kernel, and little done.",
         signals=(
             "threads within an operator, over all ranks of a host, against usable cores",
-            "threads of each worker, with workers ready but without a core",
+            "workers that want more than one core (time on cores and waiting for one), or have many threads",
+            "and are ready without a core",
         ),
         why="Pools of BLAS, OpenMP or OpenCV in every process fight for the cores; each operator waits "
         "for the "
@@ -44,12 +45,13 @@ ENTRIES = (
         title="The run is bound to a few CPUs of many.",
         seen="One or two cores at 100 %, the others idle, whatever the number of workers.",
         signals=(
-            "CPUs of the affinity mask against those of the host",
+            "CPUs of the affinity mask against those of the host, and those that the run was started with",
             "how full they are",
             "masks of workers",
         ),
-        why="A launcher, a batch system or an imported library has set the mask; workers inherit it.",
-        do="A wider mask: no taskset or numactl, or os.sched_setaffinity after the import that set it.",
+        why="The script or an imported library has narrowed the mask; workers inherit it. A mask that the "
+        "run was started with is an allocation: that is a remark, after what fills it.",
+        do="A wider mask: os.sched_setaffinity after the import that set it; or a larger allocation.",
         semantics="neutral",
         against="A batch system binds jobs on purpose.",
         reports=(
@@ -62,8 +64,8 @@ ENTRIES = (
         title="The training thread is busy with the script's own Python.",
         seen="One core at 100 %, the rest of the machine waiting.",
         signals=(
-            "looks at the stack: lines of the script's own, outside loader and model",
-            "time that is neither loading nor the model",
+            "time that is neither loading nor the model, collections and checkpoints left out",
+            "looks at the stack: lines of the script's own, five at least",
         ),
         why="Metrics, bookkeeping or preparation in Python run between the steps.",
         do="Every n-th step, in tensor operations, or in the dataset, where workers run it. The finding "
@@ -123,8 +125,9 @@ ENTRIES = (
         title="Logging, printing or writing in each step takes its time.",
         seen="Steps get shorter when output is switched off.",
         signals=(
-            "looks at the stack: logging, progress bars, writers, print, flush; a wait for the GPU in such a "
-            "line, as for loss.item(), is none",
+            "time that is neither loading nor the model, and what of the forward is no model",
+            "looks at the stack: logging, progress bars, writers, print, flush, what is made to be written",
+            "waits for the GPU in such a line, as for loss.item(), left out",
         ),
         why="Every line is written, and perhaps flushed to disk, before the next step begins.",
         do="Log every n-th step, buffer, no flush or fsync in the loop.",
@@ -218,7 +221,10 @@ ENTRIES = (
         code="drift.slower",
         title="Steps get slower as the run goes on.",
         seen="An ETA that moves away.",
-        signals=("medians of five equal parts of the run",),
+        signals=(
+            "medians of five equal parts of the run: 1.2 times as long where a GPU sets the pace",
+            "where the host does, 1.6 times, and each longer than the one before",
+        ),
         why="Something grows: a list that is walked, hooks, graph nodes, sequences, a log; or a GPU gets "
         "hot.",
         do="Compare a window early in the run with one now.",

@@ -17,9 +17,9 @@ ENTRIES = (
         do="`loader.num_workers`, as many as the predictor asks for and cores allow; workers that wait for "
         "something else than the CPU may be more than cores.",
         semantics="neutral",
-        against="Random augmentations draw another stream. Below 2 ms of waiting a step a worker costs "
-        "as much as "
-        "it brings. An unsharded IterableDataset is read once by each worker.",
+        against="Random augmentations draw another stream. Handing a batch over takes about 1.3 ms and the "
+        "first batch of each epoch is waited for all the same: what is left counts. An unsharded "
+        "IterableDataset is read once by each worker.",
         reports=(
             report("0 workers to 16: about 10 times faster", "huggingface/transformers/issues/20581"),
             report("2 workers and a GPU idle for 70–92 %", "open-edge-platform/geti/pull/5958"),
@@ -78,14 +78,17 @@ ENTRIES = (
         seen="A slow loader although the dataset itself is quick.",
         signals=(
             "exposed loader wait",
-            "looks at the training thread's stack: most of those in the loader are in collate",
+            "without workers: most looks in the loader are in collate, stacking left out",
+            "with workers: their stacks in a profile window, outside of the dataset's own methods",
+            "or: workers idle and the training thread computes for 0.4 of its wait, to take batches over",
         ),
-        why="Lists of Python numbers are turned into tensors one number at a time.",
-        do="Return arrays or tensors from the dataset; a collate_fn that stacks; workers, to do it "
-        "beside the "
-        "model.",
+        why="Lists of Python numbers are turned into tensors one number at a time; a batch of hundreds of "
+        "tensors is handed over one by one.",
+        do="Return one array or tensor for each field; a collate_fn that stacks; workers, to do it beside "
+        "the model.",
         semantics="neutral",
-        against="With workers, collating happens in them and cannot be told apart from the rest.",
+        against="Without a window, what workers spend their time on is not seen: then it is `input.item` or "
+        "`input.workers`.",
         reports=(
             report("collating 32 large images takes 0.3 s", "pytorch/pytorch/issues/22789"),
             report("format conversions of a dataset", "huggingface/datasets/issues/5841"),
@@ -114,7 +117,7 @@ ENTRIES = (
         signals=(
             "exposed loader wait",
             "twice as many workers as usable cores, ready but without a core",
-            "or: workers with nothing to do, and a wait of a few milliseconds",
+            "or: workers with nothing to do, and a wait of under 3 ms in which batches are handed over",
         ),
         why="Workers take the cores from each other and from the training thread; or handing a batch "
         "over costs "
@@ -166,17 +169,18 @@ ENTRIES = (
     ),
     Entry(
         code="input.inline",
-        title="The training thread prepares its batches itself, with no loader beside the model.",
-        seen="One core busy, the GPU waiting, no DataLoader in the script.",
+        title="The training thread prepares its batches itself, instead of a loader beside the model.",
+        seen="One core busy, the GPU waiting; no DataLoader, or batches that are changed after it.",
         signals=(
-            "no fetch from a DataLoader is seen",
-            "looks at the stack: the script's own lines outside the model",
-            "without these: time before the backward beyond a forward as long as it",
+            "time before the backward, beyond a forward as long as the backward",
+            "looks at the stack: a fifth of those in model and script find the script's own lines",
+            "without looks and without a loader: that time alone, as a doubt",
         ),
         why="What could run beside the model runs before it.",
-        do="A Dataset and a DataLoader with workers.",
+        do="The preparation into a Dataset, and a DataLoader with workers.",
         semantics="neutral",
-        against="A forward with much work and no gradient looks the same without a look at the stack.",
+        against="A forward with much work and no gradient looks the same without a look at the stack. Below "
+        "2 ms a step nothing is said: a worker would take as long to hand the batch over.",
         reports=(
             report(
                 "lengths computed item by item before the training", "huggingface/transformers/issues/10909"

@@ -7,6 +7,7 @@ from perftui.ipc.findings import Evidence, Finding
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import area_share, number, percent, share, step
 from perftui.trainer.diagnosis.readiness import Abstention
+from perftui.trainer.diagnosis.rules.epoch_waits import only_cold, only_epoch_starts
 from perftui.trainer.diagnosis.rules.starvation import find_starved
 from perftui.trainer.diagnosis.rules.straggler_input import find_straggler
 from perftui.trainer.diagnosis.signals import RankSignals
@@ -48,7 +49,7 @@ def _without_loader(case: Case) -> tuple[RankSignals, ...]:
             _computes(case, rank)
             if rank.device != "cpu"
             else (own := area_share(rank.facts.stacks, case.policy.stack_looks, *_OWN)) is not None
-            and own < case.policy.in_loop_python
+            and (own < case.policy.in_loop_python or own * rank.step_ms.mean < case.policy.wait_floor_ms)
         )
     )
 
@@ -95,7 +96,9 @@ def _finding(case: Case, ranks: tuple[RankSignals, ...]) -> Finding:
         severity="info",
         share=_model_share(ranks, wait, fed=fed) if work is None else min(1.0, work[0]),
         host=first.host if len({rank.host for rank in ranks}) == 1 else None,
-        sentence=_sentence(wait, on_cpu=on_cpu, fed=fed, work=None if work is None else work[0]),
+        sentence=_sentence(
+            wait, case.policy.wait_warning, on_cpu=on_cpu, fed=fed, work=None if work is None else work[0]
+        ),
         evidence=shown if work is None else [work[1], *shown],
         coverage=min(rank.coverage for rank in ranks),
         unsure=_unsure(case, ranks, on_cpu=on_cpu),
@@ -121,7 +124,7 @@ def _unsure(case: Case, ranks: tuple[RankSignals, ...], *, on_cpu: bool) -> str 
 def _doubt(case: Case, rank: RankSignals) -> Abstention | None:
     policy = case.policy
     wait, other = rank.shares.loader_wait or 0.0, rank.shares.other
-    if wait >= policy.wait_warning:
+    if wait >= policy.wait_warning and not _too_short_to_win(case, rank):
         reason = f"rank {rank.rank} waits {percent(wait)} of a step for data, at the start of epochs"
         return Abstention(CODE, reason, "longer epochs, or workers kept over epochs", rank.rank)
     pace = case.paces[rank.rank]
@@ -152,8 +155,17 @@ def _doubt(case: Case, rank: RankSignals) -> Abstention | None:
     return None
 
 
-def _sentence(wait: float, *, on_cpu: bool, fed: bool, work: float | None) -> str:
+def _too_short_to_win(case: Case, rank: RankSignals) -> bool:
+    """Tell whether the wait is loading in the training thread that workers would not make shorter."""
+    if rank.loader is None or rank.loader.num_workers:
+        return False
+    return not only_epoch_starts(case, rank) and not only_cold(case, rank)
+
+
+def _sentence(wait: float, warning: float, *, on_cpu: bool, fed: bool, work: float | None) -> str:
     fed_by = f"The loader keeps up (wait {percent(wait)} of a step)"
+    if wait >= warning:
+        fed_by = f"Loading takes {percent(wait)} of a step, too little for worker processes to win"
     if not fed:
         fed_by = "Batches are at hand without a loader"
     if on_cpu:

@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from perftui.ipc.findings import Evidence, Finding, Remedy
 from perftui.ipc.settings import Settings
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import number, offered, percent
+from perftui.trainer.diagnosis.policy import Policy
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.signals import HostSignals, RankSignals
 
@@ -70,7 +72,11 @@ def _worker_pools(case: Case, host: HostSignals, ranks: list[RankSignals]) -> Fi
         for rank in ranks
         if rank.workers is not None and rank.workers.count and (case.wait(rank) or 0.0) >= policy.wait_warning
     ]
-    crowded = [(rank, each) for rank, each in crowded if each >= policy.worker_threads and _fight(case, rank)]
+    crowded = [
+        (rank, each)
+        for rank, each in crowded
+        if _wants_several(rank, policy) or (each >= policy.worker_threads and _fight(case, rank))
+    ]
     if not crowded:
         return None
     rank, each = max(crowded, key=lambda pair: pair[1])
@@ -97,6 +103,18 @@ def _worker_pools(case: Case, host: HostSignals, ranks: list[RankSignals]) -> Fi
             caution="NumPy in the training process computes with one thread too",
         ),
     )
+
+
+def _wants_several(rank: RankSignals, policy: Policy) -> bool:
+    """Tell whether a worker wants more cores than one, and does not get them.
+
+    What computes in one thread takes at most one core, or waits for it: time on cores of all its threads and
+    time its main thread was ready make more than one together only where several threads compute.
+    """
+    seen = rank.workers
+    if seen is None or seen.cpu_share is None or (seen.cpu_wait_share or 0.0) < policy.worker_cpu_wait:
+        return False
+    return seen.cpu_share + (seen.cpu_wait_share or 0.0) >= policy.worker_wants
 
 
 def _fight(case: Case, rank: RankSignals) -> bool:
@@ -156,44 +174,73 @@ def _cores(cpus: float | None) -> str:
     return "" if cpus is None else f" of {cpus:g} cores"
 
 
+class _Bound(NamedTuple):
+    """Who is bound to how many CPUs, and how full these are."""
+
+    mask: float
+    whose: str
+    full: float
+    given: bool = False
+    """The run was started with this mask: an allocation, that nobody in the run has narrowed."""
+
+
 def affinity(case: Case) -> Iterator[Finding | Abstention]:
-    """Judge hosts on which the run is bound to a few of many CPUs, and fills them."""
-    policy = case.policy
+    """Judge hosts on which the run is bound to a few of many CPUs, and fills them.
+
+    A mask that the run was started with is an allocation (a batch system's, taskset): that it is full is a
+    remark beside what fills it. One that is narrower was set by the script or a library.
+    """
     for host in case.signals.hosts:
         ranks = [rank for rank in case.ranks if rank.host == host.name]
-        if not ranks:
-            continue
-        bound = _bound(case, host, ranks)
+        bound = _bound(case, host, ranks) if ranks else None
         if bound is None:
             continue
-        mask, whose, full = bound
+        firm = bound.mask <= 1 and bound.full >= case.policy.affinity_full
         yield Finding(
             code="cpu.affinity",
-            severity="critical" if mask <= 1 and full >= policy.affinity_full else "warning",
+            severity="info" if bound.given else "critical" if firm else "warning",
             share=0.0,
             host=host.name,
-            sentence=f"{whose} may use {mask:g} of {host.online or host.cores:g} CPUs on {host.name}, and "
-            f"these are {percent(min(1.0, full))} busy.",
+            sentence=_affinity_sentence(host, bound),
             evidence=[
-                number("CPUs of the affinity mask", mask, "CPUs"),
+                number("CPUs of the affinity mask", bound.mask, "CPUs"),
+                *([] if host.given is None else [number("CPUs it was started with", host.given, "CPUs")]),
                 number("CPUs of the host", host.online or host.cores or 0.0, "CPUs"),
                 *_busy(host),
             ],
-            remedy=Remedy(
-                advice="start without taskset or numactl, or with a wider mask; a library may have set it: "
-                "os.sched_setaffinity(0, range(os.cpu_count())) after its import undoes that",
-                caution="a batch system binds jobs on purpose: ask it for more CPUs instead",
-            ),
+            remedy=_wider(bound),
         )
 
 
-def _bound(case: Case, host: HostSignals, ranks: list[RankSignals]) -> tuple[float, str, float] | None:
-    """Return the CPUs of the mask, who is bound by it, and how full they are."""
+def _affinity_sentence(host: HostSignals, bound: _Bound) -> str:
+    of = f"{bound.mask:g} of {host.online or host.cores:g} CPUs on {host.name}"
+    full = f"these are {percent(min(1.0, bound.full))} busy"
+    if bound.given:
+        return f"{bound.whose} was started on {of}, and {full}."
+    return f"{bound.whose} may use {of}, and {full}."
+
+
+def _wider(bound: _Bound) -> Remedy:
+    if bound.given:
+        return Remedy(
+            advice="where all of them work for the training already, ask for more CPUs (--cpus-per-task, a "
+            "wider taskset)"
+        )
+    return Remedy(
+        advice="start without taskset or numactl, or with a wider mask; a library may have set it: "
+        "os.sched_setaffinity(0, range(os.cpu_count())) after its import undoes that",
+        caution="a batch system binds jobs on purpose: ask it for more CPUs instead",
+    )
+
+
+def _bound(case: Case, host: HostSignals, ranks: list[RankSignals]) -> _Bound | None:
     policy = case.policy
     if host.online and host.cores and host.cores <= host.online / 2 and host.run_busy is not None:
-        full = max(host.run_busy, host.cpu_busy or 0.0) / host.cores
-        if full >= policy.affinity_full and host.run_busy >= policy.affinity_own * host.cores:
-            return host.cores, "The run", full
+        given = host.given is not None and host.cores >= host.given
+        # Of an allocation only the run's own need counts: whom else the scheduler put there is not its doing.
+        busy = host.run_busy if given else max(host.run_busy, host.cpu_busy or 0.0)
+        if busy >= policy.affinity_full * host.cores and host.run_busy >= policy.affinity_own * host.cores:
+            return _Bound(host.cores, "The run", busy / host.cores, given)
     workers = [rank.workers for rank in ranks if rank.workers is not None and rank.workers.count > 1]
     starved = any((case.wait(rank) or 0.0) >= policy.wait_warning for rank in ranks)
     if host.worker_cores is None or not workers or not starved or host.cores is None:
@@ -201,4 +248,4 @@ def _bound(case: Case, host: HostSignals, ranks: list[RankSignals]) -> tuple[flo
     if host.worker_cores * 2 > host.cores:
         return None
     used = sum((each.cpu_share or 0.0) * each.count for each in workers) / host.worker_cores
-    return (float(host.worker_cores), "The loader workers together", used) if used >= 0.6 else None
+    return _Bound(float(host.worker_cores), "The loader workers together", used) if used >= 0.6 else None

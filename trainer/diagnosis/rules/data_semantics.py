@@ -133,13 +133,35 @@ def iterable_duplicates(case: Case) -> Iterator[Finding | Abstention]:
 
 
 def worker_seed(case: Case) -> Iterator[Finding | Abstention]:
-    """Say what cannot be seen: whether workers draw the same random numbers."""
+    """Judge whether the script gives all workers of the loader the same random numbers."""
     for rank in case.signals.ranks:
         sampling, loader = rank.facts.sampling, rank.loader
         if sampling is None or loader is None or loader.num_workers < 2 or not sampling.worker_init_fn:
             continue
-        reason = (
-            "the script prepares its workers itself (worker_init_fn): their random states were not compared"
+        alike = sampling.workers_alike
+        if alike is None:
+            reason = "the script prepares its workers (worker_init_fn), and their random states are not known"
+            yield Abstention("data.worker_seed", reason, "workers that are forked", rank.rank)
+            return
+        if not alike:
+            continue
+        names = " and ".join(_GENERATORS.get(name, name) for name in alike)
+        yield Finding(
+            code="data.worker_seed",
+            severity="warning",
+            share=0.0,
+            rank=rank.rank if len(case.signals.ranks) > 1 else None,
+            sentence=f"All {loader.num_workers} workers of the loader begin with the same random state of "
+            f"{names}: what the dataset draws from it comes {loader.num_workers} times.",
+            evidence=[number("workers with equal random states", loader.num_workers, "")],
+            remedy=Remedy(
+                advice="in worker_init_fn, seed by torch.initial_seed() % 2**32, which differs by worker "
+                "and from epoch to epoch; or leave it to torch, which seeds all three",
+                semantics="changes-training",
+            ),
+            unsure="whether the dataset draws from it was not seen",
         )
-        yield Abstention("data.worker_seed", reason, "the first draws of each worker", rank.rank)
         return
+
+
+_GENERATORS = {"random": "Python's random", "numpy": "NumPy", "torch": "torch"}

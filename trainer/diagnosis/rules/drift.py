@@ -6,6 +6,7 @@ from itertools import pairwise
 from perftui.ipc.findings import Finding, Remedy
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import number, percent
+from perftui.trainer.diagnosis.policy import Policy
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.signals import RankSignals
 
@@ -20,6 +21,20 @@ def _others_may(case: Case, rank: RankSignals) -> bool:
     return busy and (grown is None or grown < case.policy.drift_cpu_ratio)
 
 
+def _goes_on(fifths: tuple[float, ...], rises: int, policy: Policy, *, on_gpu: bool) -> bool:
+    """Tell whether steps get slower by more than chance, and still do.
+
+    A neighbour that comes, or clocks that fall, lift all later steps once; what grows with the steps goes on.
+    """
+    first, last = fifths[0], fifths[-1]
+    least, enough = policy.drift_ratio_host, len(fifths) - 1
+    if on_gpu:
+        least, enough = policy.drift_ratio, policy.drift_rises
+    if last < least * first or rises < enough or last < max(fifths[:3]):
+        return False
+    return last - fifths[len(fifths) // 2] >= policy.drift_late * (last - first)
+
+
 def slower(case: Case) -> Iterator[Finding | Abstention]:
     """Judge the medians of five equal parts of the run."""
     policy = case.policy
@@ -29,7 +44,7 @@ def slower(case: Case) -> Iterator[Finding | Abstention]:
             continue
         ratio = fifths[-1] / fifths[0]
         rises = sum(later > earlier for earlier, later in pairwise(fifths))
-        if ratio < policy.drift_ratio or rises < policy.drift_rises or fifths[-1] < max(fifths[:3]):
+        if not _goes_on(fifths, rises, policy, on_gpu=case.paces[rank.rank].pacer == "device"):
             continue
         if _others_may(case, rank):
             reason = f"steps of rank {rank.rank} get slower, and other work on the host may be why"

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from perftui.ipc.findings import Evidence, Finding, Remedy, Severity
 from perftui.trainer.diagnosis.case import Case
-from perftui.trainer.diagnosis.device_waits import logged_share
 from perftui.trainer.diagnosis.evidence import main_place, number, offered, percent
+from perftui.trainer.diagnosis.own_lines import own_lines
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.rules.stragglers import find_late
 from perftui.trainer.diagnosis.signals import PauseSignals, RankSignals
@@ -127,8 +127,11 @@ def logging(case: Case) -> Iterator[Finding | Abstention]:
     for rank in case.ranks:
         if late is not None and late.by == "host" and late.rank is rank:
             continue  # that is said of it already, with the line
-        cost = logged_share(rank, policy)
-        if cost is None or cost < policy.in_loop_python or cost * rank.step_ms.mean < policy.in_loop_ms:
+        if case.paces[rank.rank].pacer == "device":
+            continue  # the GPU works on meanwhile
+        own = own_lines(rank, policy)
+        cost = 0.0 if own is None else own.logging
+        if own is None or cost < policy.in_loop_python or cost * rank.step_ms.mean < policy.in_loop_ms:
             continue
         place = main_place(rank.facts.stacks, policy.place_share, "logging")
         where = "" if place is None else f", mostly at {place.at}"
@@ -139,7 +142,7 @@ def logging(case: Case) -> Iterator[Finding | Abstention]:
             rank=rank.rank if len(case.signals.ranks) > 1 else None,
             sentence=f"Logging takes {percent(cost)} of the training thread's time{where}.",
             evidence=[
-                number("looks that found it logging", cost, "share"),
+                number("logging, printing and writing", cost, "share", rank.window_steps),
                 *(
                     []
                     if rank.shares.other is None

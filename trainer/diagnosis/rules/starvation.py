@@ -12,7 +12,7 @@ from perftui.ipc.findings import Evidence, Finding, Severity
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import number, percent, step
 from perftui.trainer.diagnosis.policy import Policy
-from perftui.trainer.diagnosis.readiness import Abstention, steady_wait, wait_ms
+from perftui.trainer.diagnosis.readiness import Abstention, steady_wait, wait_ms, won_share
 from perftui.trainer.diagnosis.rules.epoch_waits import only_cold, only_epoch_starts
 from perftui.trainer.diagnosis.rules.straggler_input import find_straggler, in_step
 from perftui.trainer.diagnosis.signals import RankSignals
@@ -26,6 +26,8 @@ class Starved(NamedTuple):
     ranks: tuple[RankSignals, ...]
     rank: int | None
     share: float
+    won: float
+    """Of that, what workers could save; all of it where there are some."""
 
     @property
     def worst(self) -> RankSignals:
@@ -58,10 +60,11 @@ def find_starved(case: Case) -> list[Starved]:
     found: list[Starved] = []
     for group in groups:
         share = fmean(steady_wait(rank) for rank in group)
-        if share >= case.policy.wait_warning:
+        won = fmean(won_share(rank, case.policy) for rank in group)
+        if won >= case.policy.wait_warning or share >= case.policy.wait_critical:
             worst = max(group, key=wait_ms)
             whole = complete and len(group) == len(ranks)
-            found.append(Starved(group, None if whole else worst.rank, share))
+            found.append(Starved(group, None if whole else worst.rank, share, won))
     return sorted(found, key=lambda starved: -starved.share)
 
 
@@ -70,7 +73,7 @@ def _finding(case: Case, starved: Starved, code: str, cause: WaitCause, answer: 
     hosts = {rank.host for rank in starved.ranks}
     return Finding(
         code=code,
-        severity=_severity(starved, case.policy),
+        severity=_severity(starved, cause, case.policy),
         share=starved.share,
         rank=starved.rank,
         host=worst.host if starved.rank is not None or len(hosts) == 1 else None,
@@ -82,11 +85,12 @@ def _finding(case: Case, starved: Starved, code: str, cause: WaitCause, answer: 
     )
 
 
-def _severity(starved: Starved, policy: Policy) -> Severity:
-    if wait_ms(starved.worst) < policy.wait_floor_ms:
+def _severity(starved: Starved, cause: WaitCause, policy: Policy) -> Severity:
+    if starved.won < policy.wait_warning:
         return "info"
     steps = min(rank.window_steps for rank in starved.ranks)
-    if starved.share < policy.wait_critical or steps < policy.steps_critical:
+    experiment = cause.cause == "needless"
+    if experiment or starved.won < policy.wait_critical or steps < policy.steps_critical:
         return "warning"
     return "critical"
 
@@ -97,7 +101,7 @@ def _sentence(starved: Starved, code: str, cause: WaitCause, policy: Policy) -> 
         who = "Each rank"
     head = f"{who} waits {percent(starved.share)} of each step for its loader"
     facts = starved.worst.loader
-    if wait_ms(starved.worst) < policy.wait_floor_ms:
+    if starved.won < policy.wait_warning:
         return (
             f"{head}, but that is only {wait_ms(starved.worst):.1f} ms: a worker process would take about as "
             "long to hand a batch over."

@@ -4,18 +4,21 @@ from collections.abc import Iterator
 
 from perftui.ipc.findings import Evidence, Finding, Remedy, Severity
 from perftui.trainer.diagnosis.case import Case
-from perftui.trainer.diagnosis.evidence import area_share, main_place, number, percent, step
+from perftui.trainer.diagnosis.evidence import main_place, number, percent, step
+from perftui.trainer.diagnosis.own_lines import own_lines
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.rules.stragglers import find_late
 from perftui.trainer.diagnosis.signals import RankSignals
 
+_PREPARING = ("dataset", "collate")
 _SETTLED = "a profile window with stacks shows which lines"
 
 
 def inline(case: Case) -> Iterator[Finding | Abstention]:
-    """Judge loops that prepare their batches themselves, in the training thread."""
+    """Judge loops that prepare batches in the training thread: all of it, or what a loader has left to do."""
     for rank in case.ranks:
-        if rank.patterns.wait_known or rank.window_steps < case.policy.steps_warning:
+        fed = rank.patterns.wait_known
+        if rank.window_steps < case.policy.steps_warning or (fed and _hides_nothing(case, rank)):
             continue
         cost, sure = _inline_cost(case, rank)
         if cost is None:
@@ -26,22 +29,25 @@ def inline(case: Case) -> Iterator[Finding | Abstention]:
                 rank.rank,
             )
             continue
-        if cost < case.policy.inline_share:
+        # Workers would have to hand it over, which takes its time as well.
+        if cost < case.policy.inline_share or cost * rank.step_ms.mean < case.policy.wait_floor_ms:
             continue
-        place = main_place(rank.facts.stacks, case.policy.place_share, "script", "dataset", "collate")
+        place = main_place(rank.facts.stacks, case.policy.place_share, "script", *_PREPARING)
         where = "" if place is None else f" ({place.at})"
+        beside = "after the loader has delivered" if fed else "with no loader to do it beside the model"
         yield Finding(
             code="input.inline",
             severity=_severity(case, rank, cost, sure=sure),
-            share=cost,
+            share=min(1.0, cost),
             rank=rank.rank if len(case.signals.ranks) > 1 else None,
             host=rank.host,
-            sentence=f"The training thread spends {percent(cost)} of each step on work of its own before the "
-            f"backward{where}, with no loader to do it beside the model.",
+            sentence=f"The training thread {_does(case, rank, cost)} before the backward{where}, {beside}.",
             evidence=_evidence(rank, cost),
             remedy=Remedy(
                 bound=round(1 / (1 - min(cost, 0.99)), 2),
-                advice="move the preparation into a Dataset and let a DataLoader with workers do it",
+                advice="move the preparation into the Dataset, where workers do it beside the model"
+                if fed
+                else "move the preparation into a Dataset and let a DataLoader with workers do it",
                 at=None if place is None else place.at,
                 semantics="neutral",
                 caution="workers draw another stream of random numbers",
@@ -51,11 +57,26 @@ def inline(case: Case) -> Iterator[Finding | Abstention]:
         return
 
 
+def _does(case: Case, rank: RankSignals, cost: float) -> str:
+    if _idles(rank, cost) and not case.strongly_contended(rank.host):
+        return f"waits {percent(cost)} of each step in lines of the script's own"
+    return f"spends {percent(cost)} of each step on work of its own"
+
+
+def _hides_nothing(case: Case, rank: RankSignals) -> bool:
+    """Tell whether nothing would be won: workers that are waited for, or a busy GPU, set the pace."""
+    if rank.device == "cpu":
+        return not case.paced_by(rank, "model", "host")
+    return case.paces[rank.rank].pacer != "host"
+
+
 def _inline_cost(case: Case, rank: RankSignals) -> tuple[float | None, bool]:
     """Return the share of the step that is preparation, and whether looks at the stack showed it."""
-    seen = area_share(rank.facts.stacks, case.policy.stack_looks, "script", "dataset", "collate")
-    if seen is not None and rank.device == "cpu":
-        return min(seen, rank.shares.other if rank.shares.other is not None else 1.0), True
+    own = own_lines(rank, case.policy)
+    if own is not None and (rank.device == "cpu" or rank.patterns.wait_known):
+        return own.before, rank.device == "cpu"
+    if rank.patterns.wait_known:
+        return 0.0, False
     if rank.device != "cpu" or rank.shares.backward is None or rank.shares.other is None:
         return None, False
     # A forward takes about half as long as its backward: one as long as it is granted.
@@ -84,15 +105,15 @@ def python(case: Case) -> Iterator[Finding | Abstention]:
 
 def _python(case: Case, rank: RankSignals) -> Finding | Abstention | None:
     policy, stacks = case.policy, rank.facts.stacks
-    cost = area_share(stacks, policy.stack_looks, "script")
-    if rank.device != "cpu":
-        # The host may merely wait for the GPU in these lines: only a window tells.
-        if case.paces[rank.rank].pacer != "host" or cost is None or cost < policy.in_loop_python:
-            return None
-    elif cost is None:
-        return _unexplained(case, rank)
-    if cost is None or cost < policy.in_loop_python or cost * rank.step_ms.mean < policy.in_loop_ms:
+    # On a GPU the host may merely wait for it in these lines, unless the GPU waits itself.
+    if rank.device != "cpu" and case.paces[rank.rank].pacer != "host":
         return None
+    own = own_lines(rank, policy)
+    if own is None:
+        return _unexplained(case, rank) if rank.device == "cpu" else None
+    cost = own.after
+    if cost < policy.in_loop_python or cost * rank.step_ms.mean < policy.in_loop_ms:
+        return None if own.looks >= policy.own_looks or rank.device != "cpu" else _unexplained(case, rank)
     place = main_place(stacks, policy.place_share, "script")
     where = "" if place is None else f", mostly at {place.at}"
     waits = _idles(rank, cost) and not case.strongly_contended(rank.host)
@@ -134,7 +155,7 @@ def _long(case: Case, rank: RankSignals) -> bool:
 
 
 def _evidence(rank: RankSignals, cost: float) -> list[Evidence]:
-    shown = [number("training thread in the script's own lines", cost, "share", rank.window_steps)]
+    shown = [number("in lines of the script's own", cost, "share", rank.window_steps)]
     if rank.shares.other is not None:
         shown.append(number("neither loader nor model", rank.shares.other, "share", rank.window_steps))
     if rank.cpu_share is not None:

@@ -1,0 +1,194 @@
+"""What the script's own lines take: by how long parts of the step take, not by how often looks find them."""
+
+from dataclasses import replace
+
+import msgspec.structs
+import pytest
+
+from perftui.ipc.facts import StackFacts, StackPlace
+from perftui.ipc.view import Shares
+from perftui.trainer.diagnosis import POLICY, judge
+from perftui.trainer.diagnosis.own_lines import own_lines
+from perftui.trainer.diagnosis.signals import PauseSignals, RankSignals, StepPatterns
+
+from .made import change, facts, found, gpu, gpu_rank, lead, rank, run, shares, stacks
+
+_SCORES = StackPlace(area="script", at="train.py:21 distance", line="row[b] = min(row[b], before)", count=10)
+_AUGMENT = StackPlace(area="script", at="train.py:20 augment", line="np.roll(picture, 1)", count=40)
+_LOADERLESS = StepPatterns(run_steps=200, wait_known=False)
+
+
+def _looked(seen: StackFacts, **parts: float) -> RankSignals:
+    return rank(step_ms=7.0, shares=shares(**parts), facts=facts(stacks=seen))
+
+
+def test_python_that_looks_seldom_find_counts_with_the_time_it_takes() -> None:
+    seen = stacks(91, _SCORES, collate=46, model=10, script=19, backward=16)
+    finding = lead(run(_looked(seen, wait=0.06, other=0.7, optimizer=0.01, forward=0.11)))
+    assert (finding.code, finding.severity) == ("cpu.python", "critical")
+    assert finding.share == pytest.approx(0.7)
+    assert finding.remedy is not None
+    assert finding.remedy.at == "train.py:21 distance"
+
+
+@pytest.mark.parametrize(("looks", "seen"), [(POLICY.own_looks - 1, False), (POLICY.own_looks, True)])
+def test_time_that_no_look_explains_is_not_blamed_on_python(looks: int, seen: bool) -> None:
+    judgement = judge(run(_looked(stacks(100, script=looks, model=20, backward=75), other=0.5, forward=0.2)))
+    codes = [finding.code for finding in judgement.findings]
+    assert ("cpu.python" in codes) is seen
+    assert ("cpu.python" in [each.code for each in judgement.abstained]) is not seen
+
+
+@pytest.mark.parametrize(("other", "seen"), [(0.24, False), (0.26, True)])
+def test_python_after_the_step_at_its_threshold(other: float, seen: bool) -> None:
+    seen_at = stacks(100, _SCORES, script=40, model=10, backward=50)
+    made = _looked(seen_at, other=other, forward=0.1)
+    assert ("cpu.python" in found(run(made))) is seen
+
+
+@pytest.mark.parametrize(("area", "seen"), [("model", False), ("optimizer", False), ("backward", True)])
+def test_what_torch_does_besides_is_no_python(area: str, seen: bool) -> None:
+    """A teacher's forward, or clipping of gradients, lies outside of what is measured and is no Python."""
+    looks = {"model": 15, "optimizer": 7, "backward": 28, area: 60}
+    made = _looked(stacks(130, _SCORES, script=10, **looks), other=0.4, forward=0.15)
+    assert ("cpu.python" in found(run(made))) is seen
+
+
+def test_collections_and_checkpoints_are_no_python_of_the_scripts_own() -> None:
+    collecting = _looked(stacks(30, script=30), other=0.78, forward=0.05)
+    collecting = replace(collecting, facts=facts(stacks=stacks(60, script=60)), change=change(gc_ms=44_000.0))
+    assert [f.code for f in judge(run(collecting)).findings] == ["pause.gc"]
+    saving = PauseSignals(kind="checkpoint", count=9, total_ms=5.0, longest_ms=1.0, share=0.6)
+    saved = replace(collecting, change=None, pauses=(saving,))
+    assert "cpu.python" not in found(run(saved))
+
+
+# --- input.inline beside a loader ---
+
+
+def test_batches_that_are_prepared_after_the_loader_has_delivered() -> None:
+    seen = stacks(75, _AUGMENT, script=58, model=5, backward=7, collate=5)
+    made = replace(_looked(seen, wait=0.03, other=0.006, optimizer=0.01, forward=0.877))
+    finding = lead(run(made))
+    assert (finding.code, finding.severity) == ("input.inline", "critical")
+    assert finding.share == pytest.approx(0.877 * 58 / 63, abs=0.01)
+    assert "after the loader has delivered" in finding.sentence
+    assert finding.remedy is not None
+    assert finding.remedy.at == "train.py:20 augment"
+
+
+def test_a_forward_that_is_long_by_itself_is_no_preparation() -> None:
+    made = _looked(stacks(100, script=3, model=80, backward=17), wait=0.05, other=0.01, forward=0.76)
+    assert "input.inline" not in found(run(made))
+
+
+@pytest.mark.parametrize(("step_ms", "seen"), [(3.9, False), (4.1, True)])
+def test_preparation_shorter_than_a_handover_is_not_moved_to_workers(step_ms: float, seen: bool) -> None:
+    made = _looked(stacks(100, _AUGMENT, script=50, model=20), wait=0.02, other=0.0, forward=0.7)
+    made = replace(made, step_ms=msgspec.structs.replace(made.step_ms, mean=step_ms))
+    cost = own_lines(made, POLICY)
+    assert cost is not None
+    assert cost.before == pytest.approx(0.5)
+    assert ("input.inline" in found(run(made))) is seen
+
+
+def test_a_loader_that_is_waited_for_hides_what_comes_before_the_backward() -> None:
+    made = _looked(stacks(100, _AUGMENT, script=50, model=20), wait=0.3, other=0.0, forward=0.6)
+    assert made.loader is not None
+    fed = replace(made, loader=msgspec.structs.replace(made.loader, num_workers=2), cpu_share=0.7)
+    assert "input.inline" in found(run(made))
+    assert "input.inline" not in found(run(fed))
+
+
+# --- without a loader ---
+
+
+@pytest.mark.parametrize(
+    ("script", "seen"),
+    [(11, False), (13, True)],  # of the looks in the model and in the script: under and over a fifth
+)
+def test_plain_python_before_a_short_backward_is_preparation(script: int, seen: bool) -> None:
+    parts = Shares(loader_wait=None, forward=None, backward=0.2, optimizer=0.04, other=0.76)
+    looks = stacks(100, script=script, model=50, backward=100 - 50 - script)
+    made = rank(step_ms=10.0, shares=parts, patterns=_LOADERLESS, loader=None, facts=facts(stacks=looks))
+    assert ("input.inline" in found(run(made))) is seen
+
+
+def test_a_pipeline_that_is_waited_for_is_no_work() -> None:
+    place = StackPlace(area="script", at="train.py:9 main", line="batch = next(pipeline)", count=60)
+    parts = Shares(loader_wait=None, forward=None, backward=0.2, optimizer=0.04, other=0.76)
+    looks = facts(stacks=stacks(100, place, script=60, model=20, backward=20))
+    made = rank(shares=parts, patterns=_LOADERLESS, loader=None, facts=looks, cpu_share=0.4)
+    assert lead(run(made)).sentence.startswith("The training thread waits 57 % of each step in lines")
+    busy = replace(made, cpu_share=0.97)
+    assert "on work of its own before the backward" in lead(run(busy)).sentence
+
+
+def test_steps_of_a_millisecond_without_a_loader_are_healthy() -> None:
+    parts = Shares(loader_wait=None, forward=None, backward=0.34, optimizer=0.08, other=0.58)
+    looks = stacks(88, script=21, logging=1, model=28, optimizer=10, backward=28)
+    made = rank(
+        step_ms=0.95,
+        shares=parts,
+        patterns=_LOADERLESS,
+        loader=None,
+        facts=facts(stacks=looks),
+        hook_share=0.02,
+    )
+    assert [f.code for f in judge(run(made)).findings] == ["compute.bound", "self.overhead"]
+
+
+# --- logging ---
+
+
+def test_what_is_logged_beside_python_leads_by_its_part() -> None:
+    line = StackPlace(area="logging", at="train.py:34 log_metrics", line="json.dumps(", count=66)
+    made = _looked(
+        stacks(123, line, script=14, logging=66, model=12, backward=31), other=0.62, forward=0.1, wait=0.06
+    )
+    finding = lead(run(made))
+    assert (finding.code, finding.severity) == ("pause.logging", "critical")
+    assert finding.share == pytest.approx(0.62 * 66 / 80)
+    assert "cpu.python" not in found(run(made))
+
+
+# --- on a GPU ---
+
+
+@pytest.mark.parametrize(
+    ("line", "engine", "code"),
+    [
+        ("picture = np.roll(picture, 1)", 0.3, "input.inline"),
+        ("picture = np.roll(picture, 1)", 0.95, None),
+        ("images = images.to(device)", 0.3, None),
+        ("total += loss.item()", 0.3, None),
+    ],
+)
+def test_on_a_gpu_lines_that_may_wait_for_it_are_not_blamed(
+    line: str, engine: float, code: str | None
+) -> None:
+    place = StackPlace(area="script", at="train.py:20 augment", line=line, count=60)
+    made = gpu_rank(
+        shares=shares(wait=0.02, other=0.02, optimizer=0.05, forward=0.7),
+        facts=facts(stacks=stacks(100, place, script=60, model=20, backward=20)),
+    )
+    codes = found(run(made, gpus=(gpu(graphics_share=engine, sm_active_share=engine / 2),)))
+    assert ("input.inline" in codes) is (code is not None)
+    assert "cpu.python" not in codes
+
+
+def test_printing_a_loss_waits_for_the_gpu_and_is_no_logging() -> None:
+    place = StackPlace(area="logging", at="train.py:32 main", line='print(f"{loss.item():.3f}")', count=60)
+    made = gpu_rank(
+        shares=shares(wait=0.02, other=0.7, optimizer=0.05, forward=0.1),
+        facts=facts(stacks=stacks(100, place, logging=60, model=40)),
+    )
+    assert "pause.logging" not in found(run(made, gpus=(gpu(graphics_share=0.5),)))
+
+
+def test_what_nobody_looked_at_is_not_known() -> None:
+    assert own_lines(rank(), POLICY) is None
+    few = rank(facts=facts(stacks=stacks(POLICY.stack_looks - 1, script=30)))
+    assert own_lines(few, POLICY) is None
+    unmeasured = msgspec.structs.replace(shares(), other=None)
+    assert own_lines(rank(shares=unmeasured, facts=facts(stacks=stacks(100, script=30))), POLICY) is None

@@ -1,0 +1,81 @@
+"""What a batch of loader workers costs beside its samples: putting it together, and taking it over."""
+
+from perftui.ipc.worker_stacks import WorkerFrame, WorkerStacks
+from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.policy import Policy
+from perftui.trainer.diagnosis.readiness import steady_wait
+from perftui.trainer.diagnosis.signals import RankSignals
+
+_FETCHING = frozenset({"fetch"})
+_ASKING = frozenset({"__getitem__", "__getitems__", "__iter__", "__next__"})
+_LOADER_OF_TORCH = "torch/utils/data/dataloader.py"
+"""Is on the stack of every forked worker, as it was when it was forked."""
+
+
+def taking_over(case: Case, rank: RankSignals) -> float | None:
+    """Return the CPU share of the training thread while it waits, where taking batches over is what it does.
+
+    None: it is not, or that was not measured. The workers are known to be idle.
+    """
+    taking = _computes_while_waiting(rank)
+    if taking is None or (taking < case.policy.takes_over and not _slowest_taking(case, rank, taking)):
+        return None
+    return taking
+
+
+def _computes_while_waiting(rank: RankSignals) -> float | None:
+    """Return the CPU share of the training thread while it waits for workers, at least; None: not measured.
+
+    All that lies outside the steady wait, starting workers among it, is taken as busy throughout.
+    """
+    wait = steady_wait(rank)
+    if rank.cpu_share is None or not wait:
+        return None
+    return max(0.0, rank.cpu_share - (1 - wait)) / wait
+
+
+def _slowest_taking(case: Case, rank: RankSignals, taking: float) -> bool:
+    """Tell on a busy host, where nobody gets a core, whether taking batches over is more than making them.
+
+    All shares are small then: the thread's CPU time is set against that of one worker, for batches in pieces.
+    """
+    if rank.workers is None or not case.strongly_contended(rank.host) or not in_pieces(rank, case.policy):
+        return False
+    return taking * steady_wait(rank) >= max(case.policy.takes_over_busy, rank.workers.cpu_share or 0.0)
+
+
+def in_pieces(rank: RankSignals, policy: Policy) -> bool:
+    """Tell whether a batch is many tensors, each of which is handed over by itself."""
+    batch = rank.facts.batch
+    return batch is not None and (batch.newest.more or len(batch.newest.tensors) > policy.many_tensors)
+
+
+def collating_in_workers(rank: RankSignals, policy: Policy) -> float | None:
+    """Return the share of the workers' time on batches in which they put samples together, from a window.
+
+    A worker fetches a batch in one function of torch, which first asks the dataset for the samples and then
+    collates them: what is in that function and not in a method of a dataset is collating.
+    """
+    stacks = [seen for seen in rank.worker_stacks if seen.samples]
+    samples = sum(seen.samples for seen in stacks)
+    fetching = sum(seen.samples * _share_in(seen, _FETCHING) for seen in stacks)
+    if samples < policy.worker_looks or fetching < policy.own_looks:
+        return None
+    asking = sum(seen.samples * _share_in(seen, _ASKING) for seen in stacks)
+    bare = sum(seen.samples * frame.self_share for seen in stacks for frame in seen.frames if _fetches(frame))
+    return max(0.0, fetching - asking - bare) / fetching
+
+
+def _share_in(stacks: WorkerStacks, methods: frozenset[str]) -> float:
+    """Return the share of the samples in which the outermost of these methods was on the stack."""
+    shares = [
+        frame.total_share
+        for frame in stacks.frames
+        if frame.function.rpartition(".")[2] in methods
+        and (_fetches(frame) if methods is _FETCHING else _LOADER_OF_TORCH not in frame.file)
+    ]
+    return max(shares, default=0.0)
+
+
+def _fetches(frame: WorkerFrame) -> bool:
+    return frame.file.endswith("torch/utils/data/_utils/fetch.py")

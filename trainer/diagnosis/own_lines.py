@@ -1,0 +1,127 @@
+"""What of a step goes into lines of the script's own: before the backward, after the step, or into logging.
+
+Looks at the training thread come when it lets go of the interpreter, so they find calls into torch too often
+and plain Python too seldom: their shares are no shares of time. How long each part of the step takes is
+measured; looks only tell what it was spent on, and where.
+"""
+
+from dataclasses import dataclass
+
+from perftui.ipc.facts import StackFacts
+from perftui.trainer.diagnosis.device_waits import logged_share
+from perftui.trainer.diagnosis.policy import Policy
+from perftui.trainer.diagnosis.signals import RankSignals
+
+_WAITS_FOR_GPU = (
+    ".item(", ".cpu(", ".tolist(", ".numpy(", ".to(", ".cuda(", "synchronize(", "empty_cache(", "nonzero(",
+)  # fmt: skip
+"""In a line: the host may stand there only because the GPU is not done yet, or for a copy to it."""
+_LOADED = ("dataset", "collate")
+
+
+@dataclass(frozen=True)
+class OwnLines:
+    """Shares (0-1) of the step. On a GPU the host may wait for it anywhere: no more than the looks say."""
+
+    before: float
+    """Work of the script's own before the backward, the forward left out."""
+    after: float
+    """Python of the script's own outside of loader, forward, backward and optimizer."""
+    logging: float
+    looks: float
+    """Looks that found the thread in such lines, logging among them."""
+
+
+def own_lines(rank: RankSignals, policy: Policy) -> OwnLines | None:
+    """Return what goes into the script's own lines; None where that was not looked at or not measured."""
+    stacks, other = rank.facts.stacks, rank.shares.other
+    if stacks is None or stacks.looks < policy.stack_looks or other is None:
+        return None
+    script, logging = _script_looks(rank, stacks), stacks.looks * (logged_share(rank, policy) or 0.0)
+    if not rank.patterns.wait_known:
+        return _without_loader(rank, stacks, other, script, logging, policy)
+    if script + logging < policy.own_looks:
+        return OwnLines(0.0, 0.0, 0.0, script + logging)
+    outside = max(0.0, other - _interrupted(rank))
+    behind = min(1.0, stacks.looks * outside / (script + logging))
+    outside *= (script + logging) / (script + logging + _torch_outside(rank, stacks))
+    ahead = _ahead(rank, stacks, (1 - behind) * (script + logging), policy)
+    share = script / (script + logging)
+    most = (script / stacks.looks, logging / stacks.looks) if rank.device != "cpu" else (1.0, 1.0)
+    return OwnLines(
+        before=min(most[0], share * ahead),
+        after=min(most[0], share * outside),
+        logging=min(most[1], (1 - share) * (ahead + outside)),
+        looks=script + logging,
+    )
+
+
+def _without_loader(
+    rank: RankSignals, stacks: StackFacts, other: float, script: int, logging: float, policy: Policy
+) -> OwnLines:
+    """Without a loader nothing marks where the forward begins: all but backward and optimizer is one part."""
+    script += sum(stacks.areas.get(area, 0) for area in _LOADED)
+    if script + logging < policy.own_looks:
+        return OwnLines(0.0, 0.0, 0.0, script + logging)
+    outside = max(0.0, other - _interrupted(rank))
+    cost = _beyond_forward(outside, rank, stacks, script + logging, policy)
+    share = script / (script + logging)
+    return OwnLines(before=share * cost, after=0.0, logging=(1 - share) * cost, looks=script + logging)
+
+
+def _ahead(rank: RankSignals, stacks: StackFacts, looks: float, policy: Policy) -> float:
+    """Return the share of the step before the backward that is not the forward."""
+    forward = rank.shares.forward
+    if forward is None or looks < policy.own_looks:
+        return 0.0
+    return _beyond_forward(forward, rank, stacks, looks, policy)
+
+
+def _beyond_forward(
+    part: float, rank: RankSignals, stacks: StackFacts, looks: float, policy: Policy
+) -> float:
+    """Return what of a part of the step, in which the forward lies, goes into the script's own lines.
+
+    A forward takes about half as long as its backward: one as long as it is granted, where looks do not say
+    that the model takes nearly all of the rest as well.
+    """
+    seen = looks / (looks + stacks.areas.get("model", 0))
+    backward = rank.shares.backward
+    rest = 0.0 if backward is None or seen < policy.own_beside_model else max(0.0, part - backward)
+    return max(seen * part, rest)
+
+
+def _torch_outside(rank: RankSignals, stacks: StackFacts) -> float:
+    """Return looks in the model or an optimizer that their measured time does not explain.
+
+    They are of what torch does besides: another model's forward, metrics, the clipping of gradients.
+    """
+    measured = {"model": rank.shares.forward, "optimizer": rank.shares.optimizer}
+    return sum(
+        max(0.0, stacks.areas.get(area, 0) - stacks.looks * share)
+        for area, share in measured.items()
+        if share is not None
+    )
+
+
+def _script_looks(rank: RankSignals, stacks: StackFacts) -> int:
+    """Return looks in the script's lines; on a GPU without those in which the host may merely wait for it."""
+    found = stacks.areas.get("script", 0)
+    if rank.device == "cpu":
+        return found
+    waiting = sum(
+        place.count
+        for place in stacks.places
+        if place.area == "script" and place.line and any(call in place.line for call in _WAITS_FOR_GPU)
+    )
+    return max(0, found - waiting)
+
+
+def _interrupted(rank: RankSignals) -> float:
+    """Return the share of the time that is known to be something else: collections, checkpoints."""
+    pauses = {pause.kind: pause.share for pause in rank.pauses}
+    change = rank.change
+    collecting = 0.0
+    if change is not None and change.gc_ms is not None and change.seconds > 0:
+        collecting = change.gc_ms / 1e3 / change.seconds
+    return max(collecting, pauses.get("gc", 0.0)) + pauses.get("checkpoint", 0.0)

@@ -1,0 +1,89 @@
+"""Whether the workers of a loader begin with the same random numbers: each tells, once it was prepared.
+
+torch seeds random, NumPy and itself otherwise in each worker, and calls the script's `worker_init_fn` then,
+which may undo that. Workers that are forked share a page of memory with the parent, in which each leaves a
+checksum of its generators; of workers that are started in another way nothing is told.
+"""
+
+import mmap
+import random
+import struct
+import sys
+import zlib
+from collections.abc import Callable
+
+import torch
+
+from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.loader_reading import context_name
+
+_SLOT = struct.Struct("<BIII")
+"""What is known (1: told, 2: NumPy too), and a checksum for each generator: random, NumPy, torch."""
+_TOLD, _WITH_NUMPY = 1, 2
+
+
+class WorkerStates:
+    """The page that a parent and its forked workers share.
+
+    Args:
+        workers: how many there are.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
+        self._page = mmap.mmap(-1, workers * _SLOT.size)
+
+    def tell(self, worker: int) -> None:
+        """Leave the checksums of this process; called in the worker."""
+        numpy = sys.modules.get("numpy.random")
+        known = _TOLD | (_WITH_NUMPY if numpy is not None else 0)
+        of_numpy = 0 if numpy is None else _of_numpy(numpy)
+        seed = zlib.crc32(str(torch.initial_seed()).encode())
+        _SLOT.pack_into(self._page, worker * _SLOT.size, known, _of_random(), of_numpy, seed)
+
+    def alike(self) -> list[str] | None:
+        """Return the generators that are in the same state in all workers; None: not all have told."""
+        told = [_SLOT.unpack_from(self._page, worker * _SLOT.size) for worker in range(self._workers)]
+        if not all(known & _TOLD for known, *_ in told):
+            return None
+        names = ["random", "numpy", "torch"]
+        if not all(known & _WITH_NUMPY for known, *_ in told):
+            names[1] = ""
+        return [name for at, name in enumerate(names, 1) if name and len({each[at] for each in told}) == 1]
+
+
+class ToldInit:
+    """The script's `worker_init_fn`, after which the worker tells.
+
+    Args:
+        init: the script's.
+        told: where to; must not raise.
+    """
+
+    def __init__(self, init: Callable[[int], Foreign], told: Callable[[int], Foreign]) -> None:
+        self._init = init
+        self._told = told
+
+    def __call__(self, worker: int) -> Foreign:
+        """Prepare a worker, in it."""
+        result = self._init(worker)
+        self._told(worker)
+        return result
+
+
+def states_for(loader: Foreign) -> WorkerStates | None:
+    """Return a page for the workers that a loader is about to start; None where they would not tell."""
+    workers: int = loader.num_workers
+    if workers < 2 or vars(loader).get("worker_init_fn") is None or context_name(loader) != "fork":
+        return None
+    return WorkerStates(workers)
+
+
+def _of_random() -> int:
+    _, state, _ = random.getstate()
+    return zlib.crc32(repr(state).encode())
+
+
+def _of_numpy(numpy_random: Foreign) -> int:
+    state = numpy_random.get_state(legacy=True)
+    return zlib.crc32(state[1].tobytes() + str(state[2]).encode())
