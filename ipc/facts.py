@@ -221,8 +221,8 @@ class ModelFacts(_Facts, frozen=True, kw_only=True):
     grad_scaler: bool = False
     """A GradScaler is alive and enabled."""
     subnormal: float | None = None
-    """Share of sampled numbers on the CPU that are not 0 and so small that the CPU is slow with them; None:
-    no floating-point parameters there."""
+    """Share of sampled numbers on the CPU that are not 0 and so small that the CPU is slow with them: of what
+    is trained, and of parameters and buffers that are not. None: no such numbers there."""
 
 
 class SamplingFacts(_Facts, frozen=True, kw_only=True):
@@ -347,6 +347,9 @@ class StackFacts(_Facts, frozen=True, kw_only=True):
     script, such as cProfile."""
     waits_told: bool = False
     """Whether waits for the GPU have an area of their own (device); else they count to their line's."""
+    recomputing: int = 0
+    """Looks that found a forward running again within the backward: activation checkpointing. On a GPU in the
+    thread of the backward's own."""
 
 
 class RankFacts(_Facts, frozen=True, kw_only=True):

@@ -9,18 +9,11 @@ from perftui.ipc.facts import (
     ModelFacts,
     OptimizerFacts,
 )
-from perftui.ipc.trace_report import (
-    CallerFigures,
-    KernelFigures,
-    OperatorFigures,
-    RankReport,
-)
+from perftui.ipc.trace_report import KernelFigures
 from perftui.trainer.diagnosis import judge
-from perftui.trainer.diagnosis.signals import RankSignals
 
 from .made import (
     QUIET,
-    STEPS,
     abstained,
     backends,
     facts,
@@ -134,39 +127,3 @@ def test_denormal_weights() -> None:
     )
     assert "compute.denormals" not in found(run(rank(facts=facts(model=_model(subnormal=0.009)))))
     assert "compute.denormals" not in found(run(rank(facts=facts(model=_model(subnormal=None)))))
-
-
-@pytest.mark.parametrize(
-    ("forward", "seen"), [(0.60, False), (0.62, True), (0.16, False), (0.14, True), (0.3, False)]
-)
-def test_forward_and_backward_out_of_proportion(forward: float, seen: bool) -> None:
-    """Of 0.92 that both take together."""
-    made = rank(shares=shares(forward=forward, optimizer=0.05))
-    finding = found(run(made)).get("compute.backward_ratio")
-    assert (finding is not None) is seen
-    if finding is not None:
-        assert finding.severity == "info"
-        assert finding.unsure is not None
-    assert "compute.backward_ratio" not in found(run(made, rank(1, shares=made.shares)))
-
-
-def test_one_operator() -> None:
-    def top(share: float) -> RankSignals:
-        operator = OperatorFigures(
-            name="aten::conv2d",
-            count=4,
-            total_us=1,
-            self_us=1,
-            device_us=None,
-            self_device_us=None,
-            share=share,
-            host_per_device=None,
-            callers=[CallerFigures(caller="net.py:12 forward", count=4, total_us=1, device_us=None)],
-        )
-        report = RankReport(rank=0, path="t", window_ms=20.0, steps=STEPS, operators=[operator])
-        return rank(report=report)
-
-    finding = found(run(top(0.5)))["compute.operator"]
-    assert finding.remedy is not None
-    assert finding.remedy.at == "net.py:12 forward"
-    assert "compute.operator" not in found(run(top(0.49)))

@@ -4,18 +4,26 @@ import msgspec.structs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from perftui.ipc.facts import BackendFacts, CompileFacts, ModelFacts, RankFacts, StackFacts
+from perftui.ipc.facts import BackendFacts, CompileFacts, ModelFacts, PhaseFacts, RankFacts, StackFacts
 from perftui.ipc.findings import Finding
 from perftui.ipc.host_view import LoaderWorkers
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import format_value, parse_assignment
+from perftui.ipc.trace_report import OperatorFigures, RankReport
 from perftui.ipc.view import GpuView, Shares, StepStats
 from perftui.trainer.diagnosis import POLICY, HostSignals, RankSignals, RunSignals, Steadied, diagnose
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.pacing import Pacer
-from perftui.trainer.diagnosis.signals import EpochWait, FactsChange, PauseSignals, StepPatterns
+from perftui.trainer.diagnosis.signals import (
+    Arrival,
+    Arrivals,
+    EpochWait,
+    FactsChange,
+    PauseSignals,
+    StepPatterns,
+)
 
-from .made import ddp
+from .made import ddp, report
 
 _unhurried = settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 _ORDER = {"critical": 0, "warning": 1, "info": 2}
@@ -62,6 +70,42 @@ def _stacks(draw: st.DrawFn) -> StackFacts:
         areas=counts,
         awaited=awaited,
         others_ready=draw(st.integers(0, sum(awaited.values()))),
+        recomputing=draw(st.integers(0, counts["backward"])),
+    )
+
+
+_NAMES = (
+    "aten::mm",
+    "aten::_linalg_svd",
+    "aten::sqrt",
+    "gloo:all_reduce",
+    "Torch-Compiled Region: 0/0",
+    "CompiledFunction",
+    "## Call CompiledFxGraph f ##",
+    "Optimizer.step#SGD.step",
+)
+
+
+@st.composite
+def _reports(draw: st.DrawFn) -> RankReport:
+    """A window on a CPU, which has no figures of a GPU."""
+    weights = [draw(st.floats(0.01, 1)) for _ in _NAMES]
+    return report(
+        gpu=None,
+        idle=None,
+        operators=[
+            OperatorFigures(
+                name=name,
+                count=draw(st.integers(1, 99)),
+                total_us=20_000 * weight,
+                self_us=20_000 * weight / sum(weights),
+                device_us=None,
+                self_device_us=None,
+                share=weight / sum(weights),
+                host_per_device=None,
+            )
+            for name, weight in zip(_NAMES, weights, strict=True)
+        ],
     )
 
 
@@ -73,6 +117,15 @@ _models = st.builds(
     dtypes=st.just({"float32": 100}),
     devices=st.sampled_from([{"cpu": 100}, {"cuda:0": 100}, {"cpu": 50, "cuda:0": 50}]),
     subnormal=_maybe_share,
+)
+_phases = st.builds(
+    PhaseFacts,
+    phase=st.sampled_from(["training", "compiling", "starting"]),
+    since_ns=st.just(0),
+    at_ns=st.just(1),
+    began_ns=st.just(0),
+    newest_ns=st.just(1),
+    seconds=st.fixed_dictionaries({"compiling": st.floats(0, 500)}),
 )
 _compiles = st.builds(
     CompileFacts,
@@ -89,7 +142,13 @@ _compiles = st.builds(
 @st.composite
 def _facts(draw: st.DrawFn) -> RankFacts:
     base = (
-        ddp(backwards_per_step=8.0, syncs_per_step=draw(st.floats(0, 8)))
+        ddp(
+            backwards_per_step=8.0,
+            syncs_per_step=draw(st.floats(0, 8)),
+            find_unused_parameters=draw(st.booleans()),
+            bucket_cap_mb=draw(st.none() | st.floats(0, 200)),
+            buckets_mib=draw(st.none() | st.lists(st.floats(0, 100), min_size=1, max_size=9)),
+        )
         if draw(st.booleans())
         else RankFacts()
     )
@@ -98,6 +157,7 @@ def _facts(draw: st.DrawFn) -> RankFacts:
         stacks=draw(st.none() | _stacks()),
         model=draw(st.none() | _models),
         compile=draw(st.none() | _compiles),
+        phases=draw(st.none() | _phases),
         backends=draw(
             st.none()
             | st.builds(
@@ -147,7 +207,7 @@ _patterns = st.builds(
     epoch_starts=st.integers(0, 20),
     epoch_start_ms=_amount,
     fifths_ms=st.just(()) | st.tuples(*[st.floats(1, 100)] * 5),
-    run_steps=st.integers(5, 5000),
+    run_steps=st.integers(0, 5000),
     compiling=st.integers(0, 50),
     compiling_of=st.just(50),
     compiling_share=_maybe_share,
@@ -178,6 +238,9 @@ _pauses = st.lists(
 ).map(tuple)
 
 
+_losses = st.lists(st.sampled_from([0.5, 1.0, 2.0]), max_size=8).map(lambda values: tuple(enumerate(values)))
+
+
 @st.composite
 def _ranks(draw: st.DrawFn) -> tuple[RankSignals, ...]:
     common_ms = draw(st.floats(0.1, 5_000))
@@ -202,6 +265,8 @@ def _ranks(draw: st.DrawFn) -> tuple[RankSignals, ...]:
                 change=draw(st.none() | _changes),
                 patterns=draw(_patterns),
                 pauses=draw(_pauses),
+                report=draw(st.none() | _reports()),
+                losses=draw(_losses),
                 hook_share=draw(st.none() | st.floats(0, 0.1)),
                 world_size=draw(st.integers(1, 4)),
             )
@@ -246,7 +311,47 @@ _gpus = st.lists(
     ),
     max_size=1,
 ).map(tuple)
-_runs = st.builds(RunSignals, ranks=_ranks(), hosts=_hosts, world_size=st.integers(1, 5), gpus=_gpus)
+
+
+@st.composite
+def _arrivals(draw: st.DrawFn) -> Arrivals:
+    ranks = tuple(
+        Arrival(
+            rank=number,
+            late_ms=draw(st.floats(0, 1e4)),
+            last_share=draw(_share),
+            looks=draw(st.integers(0, 99)),
+            wait_error_ms=draw(_amount),
+            least_share=draw(_maybe_share),
+        )
+        for number in range(draw(st.integers(2, 4)))
+    )
+    return Arrivals(
+        steps=draw(st.integers(1, 200)),
+        ranks=ranks,
+        lost_ms=draw(st.floats(0, 1e4)),
+        lost_cpu_ms=draw(_amount),
+        most_cpu_share=draw(_maybe_share),
+        cpu_ms=draw(_amount),
+        cpu_memory=draw(st.none() | st.floats(-1, 1)),
+        uneven=draw(_maybe_share),
+        looked=draw(st.integers(0, 99)),
+        exchange_ms=draw(_amount),
+    )
+
+
+_runs = st.builds(
+    RunSignals,
+    ranks=_ranks(),
+    hosts=_hosts,
+    world_size=st.integers(1, 5),
+    gpus=_gpus,
+    arrivals=st.none() | _arrivals(),
+)
+
+
+_SAYS_SOMETHING = {"compute.operator", "compute.backward_ratio", "comm.exposed"}
+"""Of what the model or the exchange costs: then there may be something to fix."""
 
 
 def _check(findings: list[Finding]) -> None:
@@ -266,6 +371,8 @@ def test_findings_agree(signals: RunSignals) -> None:
     assert diagnose(signals) == findings
     severities = [_ORDER[finding.severity] for finding in findings]
     assert severities == sorted(severities)
+    if "compute.bound" in {finding.code for finding in findings}:
+        assert not _SAYS_SOMETHING & {finding.code for finding in findings}
     straggler = [finding for finding in findings if finding.code == "rank.straggler_input"]
     assert len(straggler) <= 1
     if straggler:

@@ -8,11 +8,13 @@ import pytest
 from perftui.ipc.facts import (
     CompileFacts,
     GraphBreak,
+    PhaseFacts,
     Recompiled,
 )
+from perftui.ipc.trace_report import OperatorFigures, RankReport
 from perftui.ipc.view import DeviceView, GpuProcess, Shares
 from perftui.trainer.diagnosis import judge
-from perftui.trainer.diagnosis.signals import StepPatterns
+from perftui.trainer.diagnosis.signals import RankSignals, StepPatterns
 
 from .made import (
     backends,
@@ -24,6 +26,7 @@ from .made import (
     lead,
     loader,
     rank,
+    report,
     run,
     shares,
     stacks,
@@ -79,9 +82,81 @@ def test_compiling_that_goes_on_or_does_not_pay_back() -> None:
     books = facts(compile=_compiled(compile_s=40.0))
     early = StepPatterns(run_steps=60, compiling=10, compiling_of=50, compiling_share=0.7)
     assert lead(run(rank(facts=books, patterns=early))).code == "compile.warming_up"
-    short = StepPatterns(run_steps=150, compiling=0, compiling_of=140)
-    assert lead(run(rank(facts=books, patterns=short))).code == "compile.not_worth"
+    young = StepPatterns(run_steps=150, compiling=0, compiling_of=140)
+    assert lead(run(rank(facts=books, patterns=young))).code == "compute.bound", "it has only begun"
     assert lead(run(rank(facts=books, patterns=_COMPILED_ONCE))).code == "compute.bound"
+
+
+@pytest.mark.parametrize(
+    ("step_ms", "steps", "seen"), [(4.9, 8000, True), (5.0, 7000, False), (4.0, 10_000, False)]
+)
+def test_compiling_that_pays_back_late(step_ms: float, steps: int, seen: bool) -> None:
+    """40 s are as long as 8,163 steps of 4.9 ms, or 10,000 of 4 ms."""
+    books = facts(compile=_compiled(compile_s=40.0))
+    patterns = StepPatterns(run_steps=steps, compiling=0, compiling_of=200)
+    finding = found(run(rank(step_ms=step_ms, facts=books, patterns=patterns))).get("compile.not_worth")
+    assert (finding is not None) is seen
+    if finding is not None:
+        assert (finding.severity, finding.unsure is None) == ("info", False)
+        assert "8,163 steps" in finding.sentence
+
+
+def _called(around_us: float, graphs_us: float, calls: int = 80) -> RankReport:
+    """Two steps, 20 ms in all."""
+
+    def mark(name: str, self_us: float, total_us: float, count: int) -> OperatorFigures:
+        return OperatorFigures(
+            name=name,
+            count=count,
+            total_us=total_us,
+            self_us=self_us,
+            device_us=None,
+            self_device_us=None,
+            share=self_us / 20_000,
+            host_per_device=None,
+        )
+
+    return report(
+        gpu=None,
+        idle=None,
+        operators=[
+            mark("Torch-Compiled Region: 0/1", around_us / 2, around_us + graphs_us, calls),
+            mark("AOTDispatcher Runtime Wrapper Prologue", around_us / 2, around_us / 2, calls),
+            mark("## Call CompiledFxGraph fab ##", graphs_us, graphs_us, calls),
+        ],
+    )
+
+
+def test_functions_that_are_too_small_to_be_compiled() -> None:
+    def made(window: RankReport, **changes: object) -> RankSignals:
+        told = facts(compile=_compiled(compile_s=4.0, **changes))
+        return rank(step_ms=10.0, facts=told, patterns=_COMPILED_ONCE, report=window)
+
+    finding = lead(run(made(_called(6_000, 500))))
+    assert (finding.code, finding.severity, finding.share) == ("compile.not_worth", "warning", 0.3)
+    assert "40 calls a step" in finding.sentence
+    assert "compile.not_worth" not in found(run(made(_called(5_900, 500))))
+    assert "compile.not_worth" not in found(run(made(_called(6_000, 6_000)))), "it computes as long"
+    cut = [GraphBreak(reason="call to print", at="net.py:14")]
+    pieces = found(run(made(_called(6_000, 500), graph_breaks=1, breaks=cut)))
+    assert (pieces["compile.graph_breaks"].severity, pieces["compile.graph_breaks"].share) == ("warning", 0.3)
+    assert pieces["compile.not_worth"].under == "compile.graph_breaks"
+    few = found(run(made(_called(1_000, 9_000, calls=6), graph_breaks=1, breaks=cut)))
+    assert few["compile.graph_breaks"].severity == "info"
+    on_gpu = gpu_rank(facts=facts(compile=_compiled()), patterns=_COMPILED_ONCE, report=_called(9_000, 500))
+    assert "compile.not_worth" not in found(run(on_gpu, gpus=(gpu(),)))
+
+
+def test_a_run_that_compiles_before_its_first_step() -> None:
+    compiling = PhaseFacts(
+        phase="compiling", since_ns=1, at_ns=2, began_ns=0, newest_ns=2, seconds={"compiling": 31.0}
+    )
+    first = rank(facts=facts(phases=compiling), window_steps=0, shares=Shares(), patterns=StepPatterns())
+    findings = judge(run(first)).findings
+    assert [each.code for each in findings] == ["compile.warming_up"]
+    assert "31 s and no step is over" in findings[0].sentence
+    starting = msgspec.structs.replace(compiling, phase="starting")
+    assert not judge(run(replace(first, facts=facts(phases=starting)))).findings
 
 
 def test_cuda_graphs_that_were_skipped() -> None:

@@ -1,5 +1,7 @@
 """What single steps tell beyond their means, interruptions and arrivals: worked out by hand."""
 
+import statistics
+
 import pytest
 
 from perftui.ipc.messages import (
@@ -136,6 +138,52 @@ def test_who_takes_most_cpu_time() -> None:
     unknown = arrivals_of({0: [row(1)._replace(cpu_ns=-1)], 1: [row(1)]})
     assert unknown is not None
     assert unknown.lost_cpu_ms is None
+
+
+def test_whose_wait_for_the_exchange_is_the_shortest() -> None:
+    first = [row(n)._replace(comm_ns=(40 if n % 4 else 10) * MS if n < 8 else -1) for n in range(20)]
+    second = [row(n)._replace(comm_ns=20 * MS if n < 9 else -1) for n in range(20)]
+    found = arrivals_of({0: first, 1: second})
+    assert found is not None
+    assert (found.looked, found.exchange_ms) == (8, (6 * 20 + 2 * 10) / 8)
+    assert [each.looks for each in found.ranks] == [8, 9]
+    assert [each.least_share for each in found.ranks] == [0.25, 0.75]
+    deviation = statistics.stdev([10.0, 40.0, 40.0, 40.0] * 2)
+    assert [each.wait_error_ms for each in found.ranks] == pytest.approx([deviation / 8**0.5, 0.0])
+    unseen = arrivals_of({0: [row(1)], 1: [row(1)]})
+    assert unseen is not None
+    assert (unseen.looked, unseen.exchange_ms, unseen.ranks[0].least_share) == (0, None, None)
+
+
+def test_whether_a_lead_in_cpu_time_lasts() -> None:
+    def memory(second_ms: list[int]) -> float | None:
+        first = [row(n)._replace(cpu_ns=50 * MS) for n in range(len(second_ms))]
+        second = [row(n)._replace(cpu_ns=ms * MS) for n, ms in enumerate(second_ms)]
+        found = arrivals_of({0: first, 1: second})
+        assert found is not None
+        return found.cpu_memory
+
+    slow_for_a_while = memory([50] * 20 + [90] * 20)
+    assert slow_for_a_while is not None
+    assert slow_for_a_while > 0.9
+    in_turns = memory([50, 90] * 20)
+    assert in_turns is not None
+    assert in_turns < -0.9
+    assert memory([50] * 40) is None, "nothing varies"
+    assert memory([50, 90] * 9) is None, "too few steps"
+
+
+def test_by_how_much_batches_differ() -> None:
+    def uneven(**sizes: int) -> float | None:
+        first = [row(n)._replace(**sizes) for n in range(4)]
+        found = arrivals_of({0: first, 1: [row(n)._replace(tokens=300, samples=8) for n in range(4)]})
+        assert found is not None
+        return found.uneven
+
+    assert uneven(tokens=100, samples=8) == 0.5
+    assert uneven(tokens=-1, samples=24) == 0.5, "samples where tokens are not known of all"
+    assert uneven(tokens=300, samples=24) == 0.0
+    assert uneven(tokens=-1, samples=-1) is None
 
 
 def test_ranks_without_a_step_in_common_are_not_compared() -> None:

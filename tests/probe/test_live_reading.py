@@ -65,6 +65,17 @@ def test_switches_are_read_from_torch(switches: None, on: bool) -> None:
     assert "thread" in facts.missing["autocast"]
 
 
+def test_anomaly_detection_is_not_known_while_torch_compiles(switches: None) -> None:
+    """It is switched on by torch itself while it traces a model."""
+    answers = iter([False, True])
+    torch.autograd.set_detect_anomaly(True)
+    begun = read_backends(own_window=False, compiling=lambda: next(answers))
+    assert begun.anomaly is None
+    assert "compile" in begun.missing["anomaly"]
+    assert read_backends(own_window=False, compiling=lambda: True).anomaly is None
+    assert read_backends(own_window=False, compiling=lambda: False).anomaly is True
+
+
 def test_a_running_profiler_is_seen_unless_it_may_be_our_own() -> None:
     assert read_backends(own_window=False).profiler is False
     with torch.autograd.profiler.profile():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from perftui.ipc.facts import PhaseFacts
-from perftui.ipc.messages import Facts, FromRank, RankEvent
+from perftui.ipc.messages import Facts, FromRank, RankEvent, StepBatch
 
 if TYPE_CHECKING:
     from tests.probe.conftest import Hub, Outcome
@@ -171,6 +171,38 @@ end()
     assert own["compiling"] > 1.0
     assert told.seconds["compiling"] == pytest.approx(own["compiling"], rel=0.02, abs=0.05)
     assert sum(told.seconds.values()) == pytest.approx((told.at_ns - told.began_ns) / 1e9, abs=1e-4)
+
+
+@pytest.mark.parametrize("grad", [True, False])
+def test_a_compilation_before_the_first_step_is_told_while_it_goes_on(module_hub: "Hub", grad: bool) -> None:
+    """Without gradients nothing shows that the process is going to train: then it is told afterwards."""
+    told: list[tuple[str, int]] = []
+    steps: list[int] = []
+
+    def watch(message: FromRank) -> None:
+        phases = message.facts.phases if isinstance(message, Facts) else None
+        if phases is not None and not steps:
+            told.append((phases.phase, phases.since_ns))
+        if isinstance(message, StepBatch):
+            steps.append(len(message.end_ns))
+
+    script = (
+        PREAMBLE
+        + f"""
+compiled = torch.compile(model, backend=lambda graph, _: time.sleep(3) or graph.forward)
+with torch.set_grad_enabled({grad}):
+    compiled(torch.randn(8, 8))
+for batch in train:
+    step(batch)
+"""
+    )
+    module_hub.heard = watch
+    outcome = module_hub.train(script)
+    module_hub.heard = None
+    assert outcome.exit_code == 0, outcome.stderr
+    assert ("compiling" in {phase for phase, _ in told}) is grad
+    assert last_phases(outcome).seconds["compiling"] > 2.9
+    assert sum(steps) == 10
 
 
 def test_a_validation_is_told_while_it_goes_on(module_hub: "Hub") -> None:

@@ -194,16 +194,27 @@ class Policy:
     nothing wrong."""
     optimizer_warning: float = 0.50
     """The same, from which it leads."""
-    operator_share: float = 0.50
-    """Share of self time of one operator in a window."""
-    backward_low: float = 0.2
-    """Factor. Forward over backward, below which something is recomputed in the backward; usual is 0.5."""
+    operator_share: float = 0.30
+    """Share of self time in a window of one operator that is no product, convolution, attention or norm; own
+    choice: pooling, copies and losses of usual models stay below."""
+    recompute_looks: int = 5
+    """Looks that found a forward within the backward, least."""
+    recompute_info: float = 0.10
+    """Share of these looks: activation checkpointing usually costs a quarter to a third of the step
+    (one forward more on top of three)."""
     backward_high: float = 2.0
     """Factor. Forward over backward, above which much of it leaves no gradient."""
     small_batch_gpu: int = 16
     """Samples a rank. Below, kernels and communication get inefficient (method.md, trap 2)."""
+    small_batch_cpu: int = 4
+    """Samples a forward, up to which calls may cost more than arithmetic on a CPU; own choice."""
+    small_batch_call_us: float = 150.0
+    """Microseconds of forward and backward for each tensor of parameters, under which they are calls rather
+    than arithmetic: 51 and 79 with one sample (a CNN and a transformer, one quiet core), where 64 at once
+    took a fifth of the time a sample."""
     memory_free: float = 0.5
-    """Share of the GPU's memory never used, with which a larger batch would fit."""
+    """Share of the GPU's memory never used, with which a larger batch would fit; of a host's on a CPU, or
+    activations need not be computed again."""
     subnormal: float = 0.01
     """Share of sampled weights so small that the CPU computes with them slowly; own choice."""
     tensor_idle: float = 0.02
@@ -221,6 +232,9 @@ class Policy:
     """Share of time in compilations past the warm-up, from which it is a warning; twice: critical."""
     breaks_warning: int = 4
     """Graph breaks, from which a compiled model runs in pieces; own choice."""
+    compile_around: float = 0.30
+    """Share of a window in guards and wrappers of compiled functions, from which they are too small; own
+    choice. 0.9 where each of 40 functions adds two numbers, under 0.1 for a compiled transformer layer."""
     compile_tiny_ms: float = 5.0
     """Milliseconds a step, under which compiling is not worth it (method.md; KernelBench#68)."""
     compiling_lately: float = 0.05
@@ -228,10 +242,13 @@ class Policy:
 
     comm_info: float = 0.10
     """Share. Exposed communication; as the TensorBoard plugin's rule."""
+    comm_info_cpu: float = 0.25
+    """The same on CPUs; own choice: two equal gloo ranks of a small model on two cores showed up to 16 %."""
     comm_warning: float = 0.20
     """The same, from which it is worth a change on GPUs."""
-    comm_warning_cpu: float = 0.50
-    """The same on CPUs: gloo on one host computes on the cores the model needs; own choice."""
+    comm_warning_cpu: float = 0.40
+    """The same on CPUs: gloo on one host computes on the cores the model needs; own choice. Of the exchange
+    alone, which took two equal ranks of a small CNN 2 % of a step."""
     comm_steps: int = 3
     """Steps whose communication was looked at, least."""
     tiny_bucket_mib: float = 1.0
@@ -247,6 +264,15 @@ class Policy:
     """Steps of all ranks, matched, least for a judgement on who comes last."""
     straggler_sure: float = 0.40
     """Share. From here on other work on a busy host does not explain that the same rank comes last."""
+    straggler_gap_cpu: float = 0.25
+    """Share. Least gap on CPUs, unless batches differ: cores that share a cache or a core's two halves made
+    two equal gloo ranks differ by up to 19 % for half a minute."""
+    straggler_errors: float = 4.0
+    """Standard errors of the gap between ranks' waits: less is scatter. More than the usual two or three, as
+    successive waits are alike."""
+    uneven_batches: float = 0.05
+    """Share by which the largest of the ranks' batches exceeds their mean (tokens or samples), mean over the
+    steps; own choice: dealt alike they differ at the end of an epoch alone."""
     straggler_looks: int = 8
     """Steps whose communication was looked at on each rank, least for a straggler by a smaller gap than
     `straggler_sure`: so few lengths scatter."""
@@ -257,6 +283,9 @@ class Policy:
 
     imbalance_cpu: float = 0.3
     """Share of the time lost to uneven ranks that uneven CPU times must explain to prove uneven work."""
+    imbalance_memory: float = 0.3
+    """Correlation of a rank's lead in CPU time from step to step, below which batches rather than cores make
+    it: 0.06 with texts of two lengths, 0.62 and 0.66 with equal batches (two ranks on two quiet cores)."""
     imbalance_unsure: float = 0.20
     """Share of the step lost, from which uneven ranks are a finding without that proof."""
 
@@ -322,7 +351,10 @@ class Policy:
     """Of the four rises from one fifth of the run to the next, so many at least; all four where the
     host sets the pace."""
 
-    same_losses: int = 3
+    loss_jumps: float = 1e-3
+    """Relative. Median distance of a loss from the middle of its neighbours, from which it depends on its
+    batch: 2e-5 behind a layer norm that hides it, 1e-2 and more with batches drawn anew."""
+    same_losses: int = 5
     """Steps at which all ranks' losses agree to the last bit but noise, before they are taken to see the
     same data."""
     same_loss_tolerance: float = 1e-6

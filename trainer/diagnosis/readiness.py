@@ -75,6 +75,8 @@ def won_share(rank: RankSignals, policy: Policy) -> float:
 
 def _problem(rank: RankSignals, policy: Policy) -> Abstention | None:
     code = "input.workers"
+    if not rank.patterns.run_steps and not rank.window_steps:
+        return Abstention(code, f"rank {rank.rank} has done no step so far", "its first steps", rank.rank)
     if rank.shares.loader_wait is None:
         reason = f"the wait for data of rank {rank.rank} was not measured: no DataLoader fetch was seen"
         return Abstention(code, reason, _WINDOW, rank.rank)

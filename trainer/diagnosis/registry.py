@@ -28,7 +28,10 @@ from perftui.trainer.diagnosis.rules import (
 from perftui.trainer.diagnosis.rules.compute_bound import compute_bound
 from perftui.trainer.diagnosis.rules.crowd import crowd
 from perftui.trainer.diagnosis.rules.epoch_waits import cold_start, epoch_start
+from perftui.trainer.diagnosis.rules.operators import operator
 from perftui.trainer.diagnosis.rules.own_state import contended, dropped, overhead
+from perftui.trainer.diagnosis.rules.proportions import backward_ratio
+from perftui.trainer.diagnosis.rules.single_samples import small_batch_on_cpu
 from perftui.trainer.diagnosis.rules.starvation import starvation
 from perftui.trainer.diagnosis.rules.straggler_input import straggler_input
 
@@ -74,8 +77,9 @@ RULES: tuple[Rule, ...] = (
     Rule(("compute.small_batch",), gpu_compute.small_batch),
     Rule(("compute.optimizer",), compute.optimizer),
     Rule(("compute.denormals",), compute.denormals),
-    Rule(("compute.operator",), compute.operator),
-    Rule(("compute.backward_ratio",), compute.backward_ratio),
+    Rule((), small_batch_on_cpu),
+    Rule(("compute.operator",), operator),
+    Rule(("compute.backward_ratio",), backward_ratio),
     Rule(("compute.bound",), compute_bound),
     Rule(
         (
@@ -140,8 +144,15 @@ CAUSES: dict[str, tuple[str, ...]] = {
         "gpu.link",
     ),
     "launch.bound": ("debug.launch_blocking", "debug.anomaly", "debug.profiler_left_on", "debug.detail"),
-    "compute.backward_ratio": ("debug.anomaly", "input.inline", "cpu.python", "compute.denormals"),
-    "compute.operator": ("compute.fp32",),
+    "compute.backward_ratio": (
+        "debug.anomaly",
+        "input.inline",
+        "cpu.python",
+        "compute.denormals",
+        "compute.operator",
+    ),
+    "compute.operator": ("compute.fp32", "compute.denormals"),
+    "compile.not_worth": ("compile.graph_breaks", "compile.recompiles"),
     "drift.slower": ("memory.growth", "memory.host_growth", "memory.near_limit", "gpu.throttled", "pause.gc"),
     "memory.growth": ("memory.near_limit",),
 }

@@ -196,6 +196,12 @@ class Arrival:
     """Mean by which its own work before the exchange takes longer than that of the quickest rank."""
     last_share: float
     """Share of the steps in which it took longest."""
+    looks: int = 0
+    """Steps in which its wait for the exchange was looked at."""
+    wait_error_ms: float | None = None
+    """Standard error of the mean of these waits; None: fewer than two."""
+    least_share: float | None = None
+    """Share of the steps looked at on all ranks in which it waited least, so came last; None: none were."""
 
 
 @dataclass(frozen=True)
@@ -210,6 +216,18 @@ class Arrivals:
     """The same of the training threads' CPU time, in which neither waiting nor others' work counts."""
     most_cpu_share: float | None = None
     """Share of the steps in which the rank that most often takes most CPU time does."""
+    cpu_ms: float | None = None
+    """Mean CPU time of a training thread in a step."""
+    cpu_memory: float | None = None
+    """Correlation of a rank's lead in CPU time with its lead in the step before: near 0 where batches decide,
+    high where a slow core or a neighbour does, for as long as it lasts. None: too few steps."""
+    uneven: float | None = None
+    """By how much the largest of the ranks' batches exceeds their mean, over that mean: in tokens where they
+    are known, else in samples. Mean over the steps; None: neither is known."""
+    looked: int = 0
+    """Steps in which the wait for the exchange was looked at on all ranks."""
+    exchange_ms: float | None = None
+    """Mean over these of the shortest wait: what the exchange itself takes."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ _NOTHING = WindowFigures(
     coverage=0.0,
     epoch_start_wait=0.0,
 )
-"""Of a rank that has stepped, and of whose steps none counts yet."""
+"""Of a rank of whose steps none counts yet, or that still compiles before its first."""
 
 
 def signals_of(
@@ -50,7 +50,9 @@ def signals_of(
         outcome: how the training ended; None while it goes on.
     """
     ranks = (
-        _rank_signals(fold, track, window, whole_run=whole_run) for track in fold.ordered if track.log.raw
+        _rank_signals(fold, track, window, whole_run=whole_run)
+        for track in fold.ordered
+        if track.log.raw or _compiles_first(track)
     )
     return RunSignals(
         ranks=tuple(ranks),
@@ -61,6 +63,11 @@ def signals_of(
         report=None if window is None else window.report,
         outcome=outcome,
     )
+
+
+def _compiles_first(track: RankTrack) -> bool:
+    """Tell whether a rank compiles before its first step, so that there is something to say of it."""
+    return track.facts.phases is not None and track.facts.phases.phase == "compiling"
 
 
 def _rank_signals(

@@ -16,15 +16,20 @@ from perftui.trainer.probe.border import Foreign
 
 _Value = TypeVar("_Value")
 _PER_THREAD = "autocast is set for each thread, and no other thread can read it"
+_TRACING = "torch.compile is at work, and switches it on meanwhile"
 _MIXED = "the script mixes torch's old and new switches for it"
 
 
-def read_backends(*, own_window: bool) -> BackendFacts:
+def read_backends(*, own_window: bool, compiling: Callable[[], bool] = lambda: False) -> BackendFacts:
     """Read all switches.
 
     Args:
         own_window: a profiling window of perftui is open, so that a running profiler says nothing.
+        compiling: tells whether torch.compile is at work, which switches anomaly detection on for itself.
     """
+    traces = compiling()
+    anomaly = torch.is_anomaly_enabled()
+    traces = traces or compiling()
     backends: Foreign = torch.backends
     matmul: Foreign = backends.cuda.matmul
     missing = {"autocast": _PER_THREAD}
@@ -37,6 +42,8 @@ def read_backends(*, own_window: bool) -> BackendFacts:
             ("fp32_precision", "matmul_fp32_precision", "conv_fp32_precision"),
             "this torch has no such switch",
         )
+    if traces:
+        missing["anomaly"] = _TRACING
     if own_window:
         missing["profiler"] = "perftui's own profiling window is open"
     matmul_fp32 = _tried(lambda: matmul.fp32_precision)
@@ -53,7 +60,7 @@ def read_backends(*, own_window: bool) -> BackendFacts:
         sdp=_sdp(backends.cuda),
         deterministic=torch.are_deterministic_algorithms_enabled(),
         deterministic_warn_only=torch.is_deterministic_algorithms_warn_only_enabled(),
-        anomaly=torch.is_anomaly_enabled(),
+        anomaly=None if traces else anomaly,
         anomaly_check_nan=torch.is_anomaly_check_nan_enabled(),
         num_threads=torch.get_num_threads(),
         interop_threads=torch.get_num_interop_threads(),

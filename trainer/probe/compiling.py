@@ -18,10 +18,14 @@ class CompileWatch:
 
     Args:
         tell: receives (begin_ns, end_ns) of each.
+        begins: called as one begins, in its thread.
     """
 
-    def __init__(self, border: Border, tell: Callable[[int, int], object]) -> None:
+    def __init__(
+        self, border: Border, tell: Callable[[int, int], object], begins: Callable[[], object]
+    ) -> None:
         self._tell = tell
+        self._begins = begins
         self._began: list[int] = []
         self._start = border.guard("compile", self._started)
         self._end = border.guard("compile end", self._ended)
@@ -46,6 +50,7 @@ class CompileWatch:
 
     def _started(self, *_args: Foreign) -> None:  # torch passes something since 2.8
         self._began.append(perf_counter_ns())
+        self._begins()
 
     def _ended(self, *_args: Foreign) -> None:
         if self._began:

@@ -27,6 +27,7 @@ from perftui.trainer.probe.parallel_reading import ParallelReader
 from perftui.trainer.probe.phase_reading import PhaseReader
 from perftui.trainer.probe.process_reading import read_process
 from perftui.trainer.probe.recorder import Recorder
+from perftui.trainer.probe.root_modules import RootModules
 from perftui.trainer.probe.step_times import StepTimes
 from perftui.trainer.probe.thread_looks import ThreadLooks
 
@@ -83,6 +84,7 @@ class FactsTeller:
         self._gc.begin()
         self.phases = PhaseReader(recorder)
         self._looks = ThreadLooks()
+        self._modules = RootModules()
         self.look = recorder.border.guard("stack", self._look)
         self._parallel = ParallelReader(live_objects, recorder.sampling.syncs, lambda: recorder.clock.steps)
         self._device: str | None = None
@@ -100,7 +102,7 @@ class FactsTeller:
             ("sampling", _OFTEN_NS, lambda: self._recorder.book.samplers.read(self._loader)),
             ("batch", _OFTEN_NS, self._read_batch),
             ("phases", _OFTEN_NS, self.phases.read),
-            ("backends", _SELDOM_NS, lambda: (read_backends(own_window=self._own_window()), None)),
+            ("backends", _SELDOM_NS, self._read_backends),
             ("environment", _SELDOM_NS, lambda: (read_environment(), None)),
             ("parallel", _OFTEN_NS, self._parallel.read),
             ("optimizers", _SELDOM_NS, lambda: (flags.read(optimizers()) or None, NO_OPTIMIZER)),
@@ -130,6 +132,8 @@ class FactsTeller:
         told: dict[str, Reading] = {}
         for subject in self._subjects:
             before = subject.told
+            if subject.name == "model" and self._modules.changed:
+                subject.due_ns = 0
             if now_ns >= subject.due_ns or (at_end and subject.every_ns <= _SOMETIMES_NS):
                 subject.look(now_ns)
             if all_again or subject.told != before:
@@ -149,12 +153,22 @@ class FactsTeller:
         """Look where the training thread is; ten times a second."""
         recorder = self._recorder
         self._looks.iterator = recorder.iterator
-        if recorder.trainer and not self._own_window():
+        self._looks.modules = self._modules if recorder.device == "cpu" else None
+        window = recorder.window
+        if recorder.trainer and not (window is not None and window.recording):
             self._looks.look(recorder.trainer)
+
+    def _read_backends(self) -> Reading:
+        compiling = self._recorder.compiling
+        facts = read_backends(own_window=self._own_window(), compiling=lambda: compiling.began_ns >= 0)
+        return facts, None
 
     def _read_model(self) -> Reading:
         optimizers = self._living_optimizers()
-        return read_model(optimizers, live_objects.scalers.all()) if optimizers else None, NO_OPTIMIZER
+        self._modules.changed = False
+        if not optimizers:
+            return None, NO_OPTIMIZER
+        return read_model(optimizers, live_objects.scalers.all(), self._modules.tensors()), None
 
     def _living_optimizers(self) -> list[Foreign]:
         first = self._recorder.optimizer() if self._recorder.optimizer is not None else None

@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter
+from collections.abc import Sequence
 
 import torch
 
@@ -17,12 +18,16 @@ _SAMPLED_TENSORS = 64
 _SAMPLED_NUMBERS = 512
 
 
-def read_model(optimizers: list[Foreign], scalers: list[Foreign]) -> ModelFacts:
+def read_model(
+    optimizers: list[Foreign], scalers: list[Foreign], of_modules: Sequence[torch.Tensor] = ()
+) -> ModelFacts:
     """Read every parameter once, however many optimizers have it.
 
     Args:
         optimizers: all that are alive.
         scalers: gradient scalers that are alive.
+        of_modules: parameters and buffers of modules that are called; those that no optimizer has are looked
+            at for denormal numbers alone.
     """
     parameters: dict[int, Foreign] = {
         id(tensor): tensor
@@ -46,6 +51,7 @@ def read_model(optimizers: list[Foreign], scalers: list[Foreign]) -> ModelFacts:
         if last is not None:
             formats[last] += 1
     four_d = formats.total()
+    frozen = list({id(tensor): tensor for tensor in of_modules if id(tensor) not in parameters}.values())
     return ModelFacts(
         tensors=len(parameters),
         parameters=dtypes.total(),
@@ -56,13 +62,13 @@ def read_model(optimizers: list[Foreign], scalers: list[Foreign]) -> ModelFacts:
         channels_last=round(formats[True] / four_d, 3) if four_d else None,
         sharded=sharded,
         grad_scaler=any(scaler.is_enabled() for scaler in scalers),
-        subnormal=_subnormal(list(parameters.values())),
+        subnormal=_subnormal([*parameters.values(), *frozen]),
     )
 
 
 def _subnormal(tensors: list[Foreign]) -> float | None:
-    """Return the share of sampled numbers on the CPU that are denormal; None where there are none."""
-    looked = tiny = 0
+    """Return the share of numbers on the CPU that are denormal, by samples; None where there are none."""
+    numbers, tiny = 0, 0.0
     for tensor in tensors[:: max(1, len(tensors) // _SAMPLED_TENSORS)]:
         if tensor.device.type != "cpu" or tensor.dtype not in (torch.float32, torch.float64):
             continue
@@ -70,11 +76,12 @@ def _subnormal(tensors: list[Foreign]) -> float | None:
             continue
         flat = tensor.detach().reshape(-1)
         sample = flat[:: max(1, flat.numel() // _SAMPLED_NUMBERS)].abs()
-        looked += sample.numel()
         # compared as bit patterns: with denormals flushed, a comparison of values would not see them
         bits = sample.view(torch.int32 if sample.dtype == torch.float32 else torch.int64)
-        tiny += int(((bits > 0) & (bits < _smallest_normal(sample.dtype))).sum())
-    return round(tiny / looked, 4) if looked else None
+        denormal = int(((bits > 0) & (bits < _smallest_normal(sample.dtype))).sum())
+        numbers += flat.numel()  # a few dead channels of a norm weigh little beside its layer
+        tiny += flat.numel() * denormal / sample.numel()
+    return round(tiny / numbers, 4) if numbers else None
 
 
 def _smallest_normal(dtype: torch.dtype) -> int:

@@ -97,7 +97,7 @@ class Recorder:
         self.sample_loss = border.guard("loss", self._sample_loss)
         self._at_window = border.guard("window", self._tell_window)
         self._key_of = border.guard("iterator", book.key)
-        self.compiling = CompileWatch(border, self._compiled)
+        self.compiling = CompileWatch(border, self._compiled, self._compile_begins)
         self.reset()
 
     def reset(self) -> None:
@@ -226,6 +226,11 @@ class Recorder:
         if steps != self.sleep.every:
             self.sleep.every = steps
             self.sampling.next_at = 0  # the training thread looks once, and goes by what it finds
+
+    def _compile_begins(self) -> None:
+        """What is compiled to be trained may take minutes before its first step: that is to be seen."""
+        if not self.awake and torch.is_grad_enabled():
+            self._wake()
 
     def _compiled(self, begin_ns: int, end_ns: int) -> None:
         self.reader.details.compiles.append((begin_ns, end_ns))

@@ -8,6 +8,7 @@ looks are therefore estimates, and only their places are told as facts.
 import re
 import sys
 import sysconfig
+import threading
 import weakref
 from collections import Counter
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ from typing import NamedTuple, TypeAlias
 from perftui.ipc.facts import StackFacts, StackPlace
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.device_reads import DeviceReads
+from perftui.trainer.probe.recomputation import recomputes
+from perftui.trainer.probe.root_modules import CALL, RootModules
 from perftui.trainer.probe.source_lines import line_without_own, statement_at, text_at
 from perftui.trainer.probe.stack_areas import AREAS, StackAreas
 
@@ -91,9 +94,12 @@ class ThreadLooks:
         self._awaited: Counter[int] = Counter()
         self._others_ready = 0
         self._traced: Counter[str] = Counter()
+        self._recomputing = 0
         stdlib = sysconfig.get_paths()["stdlib"]
         self._tools = {f"{stdlib}/{name}.py": name for name in _TOOLS}
         """Files of tools that run a script under their eyes."""
+        self.modules: RootModules | None = None
+        """Where called modules are noted; None: nobody wants to know."""
         self.iterator: weakref.ref[Foreign] | None = None
         """Of the loader that was iterated last."""
 
@@ -115,10 +121,13 @@ class ThreadLooks:
 
     def _walk(self, thread: int) -> _Stack | None:
         """Note what there is to note; no file is read meanwhile, as the frames must be let go of at once."""
-        frame = sys._current_frames().get(thread)
+        frames = sys._current_frames()
+        frames.pop(threading.get_ident(), None)  # this one would keep itself, and with it all others
+        frame = frames.get(thread)
         if frame is None:
             return None
         stack = _Stack(_spot(frame), set())
+        wanted, call = self.modules is not None and self.modules.wanted, None
         for _ in range(DEPTH):
             if frame is None:
                 break
@@ -132,8 +141,14 @@ class ThreadLooks:
                 stack.fetch, stack.made = _spot(frame), stack.own
             if area == "script" and stack.own is None:
                 stack.own = _spot(frame)
+            if wanted and area == "model" and code.co_name == CALL:
+                call = frame
             stack.areas.add(area)
             frame = frame.f_back
+        if call is not None and self.modules is not None:
+            self.modules.note(call)
+        if "backward" in stack.areas:
+            self._recomputing += recomputes(frames, thread)
         return stack
 
     def _look_at_workers(self) -> None:
@@ -168,6 +183,7 @@ class ThreadLooks:
             others_ready=self._others_ready,
             traced=dict(self._traced),
             waits_told=True,
+            recomputing=self._recomputing,
         )
 
 

@@ -16,8 +16,9 @@ dist.init_process_group("gloo")
 torch.manual_seed(0)
 device = torch.device("cuda", rank)
 model = DistributedDataParallel(models.resnet50(num_classes=10).to(device), device_ids=[rank])
-images = torch.randn(64, 3, 224, 224, device=device)
-labels = torch.randint(10, (64,), device=device)
+generator = torch.Generator(device).manual_seed(rank)
+images = torch.randn(64, 3, 224, 224, device=device, generator=generator)
+labels = torch.randint(10, (64,), device=device, generator=generator)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 step = 0
 while True:

@@ -126,11 +126,16 @@ ENTRIES = (
     ),
     Entry(
         code="compute.small_batch",
-        title="The batch is too small to fill the GPU, with memory to spare.",
-        seen="A GPU at 30 %, memory mostly free.",
-        signals=("samples a batch under 16", "multiprocessors busy", "memory in use under half"),
-        why="Kernels are too short to be worth their launch.",
-        do="A larger batch, by the script's own argument.",
+        title="The batch is too small: a GPU is not filled, or a CPU spends its time calling operators.",
+        seen="A GPU at 30 %, memory mostly free; on a CPU a step that hardly gets longer with the batch.",
+        signals=(
+            "on a GPU: samples a batch under 16, multiprocessors busy, memory in use under half",
+            "on a CPU: up to 4 samples a forward, and forward and backward under 150 us for each tensor of "
+            "parameters",
+        ),
+        why="Kernels are too short to be worth their launch, operators too short to be worth their call.",
+        do="A larger batch, by the script's own argument; where single samples are accumulated, fewer and "
+        "larger micro-batches, which is the same training.",
         semantics="changes-training",
         against="Another batch size is another training.",
         reports=(
@@ -160,16 +165,21 @@ ENTRIES = (
         why="Weights that vanish (decay, dead layers) leave the range of normal numbers.",
         do="torch.set_flush_denormal(True).",
         semantics="numeric",
-        against="Denormal activations and inputs are not looked at.",
+        against="Denormal activations and inputs are not looked at. Frozen weights and buffers are, once the "
+        "model was found being called.",
         reports=(),
     ),
     Entry(
         code="compute.operator",
-        title="One operator holds most of the time.",
+        title="One operator that is not what models are made of holds much of the time.",
         seen="Nothing, without a profile.",
-        signals=("in a window: self time by operator, with shapes and callers where recorded",),
-        why="It is large, or it has the wrong form for the hardware.",
-        do="Lower precision, sizes that are multiples of 8, a fused kernel, less of it.",
+        signals=(
+            "in a window: self time by operator, with shapes and callers where recorded",
+            "products, convolutions, attention, recurrences and norms are expected to lead: the largest is "
+            "told with `compute.bound`",
+        ),
+        why="It is large, it is called for nothing that is trained, or has the wrong form for the hardware.",
+        do="Another form of it, or less of it: outside the step, every n-th step, a fused kernel.",
         semantics="numeric",
         reports=(
             report("vocabulary padded to 64: 4 %", "RobertRiachi/nanoPALM/pull/6"),
@@ -178,15 +188,19 @@ ENTRIES = (
     ),
     Entry(
         code="compute.backward_ratio",
-        title="Forward and backward are out of proportion.",
-        seen="Nothing.",
-        signals=("forward over backward: above 2, or below 0.2, where 0.5 is usual",),
-        why="Much of the forward leaves no gradient (work on the batch, frozen layers); or the backward "
-        "computes "
-        "it again (activation checkpointing).",
-        do="Move what needs no gradient out; no checkpointing where memory allows.",
+        title="The forward runs again in the backward, or is much longer than it.",
+        seen="Memory mostly free, and a backward of three times the forward.",
+        signals=(
+            "looks at the stack that found a forward within the backward (activation checkpointing): 10 % "
+            "or more, with half of the memory free",
+            "forward over backward above 2, where 0.5 is usual; the line at which the forward was found most",
+        ),
+        why="Activation checkpointing computes the forward twice, to save memory. A forward much longer than "
+        "its backward leaves no gradient for the most part (work on the batch, frozen layers).",
+        do="No checkpointing where memory allows, or of fewer layers; move what needs no gradient out.",
         semantics="numeric",
-        against="Frozen backbones are meant to be so.",
+        against="Where memory is short checkpointing is right, and nothing is said. A long backward proves "
+        "nothing. Frozen backbones are meant to be so. What torch.compile recomputes cannot be seen.",
         reports=(
             report("recomputing 100 times slower", "Modalities/modalities/issues/13"),
             report("checkpointing with memory to spare", "Nerogar/OneTrainer/issues/40"),

@@ -9,7 +9,9 @@ from perftui.ipc.facts import DdpFacts
 from perftui.ipc.findings import Evidence, Finding, Remedy, Severity
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import number, offered, percent, step
+from perftui.trainer.diagnosis.policy import Policy
 from perftui.trainer.diagnosis.readiness import Abstention
+from perftui.trainer.diagnosis.rules.exchange import exchange_share, least_cost
 from perftui.trainer.diagnosis.signals import RankSignals
 
 _OFF = frozenset({"", "0"})
@@ -19,28 +21,6 @@ _DISABLED = {
     "NCCL_IB_DISABLE": "InfiniBand and RoCE are not used",
 }
 _SETTLED = "a profile window on all ranks shows which collectives are exposed"
-
-
-def exposed_share(rank: RankSignals) -> float | None:
-    """Return the share of a rank's step that is exposed communication; None: not measured often enough."""
-    times = rank.device_ms
-    if times is not None and times.comm_exposed_ms is not None and times.step_ms > 0:
-        return min(1.0, times.comm_exposed_ms / times.step_ms)
-    return rank.shares.comm_exposed
-
-
-def exchange_share(case: Case) -> tuple[float, RankSignals] | None:
-    """Return what the exchange itself costs, and on which rank: the one that waits least."""
-    least = case.policy.comm_steps
-    measured = [
-        (cost, rank)
-        for rank in case.ranks
-        if (cost := exposed_share(rank)) is not None
-        and (rank.patterns.comm_steps >= least or (rank.device_ms and rank.device_ms.sampled_steps >= least))
-    ]
-    if not measured or len(measured) < len(case.ranks):
-        return None
-    return min(measured, key=lambda pair: (pair[0], pair[1].rank))
 
 
 def exposed(case: Case) -> Iterator[Finding | Abstention]:
@@ -53,11 +33,10 @@ def exposed(case: Case) -> Iterator[Finding | Abstention]:
             yield Abstention("comm.exposed", "communication was looked at in too few steps", _SETTLED)
         return
     cost, rank = found
-    policy = case.policy
-    if cost < policy.comm_info:
+    info, warning = least_cost(case, rank)
+    if cost < info:
         return
     on_cpu = rank.device == "cpu"
-    warning = policy.comm_warning_cpu if on_cpu else policy.comm_warning
     # On a busy host the exchange waits for cores that others have: what it costs by itself is not known.
     doubtful = on_cpu and any(case.strongly_contended(each.host) for each in case.ranks)
     yield Finding(
@@ -109,6 +88,12 @@ def _severity(case: Case, cost: float, *, known: bool) -> Severity:
     return "critical" if cost >= 2 * case.policy.comm_warning else "warning"
 
 
+def _latency_bound(ddp: DdpFacts, policy: Policy) -> bool:
+    """Tell whether a call of the exchange costs more than the bytes it carries."""
+    sizes = ddp.buckets_mib
+    return bool(sizes) and sum(sizes or ()) / len(sizes or ()) < policy.tiny_bucket_mib
+
+
 def no_sync(case: Case) -> Iterator[Finding | Abstention]:
     """Judge accumulation that exchanges gradients after every micro-batch."""
     for rank in case.ranks:
@@ -156,14 +141,31 @@ def find_unused(case: Case) -> Iterator[Finding | Abstention]:
         ddp = _ddp(rank)
         if ddp is None or not ddp.find_unused_parameters or rank.world_size < 2:
             continue
+        cost, known = _felt(case)
+        calls = len(ddp.buckets_mib or ()) + 1
+        # Where calls cost and not bytes, each costs alike, and one of them says which parameters were used.
+        paid = cost / calls if known and _latency_bound(ddp, case.policy) else 0.0
+        felt = paid >= case.policy.comm_info
         yield Finding(
             code="comm.find_unused",
-            severity="info",
-            share=0.0,
+            severity="warning" if felt else "info",
+            share=paid if felt else 0.0,
             sentence="DDP searches the graph for unused parameters in every step "
-            "(find_unused_parameters=True).",
-            evidence=[number("DDP modules", ddp.modules, ""), step(rank)],
+            "(find_unused_parameters=True)"
+            + (
+                f", and the ranks tell one another in one of {calls} exchanges, about {percent(paid)} of the "
+                "step."
+                if felt
+                else "."
+            ),
+            evidence=[
+                number("DDP modules", ddp.modules, ""),
+                *([number("exchanges a step", calls, "")] if felt else []),
+                *([number("exposed communication", cost, "share", rank.window_steps)] if felt else []),
+                step(rank),
+            ],
             remedy=Remedy(
+                bound=round(1 / (1 - min(paid, 0.99)), 2) if felt else None,
                 set=offered(rank, {"ddp.find_unused_parameters": False}),
                 advice="find_unused_parameters=False, if every parameter takes part in every step: DDP "
                 "warns on "
@@ -171,7 +173,7 @@ def find_unused(case: Case) -> Iterator[Finding | Abstention]:
                 semantics="numeric",
                 caution="training stops with an error, or hangs, if some parameter is unused after all",
             ),
-            unsure="a comparison with it off; reports say 0 to 5 %",
+            unsure="a comparison with it off tells; reports of large models say 0 to 5 %",
         )
         return
 
@@ -185,7 +187,9 @@ def buckets(case: Case) -> Iterator[Finding | Abstention]:
             continue
         sizes, total = ddp.buckets_mib, sum(ddp.buckets_mib)
         tiny = len(sizes) >= policy.many_buckets and total / len(sizes) < policy.tiny_bucket_mib
-        one = len(sizes) == 1 and total >= policy.one_bucket_mib
+        # A parameter larger than the limit travels alone whatever the limit is: then the model makes it one.
+        chosen = ddp.bucket_cap_mb is not None and ddp.bucket_cap_mb >= total
+        one = len(sizes) == 1 and total >= policy.one_bucket_mib and chosen
         cost, known = _felt(case)
         if not (tiny or one) or (known and cost < policy.comm_info):
             continue

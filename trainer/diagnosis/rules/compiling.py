@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from perftui.ipc.facts import CompileFacts
 from perftui.ipc.findings import Evidence, Finding, Remedy
 from perftui.trainer.diagnosis.case import Case
-from perftui.trainer.diagnosis.evidence import number, offered, step
+from perftui.trainer.diagnosis.evidence import number, offered, percent, step
 from perftui.trainer.diagnosis.readiness import Abstention
+from perftui.trainer.diagnosis.rules.compiled_pieces import compiled_pieces
 from perftui.trainer.diagnosis.signals import FactsChange, RankSignals
 
 
@@ -14,6 +17,9 @@ def compiling(case: Case) -> Iterator[Finding | Abstention]:
     """Judge what torch.compile did on the first rank that compiles; ranks compile alike."""
     for rank in case.signals.ranks:
         facts = rank.facts.compile
+        if not rank.patterns.run_steps and compiles_now(rank):
+            yield _before_the_first_step(case, rank)
+            return
         if facts is None or not (facts.frames or facts.graphs or facts.failures):
             continue
         found = [
@@ -68,6 +74,32 @@ def _recompiles(case: Case, rank: RankSignals, facts: CompileFacts) -> Finding |
     )
 
 
+def compiles_now(rank: RankSignals) -> bool:
+    """Tell whether the training thread is compiling at the moment."""
+    return rank.facts.phases is not None and rank.facts.phases.phase == "compiling"
+
+
+def _before_the_first_step(case: Case, rank: RankSignals) -> Finding:
+    phases, facts = rank.facts.phases, rank.facts.compile
+    seconds = phases.seconds.get("compiling", 0.0) if phases is not None else 0.0
+    if facts is not None and facts.compile_s is not None:
+        seconds = max(seconds, facts.compile_s)
+    return Finding(
+        code="compile.warming_up",
+        severity="info",
+        share=0.0,
+        rank=rank.rank if len(case.signals.ranks) > 1 else None,
+        sentence=f"torch.compile has been at work for {seconds:.0f} s and no step is over yet: nothing "
+        "else can be said of this run so far.",
+        evidence=[number("time in compilations", seconds, "s")],
+        remedy=Remedy(
+            advice="wait; if it must start sooner: no max-autotune, which tries many kernels, or one of "
+            "several equal layers compiled instead of the whole model (regional compilation)",
+            semantics="numeric",
+        ),
+    )
+
+
 def _graph_breaks(case: Case, rank: RankSignals, facts: CompileFacts) -> Finding | None:
     breaks, given_up = facts.graph_breaks or 0, facts.failures or 0
     if not breaks and not given_up:
@@ -81,26 +113,31 @@ def _graph_breaks(case: Case, rank: RankSignals, facts: CompileFacts) -> Finding
         else f"torch.compile had to cut its graph {breaks} time(s), so the model runs in pieces with Python "
         f"between them{why}"
     )
-    many = given_up or max(len(facts.breaks), breaks) >= case.policy.breaks_warning
+    pieces = compiled_pieces(rank)
+    in_pieces = pieces is not None and pieces.each_step >= case.policy.breaks_warning
+    many = given_up or in_pieces or max(len(facts.breaks), breaks) >= case.policy.breaks_warning
+    measured = in_pieces and pieces is not None and rank.device == "cpu"
     return Finding(
         code="compile.graph_breaks",
         severity="warning" if many else "info",
-        share=0.0,
+        share=pieces.around if measured and pieces is not None else 0.0,
         rank=rank.rank if len(case.signals.ranks) > 1 else None,
-        sentence=f"{what}.",
+        sentence=f"{what.removesuffix('.')}.",
         evidence=[
             number("graph breaks", breaks, ""),
             number("functions given up", given_up, ""),
             *([] if facts.graphs is None else [number("graphs", facts.graphs, "")]),
+            *([] if pieces is None else pieces.evidence()),
             step(rank),
         ],
         remedy=Remedy(
+            bound=round(1 / (1 - min(pieces.around, 0.99)), 2) if measured and pieces is not None else None,
             advice="move what cannot be captured (print, .item(), other libraries) out of the compiled "
             "function, and cuts out of loops; fullgraph=True turns each cut into an error with its place",
             at=None if place is None else place.at,
             semantics="numeric",
         ),
-        unsure="what a cut costs, a comparison without it tells",
+        unsure=None if measured else "what a cut costs, a comparison without it tells",
     )
 
 
@@ -129,7 +166,6 @@ def _cudagraph_skips(case: Case, rank: RankSignals, facts: CompileFacts) -> Find
 def _cost(case: Case, rank: RankSignals, facts: CompileFacts) -> Iterator[Finding]:
     policy, patterns, seconds = case.policy, rank.patterns, facts.compile_s
     lately = patterns.compiling / patterns.compiling_of if patterns.compiling_of else 1.0
-    stepping_s = rank.step_ms.mean * patterns.run_steps / 1e3
     if lately >= policy.compiling_lately or rank.window_steps < policy.steps_critical:
         yield Finding(
             code="compile.warming_up",
@@ -140,23 +176,59 @@ def _cost(case: Case, rank: RankSignals, facts: CompileFacts) -> Iterator[Findin
             f"{f', {seconds:.0f} s so far' if seconds else ''}: these steps are not judged.",
             evidence=_time(facts, None),
         )
-    elif seconds and (rank.step_ms.p50 < policy.compile_tiny_ms or seconds > 2 * stepping_s):
-        yield Finding(
+        return
+    found = _not_worth(case, rank, facts)
+    if found is not None:
+        yield found
+
+
+def _not_worth(case: Case, rank: RankSignals, facts: CompileFacts) -> Finding | None:
+    """Judge compiled functions so small that calling them costs more than they compute; on CPUs.
+
+    On a GPU the host's time hides behind the device's, and small steps gain most from captured graphs.
+    """
+    policy, pieces, seconds = case.policy, compiled_pieces(rank), facts.compile_s
+    if rank.device != "cpu":
+        return None
+    remedy = Remedy(
+        set=offered(rank, {"compile.mode": "off"}),
+        advice="an experiment: the same run without torch.compile (TORCH_COMPILE_DISABLE=1), or one larger "
+        "function compiled instead of many small ones",
+        semantics="numeric",
+    )
+    many = len(case.signals.ranks) > 1
+    if pieces is not None:
+        if pieces.around < policy.compile_around or pieces.around <= pieces.within:
+            return None
+        return Finding(
             code="compile.not_worth",
-            severity="info",
-            share=0.0,
-            rank=rank.rank if len(case.signals.ranks) > 1 else None,
-            sentence=f"Compiling took {seconds:.0f} s and all {patterns.run_steps} steps since "
-            f"{stepping_s:.0f} s, "
-            f"at {rank.step_ms.p50:.1f} ms each: it pays back only over many more steps.",
-            evidence=[*_time(facts, None), number("steps so far", patterns.run_steps, ""), step(rank)],
-            remedy=Remedy(
-                set=offered(rank, {"compile.mode": "off"}),
-                advice="an experiment: the same run without torch.compile (TORCH_COMPILE_DISABLE=1)",
-                semantics="numeric",
-            ),
+            severity="warning",
+            share=pieces.around,
+            rank=rank.rank if many else None,
+            sentence=f"Calling what torch.compile made (guards and wrappers, {pieces.each_step:.0f} calls a "
+            f"step) takes {percent(pieces.around)} of the time in the window, and what it computes "
+            f"{percent(pieces.within)}.",
+            evidence=[*pieces.evidence(), step(rank)],
+            remedy=replace(remedy, bound=round(1 / (1 - min(pieces.around, 0.99)), 2)),
             unsure="a comparison with compile off tells what it saves a step",
         )
+    if not seconds or rank.step_ms.p50 >= policy.compile_tiny_ms or not rank.step_ms.p50:
+        return None
+    needed = seconds / (rank.step_ms.p50 / 1e3)
+    if needed <= rank.patterns.run_steps:
+        return None
+    return Finding(
+        code="compile.not_worth",
+        severity="info",
+        share=0.0,
+        rank=rank.rank if many else None,
+        sentence=f"Compiling took {seconds:.0f} s for steps of {rank.step_ms.p50:.1f} ms: even if it halved "
+        f"them, it pays back after {needed:,.0f} steps.",
+        evidence=[*_time(facts, None), number("steps so far", rank.patterns.run_steps, ""), step(rank)],
+        remedy=remedy,
+        unsure="a profile window shows what calling the compiled functions takes; a comparison with compile "
+        "off, what they save",
+    )
 
 
 def _share_of_time(change: FactsChange | None) -> float:

@@ -128,8 +128,8 @@ def denormals(case: Case) -> Iterator[Finding | Abstention]:
             severity="warning" if paces else "info",
             share=0.0,
             rank=rank.rank if len(case.signals.ranks) > 1 else None,
-            sentence=f"{percent(model.subnormal)} of the weights looked at are denormal numbers (below "
-            "1e-38): "
+            sentence=f"{percent(model.subnormal)} of the weights or buffers looked at are denormal numbers "
+            "(below 1e-38): "
             "processors compute with those up to a hundred times more slowly.",
             evidence=[number("denormal weights", model.subnormal, "share"), step(rank)],
             remedy=Remedy(
@@ -140,80 +140,5 @@ def denormals(case: Case) -> Iterator[Finding | Abstention]:
             ),
             unsure="a comparison with set_flush_denormal(True): some libraries flush such numbers by "
             "themselves",
-        )
-        return
-
-
-def backward_ratio(case: Case) -> Iterator[Finding | Abstention]:
-    """Judge a forward that its backward does not explain."""
-    policy = case.policy
-    for rank in case.ranks:
-        forward, backward = rank.shares.forward, rank.shares.backward
-        if forward is None or not backward or rank.device != "cpu" or not case.paced_by(rank, "model"):
-            continue
-        ratio, both = forward / backward, forward + backward
-        if both < 0.5 or both * rank.step_ms.mean < policy.wait_floor_ms:
-            continue
-        if any(each.kind == "LBFGS" for each in rank.facts.optimizers or []):
-            continue  # its closure computes the model several times a step
-        if max(rank.world_size, case.signals.world_size) > 1:
-            continue  # either may hold waiting for other ranks
-        if policy.backward_low <= ratio <= policy.backward_high:
-            continue
-        long = ratio > policy.backward_high
-        yield Finding(
-            code="compute.backward_ratio",
-            severity="info",
-            share=max(0.0, min(1.0, forward - backward)) if long else 0.0,
-            sentence=f"The forward takes {ratio:.1f} times as long as the backward, where half as long "
-            "is usual: "
-            + (
-                "much of it leaves no gradient (work on the batch, frozen layers, metrics)."
-                if long
-                else "something is computed again in the backward (activation checkpointing)."
-            ),
-            evidence=[share(rank, "forward", forward), share(rank, "backward", backward), step(rank)],
-            remedy=Remedy(
-                advice="see what the forward does beside the trained layers: what needs no gradient can "
-                "run in "
-                "the loader's workers, or once"
-                if long
-                else "leave out activation checkpointing where memory allows",
-                semantics="numeric",
-            ),
-            unsure="a profile window with stacks shows which lines",
-        )
-        return
-
-
-def operator(case: Case) -> Iterator[Finding | Abstention]:
-    """Judge one operator that holds most of a profiling window."""
-    for rank in case.ranks:
-        report = rank.report
-        if report is None or not report.operators or not case.paced_by(rank, "model", "device"):
-            continue
-        top = max(report.operators, key=lambda each: each.share)
-        if top.share < case.policy.operator_share:
-            continue
-        shapes = f" on {top.shapes[0].shapes}" if top.shapes else ""
-        at = top.callers[0].caller if top.callers and ":" in top.callers[0].caller else None
-        yield Finding(
-            code="compute.operator",
-            severity="info",
-            share=min(1.0, top.share),
-            rank=rank.rank if len(case.signals.ranks) > 1 else None,
-            sentence=f"One operator, {top.name}{shapes}, holds {percent(top.share)} of the time in the "
-            "window.",
-            evidence=[
-                number(f"self time of {top.name}", top.share, "share", len(report.steps)),
-                number("calls", top.count, "", len(report.steps)),
-            ],
-            remedy=Remedy(
-                bound=round(1 / (1 - min(top.share, 0.99)), 2),
-                advice="a form of it that fits the hardware: lower precision, a layout or sizes that are "
-                "multiples of 8, torch.compile, a fused kernel; or less of it",
-                at=at,
-                semantics="numeric",
-            ),
         )
         return

@@ -8,6 +8,9 @@ from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import area_share, number, percent, share, step
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.rules.epoch_waits import only_cold, only_epoch_starts
+from perftui.trainer.diagnosis.rules.exchange import exchange_share, least_cost
+from perftui.trainer.diagnosis.rules.operators import main_operator, operator
+from perftui.trainer.diagnosis.rules.proportions import backward_ratio
 from perftui.trainer.diagnosis.rules.starvation import find_starved
 from perftui.trainer.diagnosis.rules.straggler_input import find_straggler
 from perftui.trainer.diagnosis.signals import RankSignals
@@ -32,6 +35,13 @@ def compute_bound(case: Case) -> Iterator[Finding | Abstention]:
     if any(found.strong for found in case.contended):
         yield Abstention(CODE, "the host is busy with other work", "a quiet host")
         return
+    exchange = exchange_share(case)
+    if exchange is not None and exchange[0] >= least_cost(case, exchange[1])[0]:
+        reason = f"ranks wait {percent(exchange[0])} of a step for the exchange of gradients"
+        yield Abstention(CODE, reason, _WINDOW)
+        return
+    if any(isinstance(each, Finding) for rule in (operator, backward_ratio) for each in rule(case)):
+        return  # something is odd about what the model computes
     doubt = next((found for rank in ranks if (found := _doubt(case, rank)) is not None), None)
     yield doubt or _finding(case, ranks)
 
@@ -186,4 +196,7 @@ def _evidence(rank: RankSignals, wait: float) -> list[Evidence]:
     }
     shown = [share(rank, name, value) for name, value in phases.items() if value is not None]
     waited = [number("loader wait", wait, "share", rank.window_steps)] if rank.patterns.wait_known else []
+    main, report = main_operator(rank.report), rank.report
+    if main is not None and report is not None:
+        shown.append(number(f"of it in {main.name}, in a window", main.share, "share", len(report.steps)))
     return [*waited, *shown, step(rank)]

@@ -2,24 +2,31 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from statistics import median
 
 from perftui.ipc.facts import SamplingFacts
 from perftui.ipc.findings import Finding, Remedy
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import number
+from perftui.trainer.diagnosis.policy import Policy
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.signals import RankSignals
 
 
 def same_on_ranks(case: Case) -> Iterator[Finding | Abstention]:
-    """Judge whether ranks that exchange gradients see the same batches: equal losses, or equal seeds."""
+    """Judge whether ranks that exchange gradients see the same batches: equal losses, or equal seeds.
+
+    Losses tell only where they depend on the batch, and so jump from step to step: a loss that is nearly a
+    function of the weights (behind a norm, a regulariser) is as smooth as they are, and equal on all ranks.
+    """
     ranks = case.ranks
     if len(ranks) < 2 or len(ranks) < case.signals.world_size:
         return
-    if not all(rank.facts.parallel is not None and rank.facts.parallel.ddp is not None for rank in ranks):
-        return
+    ddp = [None if rank.facts.parallel is None else rank.facts.parallel.ddp for rank in ranks]
+    if not all(each is not None and (each.world_size or len(ranks)) == len(ranks) for each in ddp):
+        return  # with fewer ranks in its group others belong together, as in tensor parallelism
     policy = case.policy
-    compared = _compared([rank.losses for rank in ranks], policy.same_loss_tolerance)
+    compared = _compared([rank.losses for rank in ranks], policy)
     if (
         compared is not None
         and compared[0] >= policy.same_losses
@@ -63,19 +70,27 @@ def same_on_ranks(case: Case) -> Iterator[Finding | Abstention]:
         yield Abstention("data.same_on_ranks", reason, "some more steps, or the indices of the samples")
 
 
-def _compared(
-    rows: Sequence[tuple[tuple[int, float], ...]], tolerance: float
-) -> tuple[int, int, bool] | None:
-    """Return steps compared, steps at which all ranks agree, and whether losses vary over the steps."""
+def _compared(rows: Sequence[tuple[tuple[int, float], ...]], policy: Policy) -> tuple[int, int, bool] | None:
+    """Return steps compared, steps at which all ranks agree, and whether losses depend on batches."""
     by_step = [dict(row) for row in rows]
     shared = sorted(set.intersection(*(set(each) for each in by_step))) if by_step else []
     values = [[each[step] for each in by_step] for step in shared]
     values = [row for row in values if all(map(math.isfinite, row))]
     if not values:
         return None
+    tolerance = policy.same_loss_tolerance
     equal = sum(max(row) - min(row) <= tolerance * max(1e-12, abs(max(row))) for row in values)
-    firsts = [row[0] for row in values]
-    return len(values), equal, max(firsts) - min(firsts) > 1e-4 * max(1e-12, abs(max(firsts)))
+    return len(values), equal, _jumps([row[0] for row in values], policy)
+
+
+def _jumps(losses: Sequence[float], policy: Policy) -> bool:
+    """Tell whether each loss is off the middle of its neighbours, by more than rounding or a trend."""
+    size = median(map(abs, losses))
+    off = [
+        abs(now - (before + after) / 2)
+        for before, now, after in zip(losses, losses[1:], losses[2:], strict=False)
+    ]
+    return bool(off) and size > 0 and median(off) >= policy.loss_jumps * size
 
 
 def _sampling(rank: RankSignals) -> SamplingFacts:

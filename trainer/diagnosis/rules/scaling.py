@@ -6,7 +6,8 @@ from perftui.ipc.findings import Finding, Remedy
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import number, percent
 from perftui.trainer.diagnosis.readiness import Abstention
-from perftui.trainer.diagnosis.rules.communication import exchange_share
+from perftui.trainer.diagnosis.rules.exchange import exchange_share, least_cost
+from perftui.trainer.diagnosis.rules.uneven import uneven_ms
 
 
 def small_per_rank_batch(case: Case) -> Iterator[Finding | Abstention]:
@@ -15,9 +16,14 @@ def small_per_rank_batch(case: Case) -> Iterator[Finding | Abstention]:
     if case.signals.world_size < 2 or not case.ranks:
         return
     found = exchange_share(case)
-    if found is None or found[0] < policy.comm_warning:
+    if found is None:
         return
     cost, rank = found
+    uneven = uneven_ms(case)
+    if uneven is not None and rank.step_ms.mean:
+        cost = max(0.0, cost - uneven / rank.step_ms.mean)  # spent waiting for the last, not on the exchange
+    if cost < least_cost(case, rank)[1]:
+        return
     batch = rank.loader.batch_size if rank.loader is not None else None
     samples = batch if batch is not None else rank.patterns.samples
     if samples is None or samples >= policy.small_batch_gpu:

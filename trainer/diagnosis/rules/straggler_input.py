@@ -34,6 +34,14 @@ class Straggler:
     """Share of the step by which it waits longer than the fed ranks."""
 
 
+def comparable(case: Case) -> bool:
+    """Tell whether all ranks keep step and are fed, so that who comes last can be told."""
+    ranks = case.ranks
+    if len(ranks) < 2 or len(ranks) < case.signals.world_size or not in_step(ranks, case.policy):
+        return False
+    return find_straggler(case.ready.judged, case.policy) is None
+
+
 def in_step(ranks: tuple[RankSignals, ...], policy: Policy) -> bool:
     """Say whether the ranks' steps take equally long: they wait for one another."""
     walls = [rank.step_ms.mean for rank in ranks]

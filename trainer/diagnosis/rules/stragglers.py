@@ -14,8 +14,9 @@ from perftui.ipc.findings import Evidence, Finding, Remedy
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import main_place, number, percent, step
 from perftui.trainer.diagnosis.readiness import Abstention
-from perftui.trainer.diagnosis.rules.communication import exposed_share
-from perftui.trainer.diagnosis.rules.straggler_input import find_straggler, in_step
+from perftui.trainer.diagnosis.rules.exchange import exposed_share
+from perftui.trainer.diagnosis.rules.straggler_input import comparable
+from perftui.trainer.diagnosis.rules.uneven import imbalance
 from perftui.trainer.diagnosis.signals import RankSignals
 
 
@@ -38,22 +39,15 @@ def stragglers(case: Case) -> Iterator[Finding | Abstention]:
     late = find_late(case)
     if late is not None:
         yield _straggler(case, late)
-    elif _comparable(case):
-        uneven = _imbalance(case)
+    elif comparable(case):
+        uneven = imbalance(case)
         if uneven is not None:
             yield uneven
 
 
 def find_late(case: Case) -> Late | None:
     """Return the rank that comes last for want of anything but data; None where there is none."""
-    return _late(case, case.ranks) if _comparable(case) else None
-
-
-def _comparable(case: Case) -> bool:
-    ranks = case.ranks
-    if len(ranks) < 2 or len(ranks) < case.signals.world_size or not in_step(ranks, case.policy):
-        return False
-    return find_straggler(case.ready.judged, case.policy) is None
+    return _late(case, case.ranks) if comparable(case) else None
 
 
 def _late(case: Case, ranks: tuple[RankSignals, ...]) -> Late | None:
@@ -69,18 +63,42 @@ def _late(case: Case, ranks: tuple[RankSignals, ...]) -> Late | None:
 
 def _by_exchange(case: Case, ranks: tuple[RankSignals, ...], waits: dict[int, float]) -> Late | None:
     """The one that waits least in the exchange; the others wait longer by its lateness."""
+    policy = case.policy
     last = min(ranks, key=lambda rank: (waits[rank.rank], rank.rank))
     others = [rank for rank in ranks if rank is not last]
     gap = median(waits[rank.rank] for rank in others) - waits[last.rank]
     looks = min(_looks(rank) for rank in ranks)
-    if gap < case.policy.straggler_gap:
+    if gap < policy.straggler_gap:
         return None
-    if gap < case.policy.straggler_sure and looks < case.policy.straggler_looks:
+    if gap < policy.straggler_sure and looks < policy.straggler_looks:
         return None
-    if min(waits[rank.rank] for rank in others) < case.policy.straggler_ratio * max(waits[last.rank], 0.01):
+    if min(waits[rank.rank] for rank in others) < policy.straggler_ratio * max(waits[last.rank], 0.01):
+        return None
+    if last.device == "cpu" and not _persists(case, last, gap):
         return None
     # Only one alone is a straggler: the others must all wait for it.
     return _blamed(last, others, gap, timed=True)
+
+
+def _persists(case: Case, last: RankSignals, gap: float) -> bool:
+    """Tell whether a rank on CPUs comes last step by step, and by more than the waits scatter."""
+    policy, arrivals = case.policy, case.signals.arrivals
+    if gap >= policy.straggler_sure:
+        return True
+    if arrivals is None:
+        return False
+    dealt = arrivals.uneven is not None and arrivals.uneven >= policy.uneven_batches
+    if gap < policy.straggler_gap_cpu and not dealt:
+        return False
+    mine = next((each for each in arrivals.ranks if each.rank == last.rank), None)
+    if mine is None:
+        return False
+    if arrivals.looked >= policy.straggler_looks and (mine.least_share or 0.0) < policy.last_fixed:
+        return False
+    errors = [each.wait_error_ms for each in arrivals.ranks]
+    known = [error for error in errors if error is not None]
+    scatter = sum(error**2 for error in known) ** 0.5
+    return len(known) == len(errors) and gap * last.step_ms.mean >= policy.straggler_errors * scatter
 
 
 def _looks(rank: RankSignals) -> int:
@@ -126,7 +144,8 @@ def _blamed(last: RankSignals, others: list[RankSignals], gap: float, *, timed: 
 
 def _straggler(case: Case, late: Late) -> Finding:
     rank, policy = late.rank, case.policy
-    critical = late.gap >= policy.wait_critical and rank.window_steps >= policy.steps_critical
+    least = policy.straggler_sure if rank.device == "cpu" else policy.wait_critical
+    critical = late.gap >= least and rank.window_steps >= policy.steps_critical
     compute = late.by == "compute"
     what = (
         "its forward and backward take longer"
@@ -182,47 +201,4 @@ def _advice(rank: RankSignals, *, compute: bool) -> str:
         return f"see what else runs on {rank.host}, and whether this rank has as many cores and as much data"
     return (
         "compare this GPU's clocks, temperature and processes with the others'; leave it out if it stays slow"
-    )
-
-
-def _imbalance(case: Case) -> Finding | Abstention | None:
-    """Ranks that take turns in being last: uneven batches."""
-    arrivals, policy = case.signals.arrivals, case.policy
-    if arrivals is None or arrivals.steps < policy.arrival_steps:
-        return None
-    lead = case.ranks[0]
-    lost_ms, most = arrivals.lost_ms, max(each.last_share for each in arrivals.ranks)
-    # Other work holds up one rank or another by chance, and leaves the CPU time of a step as it is.
-    cpu_ms = arrivals.lost_cpu_ms if lead.device == "cpu" else None
-    own = cpu_ms is not None and cpu_ms >= policy.imbalance_cpu * lost_ms
-    if cpu_ms is not None and cpu_ms > lost_ms:  # it holds the backward's own work as well
-        lost_ms, most = cpu_ms, arrivals.most_cpu_share or most
-    lost = lost_ms / lead.step_ms.mean if lead.step_ms.mean else 0.0
-    if lost < policy.straggler_gap or most > policy.last_rotating or lost_ms < policy.wait_floor_ms:
-        return None
-    if not own and case.contended:
-        reason = "the ranks take turns in coming last, and other work on the host may be why"
-        return Abstention("rank.imbalance", reason, "a quiet host")
-    if not own and lost < policy.imbalance_unsure:
-        return None
-    return Finding(
-        code="rank.imbalance",
-        severity="critical" if lost >= 2 * policy.wait_critical else "warning",
-        share=min(1.0, lost),
-        sentence=f"The ranks take turns in coming last, and wait for one another {percent(lost)} of each "
-        "step: "
-        "what they have to do differs from step to step.",
-        evidence=[
-            number("waiting for the last", lost_ms, "ms", arrivals.steps),
-            number("steps at which the same rank was last, at most", most, "share", arrivals.steps),
-            step(lead),
-        ],
-        remedy=Remedy(
-            bound=round(1 / (1 - min(lost, 0.99)), 2),
-            advice="batches of equal cost: group samples by length, count tokens instead of samples, or give "
-            "each rank its share of the long ones",
-            semantics="changes-training",
-            caution="another grouping draws other batches",
-        ),
-        unsure="tokens a batch on each rank would tell whether lengths are the cause",
     )
