@@ -51,7 +51,7 @@ loader = DataLoader(
     64,
     sampler=ByLength(data),
     collate_fn=pad,
-    num_workers=1,
+    num_workers=2,
     prefetch_factor=8,
     persistent_workers=True,
 )
