@@ -16,7 +16,8 @@ from perftui.trainer.profiling.profile_rows import profile_rank
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
-LOOP = Path(__file__).with_name("training_loop.py")
+LOOP = "tests.profiling.training_loop"
+ROOT = Path(__file__).parents[2]
 COSTS = {"prepare", "start", "stop", "stall", "save", "write", "drop"}
 """Without a device there is nothing to drain."""
 
@@ -25,10 +26,10 @@ class Outcome:
     """What a scenario reported, and how its process ended."""
 
     def __init__(self, scenario: str, folder: Path, **variables: str) -> None:
-        command = [sys.executable, str(LOOP), scenario, str(folder)]
+        command = [sys.executable, "-m", LOOP, scenario, str(folder)]
         environment = os.environ | variables
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=300, check=False, env=environment
+            command, capture_output=True, text=True, timeout=300, check=False, env=environment, cwd=ROOT
         )
         self.folder = folder
         self.code = done.returncode
