@@ -9,7 +9,7 @@ from perftui.ipc.view import DeviceView
 from perftui.trainer.diagnosis import RankSignals, judge
 from perftui.trainer.diagnosis.signals import StepPatterns
 
-from .made import abstained, facts, found, gpu, gpu_rank, lead, loader, report, run, shares
+from .made import abstained, change, facts, found, gpu, gpu_rank, lead, loader, report, run, shares
 
 _MODEL = ModelFacts(
     tensors=96, parameters=1000, mib=0.1, dtypes={"float32": 1000}, devices={"cuda:0": 1000}, four_d=0
@@ -79,8 +79,8 @@ def test_without_a_window_memory_must_not_be_the_limit(
     assert finding is None or finding.unsure is not None
 
 
-def _memory(peak_mib: float = 100_000.0) -> RankFacts:
-    allocator = AllocatorFacts(
+def _allocator(peak_mib: float = 100_000.0) -> AllocatorFacts:
+    return AllocatorFacts(
         device="cuda:0",
         allocated_mib=peak_mib,
         reserved_mib=141_000.0,
@@ -90,7 +90,10 @@ def _memory(peak_mib: float = 100_000.0) -> RankFacts:
         alloc_retries=0,
         ooms=0,
     )
-    return facts(allocator=allocator)
+
+
+def _memory(peak_mib: float = 100_000.0) -> RankFacts:
+    return facts(allocator=_allocator(peak_mib))
 
 
 @pytest.mark.parametrize(
@@ -112,6 +115,32 @@ def test_a_power_limit_is_worth_a_word_where_it_costs_clock(clock: float | None,
     finding = found(run(gpu_rank(), gpus=(capped,))).get("gpu.power_capped")
     assert (finding is not None) is said
     assert finding is None or finding.severity == "info"
+
+
+def test_a_power_limit_is_told_after_that_all_is_well() -> None:
+    capped = gpu(throttled_share={"power_cap": 1.0}, sm_clock_mhz=1605.0, sm_clock_max_mhz=1980.0)
+    codes = [each.code for each in judge(run(gpu_rank(), gpus=(capped,))).findings]
+    assert codes == ["compute.bound", "gpu.power_capped"]
+
+
+@pytest.mark.parametrize(("used", "severity"), [(138_772.0, "critical"), (138_770.0, "warning")])
+def test_a_leak_that_soon_fills_the_gpu(used: float, severity: str) -> None:
+    """500 MiB a minute: 5000 are taken in ten minutes."""
+    grown, read = change(allocated_mib=500.0, allocated_rise=1.0), gpu(memory_used_mib=used)
+    finding = found(run(gpu_rank(change=grown), gpus=(read,)))["memory.growth"]
+    assert finding.severity == severity
+    assert ("full in about 10 min" in finding.sentence) is (severity == "critical")
+    cached = msgspec.structs.replace(_allocator(), allocated_mib=1_000.0, reserved_mib=1_002.0)
+    roomier = run(gpu_rank(change=grown, facts=facts(allocator=cached)), gpus=(read,))
+    assert found(roomier)["memory.growth"].severity == "warning", "what is cached is free to tensors"
+
+
+def test_what_ends_the_training_soon_stands_before_what_slows_it() -> None:
+    made = gpu_rank(change=change(allocated_mib=500.0, allocated_rise=1.0), report=report(sync=0.6, host=0.1))
+    soon = run(made, gpus=(gpu(memory_used_mib=142_000.0),))
+    assert [each.code for each in judge(soon).findings][:2] == ["memory.growth", "sync.each_step"]
+    late = run(made, gpus=(gpu(memory_used_mib=14_000.0),))
+    assert lead(late).code == "sync.each_step"
 
 
 def _fed(window: RankReport | None = None, device_ms: DeviceView | None = None) -> RankSignals:

@@ -14,7 +14,16 @@ from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.contention import UNSURE
 from perftui.trainer.diagnosis.policy import POLICY, Policy
 from perftui.trainer.diagnosis.readiness import Abstention
-from perftui.trainer.diagnosis.registry import ASIDE, CAUSES, FIRST, HEALTHY, IN_DOUBT, RULES, Rule
+from perftui.trainer.diagnosis.registry import (
+    ASIDE,
+    CAUSES,
+    ENDING,
+    FIRST,
+    HEALTHY,
+    IN_DOUBT,
+    RULES,
+    Rule,
+)
 from perftui.trainer.diagnosis.signals import RankSignals, RunSignals
 
 _WEIGHT: dict[Severity, int] = {"critical": 0, "warning": 1, "info": 2}
@@ -131,6 +140,7 @@ def _place(finding: Finding, case: Case, firm: set[str]) -> tuple[object, ...]:
         band,
         finding.code in HEALTHY,
         _WEIGHT[finding.severity],
+        not (finding.code in ENDING and finding.severity == "critical"),
         finding.under is not None,
         not finding.code.startswith(FIRST),
         -finding.share,

@@ -212,6 +212,13 @@ class Policy:
     """Microseconds of forward and backward for each tensor of parameters, under which they are calls rather
     than arithmetic: 51 and 79 with one sample (a CNN and a transformer, one quiet core), where 64 at once
     took a fifth of the time a sample."""
+    accumulated: float = 4.0
+    """Backwards a step on a CPU, by a window, from which micro-batches are taken to be accumulated; own
+    choice: networks that take turns (GANs) make two or three."""
+    accumulated_call_us: float = 6.0
+    """Microseconds of a step for each operator that it calls, under which these are calls rather than
+    arithmetic: 2.7 and 3.4 with 64 and 40 micro-batches of one sample, 65 and 82 with four large ones (quiet
+    cores)."""
     memory_free: float = 0.5
     """Share of the GPU's memory never used, with which a larger batch would fit; of a host's on a CPU, or
     activations need not be computed again."""
@@ -255,6 +262,9 @@ class Policy:
     """MiB. Mean bucket below which each all-reduce costs its call rather than its bytes."""
     many_buckets: int = 8
     """Buckets, from which tiny ones add up."""
+    reduced_singly: float = 0.5
+    """All-reduces a step for each tensor of parameters, from which a script is taken to send its gradients
+    one by one; own choice: tensor parallelism makes four for a layer of a dozen."""
     one_bucket_mib: float = 32.0
     """MiB. One bucket of this size holds all gradients back until the backward is over."""
     sync_backwards: float = 1.5
@@ -315,6 +325,9 @@ class Policy:
     """Share of looks at which memory was higher than ever before: a leak rises all the time."""
     growth_s: float = 12.0
     """Seconds of steps, least, before growth is judged."""
+    full_in_s: float = 600.0
+    """Seconds until the GPU's memory is full, at the rate at which tensors take it, under which that comes
+    first of all; own choice: later there is time to deal with what slows the training."""
     swapping_mib_s: float = 1.0
     """MiB a second read back from swap."""
     shm_full: float = 0.10

@@ -161,6 +161,9 @@ CAUSES: dict[str, tuple[str, ...]] = {
 FIRST = ("memory.oom", "debug.", "data.", "compute.device", "comm.find_unused")
 """Begin of codes that stand first among equally severe ones: switches and mistakes that cost for nothing."""
 
+ENDING = ("memory.oom", "memory.growth")
+"""Codes that stand before all else when they are critical: they end the training, whatever slows it."""
+
 IN_DOUBT = frozenset(
     {
         "input.workers",
@@ -172,9 +175,9 @@ IN_DOUBT = frozenset(
 )
 """What other work on a busy host may explain."""
 
-ASIDE = ("self.", "cpu.affinity", "input.workers")
+ASIDE = ("self.", "cpu.affinity", "input.workers", "gpu.power_capped")
 """Begin of codes whose remarks come last, after "nothing to fix": they speak of the measuring, of an
-allocation, of a wait too short to be worth anything."""
+allocation, of a wait too short to be worth anything, of what full load looks like."""
 
 HEALTHY = ("compute.bound",)
 """Said of a run only when nothing else is known to cost it anything."""

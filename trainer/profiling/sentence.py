@@ -3,13 +3,15 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from perftui.ipc.trace_report import GpuShares, IdleShares, RankReport
+from perftui.ipc.trace_report import CopyFigures, GpuShares, IdleShares, RankReport
 from perftui.trainer.profiling.host_names import is_loader
 from perftui.trainer.profiling.thresholds import (
     COMPUTE_BOUND,
     LAUNCH_BOUND_DELAY_US,
     LAUNCH_BOUND_SHORT_SHARE,
     LOSS_LEADS,
+    SMALL_COPIES,
+    SMALL_COPY_MIB,
 )
 from perftui.trainer.profiling.undistorted import slowed_by, undistorted
 
@@ -139,6 +141,13 @@ def _sync(report: RankReport, share: float, span: str) -> str:
 
 def _issuing(report: RankReport, share: float, span: str) -> str:
     launches = report.launches
+    copies = _small_copies(report)
+    if launches is not None and copies is not None and 2 * copies.count > launches.count:
+        return (
+            f"Many small copies: the GPU was idle for {_percent(share)} of {span} while the host made "
+            f"{copies.per_step or 0:.0f} copies to it a step, "
+            f"{1024 * (copies.mib or 0) / copies.count:.2g} KiB each on average"
+        )
     if (
         launches is not None
         and launches.delay_us_p50 < LAUNCH_BOUND_DELAY_US
@@ -153,6 +162,19 @@ def _issuing(report: RankReport, share: float, span: str) -> str:
         f"Host-bound: the GPU was idle for {_percent(share)} of {span} while the host had not yet launched "
         "its next work"
     )
+
+
+def _small_copies(report: RankReport) -> CopyFigures | None:
+    """Return the copies to the device that cost their calls rather than their bytes; None: there are few."""
+    small = [
+        copies
+        for copies in report.memcpy
+        if "htod" in copies.kind.lower()
+        and (copies.per_step or 0.0) >= SMALL_COPIES
+        and copies.mib is not None
+        and copies.mib <= SMALL_COPY_MIB * copies.count
+    ]
+    return max(small, key=lambda copies: copies.count, default=None)
 
 
 def _pageable(report: RankReport, share: float, span: str) -> str:

@@ -25,6 +25,11 @@ LAUNCH_BOUND_SHORT_SHARE = 0.5
 """Launch-bound: the median launch starts within 10 µs of its call, so nothing is queued, and half of the
 launches do less than their call takes (HTA's "short kernels")."""
 
+SMALL_COPIES = 16.0
+SMALL_COPY_MIB = 0.25
+"""Copies a step to the device, each so small that it costs its call: as the diagnosis has it
+(`transfer.many_small`)."""
+
 # When a trace is not believed.
 
 EARLY_NS = 1_000

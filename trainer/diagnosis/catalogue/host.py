@@ -188,7 +188,10 @@ ENTRIES = (
         code="memory.growth",
         title="GPU memory in use grows with the steps.",
         seen="Out of memory after hours.",
-        signals=("memory in tensors, minute by minute, higher than ever before at most looks",),
+        signals=(
+            "memory in tensors, minute by minute, higher than ever before at most looks",
+            "what is free on the GPU: full within ten minutes at this rate, it stands before all else",
+        ),
         why="Something of every step is kept: a loss with its graph, a cache.",
         do=".item() or .detach() on what is kept.",
         semantics="neutral",

@@ -10,6 +10,8 @@ ENTRIES = (
         signals=(
             "time from the end of the backward's own work to the end of its communication: the shortest of "
             "all ranks, step by step where the same steps were looked at",
+            "without DDP, the script's own collectives: on CPUs looks that find the training thread in them, "
+            "on GPUs a window of all ranks; the least of all ranks",
             "on CPUs 25 % are worth a word, on GPUs 10 %",
         ),
         why="Too many bytes, too little to compute, a slow way between ranks.",
@@ -60,10 +62,14 @@ ENTRIES = (
         seen="Many small all-reduces, or one at the end.",
         signals=(
             "sizes of DDP's buckets in force, and the limit that made them",
+            "without DDP, by a window: an all-reduce for every second tensor of parameters or more, and "
+            "their mean size",
             "exposed communication",
         ),
-        why="Each bucket costs a call; one bucket hides under nothing.",
-        do="An experiment with bucket_cap_mb.",
+        why="Each bucket costs a call; one bucket hides under nothing. A script averages gradients tensor by "
+        "tensor.",
+        do="An experiment with bucket_cap_mb; DDP, or one flattened tensor, instead of a loop of "
+        "all-reduces.",
         semantics="numeric",
         against="No difference in some reports. A parameter larger than the limit travels alone whatever the "
         "limit is: then it is `comm.exposed`.",

@@ -12,6 +12,7 @@ from perftui.trainer.diagnosis.evidence import number, offered, percent, step
 from perftui.trainer.diagnosis.policy import Policy
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.rules.exchange import exchange_share, least_cost
+from perftui.trainer.diagnosis.rules.own_collectives import own_place, reduced_singly
 from perftui.trainer.diagnosis.signals import RankSignals
 
 _OFF = frozenset({"", "0"})
@@ -43,9 +44,8 @@ def exposed(case: Case) -> Iterator[Finding | Abstention]:
         code="comm.exposed",
         severity="warning" if cost >= warning and not doubtful else "info",
         share=cost,
-        sentence=f"Every rank waits at least {percent(cost)} of each step for the exchange of gradients, "
-        "with "
-        "nothing to compute meanwhile.",
+        sentence=f"Every rank waits at least {percent(cost)} of each step for {_awaited(rank)}, with nothing "
+        "to compute meanwhile.",
         evidence=[
             number(f"exposed communication of rank {rank.rank}", cost, "share", rank.window_steps),
             step(rank),
@@ -60,6 +60,13 @@ def exposed(case: Case) -> Iterator[Finding | Abstention]:
             caution="a larger global batch is another training",
         ),
     )
+
+
+def _awaited(rank: RankSignals) -> str:
+    if _ddp(rank) is not None:
+        return "the exchange of gradients"
+    at = own_place(rank)
+    return f"other ranks in calls of torch.distributed{'' if at is None else f' (mostly at {at})'}"
 
 
 def _bytes(rank: RankSignals) -> list[Evidence]:
@@ -182,6 +189,10 @@ def buckets(case: Case) -> Iterator[Finding | Abstention]:
     """Judge the sizes in which gradients travel."""
     policy = case.policy
     for rank in case.ranks:
+        singly = _one_by_one(case, rank)
+        if singly is not None:
+            yield singly
+            return
         ddp = _ddp(rank)
         if ddp is None or not ddp.buckets_mib or rank.world_size < 2:
             continue
@@ -215,6 +226,37 @@ def buckets(case: Case) -> Iterator[Finding | Abstention]:
             ),
         )
         return
+
+
+def _one_by_one(case: Case, rank: RankSignals) -> Finding | None:
+    """Judge gradients that the script itself exchanges, each tensor by its own call."""
+    found, (cost, known) = reduced_singly(rank, case.policy), _felt(case)
+    if found is None or not known or cost < least_cost(case, rank)[0]:
+        return None
+    calls, mean_mib = found
+    at = own_place(rank)
+    return Finding(
+        code="comm.buckets",
+        severity=_severity(case, cost, known=known),
+        share=cost,
+        sentence=f"The script exchanges gradients one by one, in {calls:.0f} calls a step"
+        f"{'' if at is None else f' (mostly at {at})'}: each costs a call rather than its "
+        f"{1024 * mean_mib:.0f} KiB, and hides under nothing.",
+        evidence=[
+            number("all-reduces a step", calls, "", rank.window_steps),
+            number("mean size of a gradient", 1024 * mean_mib, "KiB"),
+            number("waiting for them", cost, "share", rank.window_steps),
+            step(rank),
+        ],
+        remedy=Remedy(
+            bound=round(1 / (1 - min(cost, 0.99)), 2),
+            advice="DistributedDataParallel, which sends them in pieces of 25 MiB during the backward; or "
+            "all of them flattened into one tensor and one call",
+            at=at,
+            semantics="numeric",
+            caution="the sum over the ranks is rounded in another order",
+        ),
+    )
 
 
 def backend(case: Case) -> Iterator[Finding | Abstention]:

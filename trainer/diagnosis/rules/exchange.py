@@ -1,6 +1,7 @@
 """What the exchange of gradients costs, apart from waiting for ranks that come late."""
 
 from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.rules.own_collectives import own_share
 from perftui.trainer.diagnosis.signals import RankSignals
 
 
@@ -25,6 +26,8 @@ def exchange_share(case: Case) -> tuple[float, RankSignals] | None:
         if (cost := exposed_share(rank)) is not None
         and (rank.patterns.comm_steps >= least or (rank.device_ms and rank.device_ms.sampled_steps >= least))
     ]
+    if not measured:
+        measured = _own(case)
     if not measured or len(measured) < len(case.ranks):
         return None
     cost, rank = min(measured, key=lambda pair: (pair[0], pair[1].rank))
@@ -34,6 +37,11 @@ def exchange_share(case: Case) -> tuple[float, RankSignals] | None:
     if arrivals.exchange_ms is not None and arrivals.looked >= case.policy.straggler_looks:
         return min(cost, arrivals.exchange_ms / rank.step_ms.mean), rank
     return cost, rank
+
+
+def _own(case: Case) -> list[tuple[float, RankSignals]]:
+    shares = ((own_share(rank, case.policy), rank) for rank in case.ranks)
+    return [(share, rank) for share, rank in shares if share is not None]
 
 
 def least_cost(case: Case, rank: RankSignals) -> tuple[float, float]:

@@ -228,26 +228,47 @@ def _growing(case: Case, rank: RankSignals, code: str, what: str, grown: float) 
     change = rank.change
     assert change is not None
     process = rank.facts.process
+    left_s = _full_in_s(case, rank, grown) if code == "memory.growth" else None
+    soon = left_s is not None and left_s < case.policy.full_in_s
     shown: list[Evidence] = [
         number("grown by", grown, "MiB", change.steps),
         number("within", change.seconds, "s"),
     ]
+    if left_s is not None:
+        shown.append(number("at this rate full in", left_s, "s"))
     if change.steps:
         shown.append(number("a step", 1024 * grown / change.steps, "KiB", change.steps))
     if code == "memory.host_growth" and process is not None:
         shown.append(number("resident memory", process.rss_mib, "MiB"))
     return Finding(
         code=code,
-        severity="warning",
+        severity="critical" if soon else "warning",
         share=0.0,
         rank=rank.rank if len(case.signals.ranks) > 1 else None,
         host=rank.host,
-        sentence=f"{what} grew by {grown:,.0f} MiB in {change.seconds:.0f} s and goes on: something of "
-        "every step "
-        "is kept.",
+        sentence=f"{what} grew by {grown:,.0f} MiB in {change.seconds:.0f} s and goes on: something of every "
+        f"step is kept{_soon(left_s) if soon else ''}.",
         evidence=shown,
         remedy=Remedy(advice=_KEPT),
     )
+
+
+def _full_in_s(case: Case, rank: RankSignals, grown: float) -> float | None:
+    """Return in how many seconds tensors fill the GPU at the rate of late; None: its size was not read.
+
+    What the allocator has cached already is free to them.
+    """
+    gpu, allocator, change = case.gpu(rank), rank.facts.allocator, rank.change
+    if gpu is None or not gpu.memory_total_mib or gpu.memory_used_mib is None or change is None:
+        return None
+    cached = 0.0 if allocator is None else max(0.0, allocator.reserved_mib - allocator.allocated_mib)
+    free = max(0.0, gpu.memory_total_mib - gpu.memory_used_mib) + cached
+    return free * change.seconds / grown
+
+
+def _soon(left_s: float | None) -> str:
+    minutes = max(1.0, (left_s or 0.0) / 60)
+    return f"; at this rate the GPU is full in about {minutes:.0f} min, and the training ends"
 
 
 def shared_memory(case: Case) -> Iterator[Finding | Abstention]:

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from perftui.ipc.findings import Finding, Remedy
+from perftui.ipc.trace_report import RankReport
 from perftui.trainer.diagnosis.case import Case
-from perftui.trainer.diagnosis.evidence import number, step
+from perftui.trainer.diagnosis.evidence import area_share, number, step
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.signals import RankSignals
 
@@ -17,6 +18,10 @@ def small_batch_on_cpu(case: Case) -> Iterator[Finding | Abstention]:
     """
     policy = case.policy
     for rank in case.ranks:
+        accumulated = _accumulated(case, rank)
+        if accumulated is not None:
+            yield accumulated
+            return
         samples, model = _samples(rank), rank.facts.model
         if rank.device != "cpu" or samples is None or samples > policy.small_batch_cpu:
             continue
@@ -73,4 +78,67 @@ def _finding(case: Case, rank: RankSignals, samples: float, micro: float, each_u
             else "another batch size is another training: the learning rate has to follow",
         ),
         unsure="a short run with a larger batch tells what it saves a sample",
+    )
+
+
+def _accumulated(case: Case, rank: RankSignals) -> Finding | None:
+    """Judge micro-batches of a size that nobody tells, by what a step takes for each operator it calls.
+
+    Operators of that length do the same for more samples in about the same time.
+    """
+    report, model, policy = rank.report, rank.facts.model, case.policy
+    if _samples(rank) is not None or rank.device != "cpu" or rank.world_size > 1:
+        return None
+    if report is None or model is None or not model.tensors or not case.paced_by(rank, "model"):
+        return None
+    if (area_share(rank.facts.stacks, policy.stack_looks, "model", "backward") or 0.0) < 0.5:
+        return None
+    if (report.optimizer_share or 0.0) >= 0.5:
+        return None  # an optimizer that calls forward and backward itself needs each of them
+    backwards, calls = _backwards(report) / model.tensors, _called(report)
+    if backwards < policy.accumulated or not calls:
+        return None
+    each_us = 1e3 * (report.step_ms_before or rank.step_ms.mean) / calls
+    return (
+        _accumulated_finding(rank, backwards, calls, each_us)
+        if each_us < policy.accumulated_call_us
+        else None
+    )
+
+
+def _backwards(report: RankReport) -> float:
+    """Return how many gradients were accumulated in a step, one for each tensor and backward."""
+    count = sum(each.count for each in report.operators if each.name == "torch::autograd::AccumulateGrad")
+    return count / max(1, len(report.steps))
+
+
+def _called(report: RankReport) -> float:
+    """Return the operators that a step called."""
+    count = sum(each.count for each in report.operators if each.name.startswith("aten::"))
+    return count / max(1, len(report.steps))
+
+
+def _accumulated_finding(rank: RankSignals, backwards: float, calls: float, each_us: float) -> Finding:
+    report = rank.report
+    steps = 0 if report is None else len(report.steps)
+    return Finding(
+        code="compute.small_batch",
+        severity="warning",
+        share=0.0,
+        sentence=f"A step accumulates {backwards:.0f} micro-batches and calls {calls:,.0f} operators, each "
+        f"of which takes {each_us:.1f} us: that is what calling them takes, and more samples a call would "
+        "hardly take longer.",
+        evidence=[
+            number("micro-batches a step", backwards, "", steps),
+            number("operators a step", calls, "", steps),
+            number("step for each of them", each_us, "us", steps),
+            step(rank),
+        ],
+        remedy=Remedy(
+            advice="larger micro-batches, and fewer of them a step: the same samples, as long as memory "
+            "lasts",
+            semantics="numeric",
+            caution="layers that look at the whole batch (batch norm) see another one",
+        ),
+        unsure="how many samples a micro-batch has was not seen; a short run with larger ones tells",
     )
