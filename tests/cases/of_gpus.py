@@ -101,10 +101,12 @@ GPUS = (
     ),
     Case(
         "gpu_holes_in_memory",
-        ("memory.fragmentation",),
+        HEALTHY,
         gpus=1,
         report="R223",
-        mend=(("slack = calibrated(1.10)", "slack = 8.0"),),
+        frozen=False,
+        note="was to show memory.fragmentation, and does not: what the longest left behind serves all "
+        "shorter ones (no retries, 3 % of 3 GiB in pieces, the GPU computes 99 % of the time)",
     ),
     Case(
         "gpu_nearly_full",

@@ -42,7 +42,8 @@ def _operator(name: str, count: float) -> OperatorFigures:
 
 def _window(*operators: OperatorFigures, **changes: object) -> RankReport:
     step = StepSpan(step=1, start_us=0, duration_us=1e5, device_busy_share=None, loader_share=None)
-    return report(gpu=None, idle=None, steps=[step], operators=list(operators), **changes)
+    made = report(gpu=None, idle=None, steps=[step], operators=list(operators))
+    return msgspec.structs.replace(made, **changes)
 
 
 # --- own collectives ---

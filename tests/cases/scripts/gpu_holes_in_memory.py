@@ -1,6 +1,7 @@
-"""Train on lengths that change at every step, close under a memory cap: the allocator flushes and asks anew.
+"""Train on lengths that change at every step, close under a memory cap, and leave no holes all the same.
 
-R223: https://github.com/pytorch/pytorch/issues/35901
+R223: https://github.com/pytorch/pytorch/issues/35901 (there such lengths left half of the memory unusable; here
+what the longest left behind serves all that are shorter)
 """
 
 import random
