@@ -252,6 +252,9 @@ class SamplingFacts(_Facts, frozen=True, kw_only=True):
     workers_alike: list[str] | None = None
     """Of random, numpy and torch those whose generators began in the same state in all workers, once the
     script had prepared them; None: not known (fewer than two, not forked, or not prepared by the script)."""
+    epochs_alike: int | None = None
+    """Epochs in a row, up to the newest, that began with the same random state, so that they have the same
+    order; None: not known, or the order is not drawn from that state."""
 
 
 class TensorFacts(_Facts, frozen=True, kw_only=True):

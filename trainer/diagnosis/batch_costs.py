@@ -8,6 +8,7 @@ from perftui.trainer.diagnosis.signals import RankSignals
 
 _FETCHING = frozenset({"fetch"})
 _ASKING = frozenset({"__getitem__", "__getitems__", "__iter__", "__next__"})
+_STACKING = frozenset({"aten::stack", "aten::cat"})
 _LOADER_OF_TORCH = "torch/utils/data/dataloader.py"
 """Is on the stack of every forked worker, as it was when it was forked."""
 
@@ -64,6 +65,41 @@ def collating_in_workers(rank: RankSignals, policy: Policy) -> float | None:
     asking = sum(seen.samples * _share_in(seen, _ASKING) for seen in stacks)
     bare = sum(seen.samples * frame.self_share for seen in stacks for frame in seen.frames if _fetches(frame))
     return max(0.0, fetching - asking - bare) / fetching
+
+
+def costs_more_than_it_brings(case: Case, rank: RankSignals, taking: float) -> bool:
+    """Tell whether a crowd of workers makes batches in less time than the training thread takes them over.
+
+    Without workers that thread would make them itself. How long that takes is told from looks at the workers in
+    a window: the share that finds one at a batch, times their number, is CPU or waiting for one batch a step.
+
+    Args:
+        case: the run.
+        rank: of which the workers are known to be idle.
+        taking: share of the steady wait in which the training thread takes batches over.
+    """
+    host, policy = case.host(rank), case.policy
+    samples = sum(seen.samples for seen in rank.worker_stacks)
+    if host is None or not host.cpus or rank.loader is None or samples < policy.worker_looks:
+        return False
+    number = rank.loader.num_workers
+    if number * case.ranks_on(rank.host) < policy.many_workers * host.cpus:
+        return False
+    fetching = sum(seen.samples * _share_in(seen, _FETCHING) for seen in rank.worker_stacks)
+    return number * (fetching + 1) / samples < taking * steady_wait(rank)
+
+
+def stacking(rank: RankSignals) -> float | None:
+    """Return the share of the step that stacking samples takes in the training thread, at least; from a window.
+
+    Unlike looks at the thread, which find it whenever it lets go of the interpreter, a window measures it. All
+    that lies outside of the loading is taken as such operators of the model's.
+    """
+    report, wait = rank.report, rank.shares.loader_wait
+    if report is None or not report.window_ms or wait is None:
+        return None
+    spent = sum(each.self_us for each in report.operators if each.name in _STACKING)
+    return max(0.0, spent / 1e3 / report.window_ms - (1 - wait))
 
 
 def _share_in(stacks: WorkerStacks, methods: frozenset[str]) -> float:

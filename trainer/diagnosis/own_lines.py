@@ -16,6 +16,7 @@ _WAITS_FOR_GPU = (
     ".item(", ".cpu(", ".tolist(", ".numpy(", ".to(", ".cuda(", "synchronize(", "empty_cache(", "nonzero(",
 )  # fmt: skip
 """In a line: the host may stand there only because the GPU is not done yet, or for a copy to it."""
+_MEASURED_APART = ("Optimizer.", "enumerate(DataLoader)")
 _LOADED = ("dataset", "collate")
 
 
@@ -54,6 +55,22 @@ def own_lines(rank: RankSignals, policy: Policy) -> OwnLines | None:
         logging=min(most[1], (1 - share) * (ahead + outside)),
         looks=script + logging,
     )
+
+
+def python_at_least(rank: RankSignals) -> float | None:
+    """Return the share of the step outside of loader and model that no operator of torch explains, at least.
+
+    From a window, which measures all operators: what is left of the time between loader, forward, backward and
+    optimizer even if every operator of the model were run there. None: no window, or something else may fill
+    that time (other ranks, compiled code, whose work is no operator), or a GPU.
+    """
+    report, other = rank.report, rank.shares.other
+    if report is None or not report.window_ms or not report.operators or other is None:
+        return None
+    if rank.device != "cpu" or rank.world_size > 1 or rank.facts.compile is not None:
+        return None
+    operators = sum(each.self_us for each in report.operators if not each.name.startswith(_MEASURED_APART))
+    return max(0.0, other - _interrupted(rank) - operators / 1e3 / report.window_ms)
 
 
 def _without_loader(

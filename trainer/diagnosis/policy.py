@@ -100,6 +100,9 @@ class Policy:
     """Tensors of a batch, more than which it is handed over in pieces; as many as are looked at."""
     collating: float = 0.60
     """Share of the time that workers spend on a batch, from which putting it together is the cause."""
+    connected: float = 0.5
+    """Share of looks at idle workers that find them within a network connection, from which they wait for it;
+    own choice: most."""
     worker_looks: int = 20
     """Looks at a rank's workers in a window, least for any share of them: a standard error of 11 points."""
     slow_worker_ratio: float = 4.0
@@ -367,6 +370,9 @@ class Policy:
     loss_jumps: float = 1e-3
     """Relative. Median distance of a loss from the middle of its neighbours, from which it depends on its
     batch: 2e-5 behind a layer norm that hides it, 1e-2 and more with batches drawn anew."""
+    epochs_alike: int = 2
+    """Epochs in a row that began with the same random state: a number of 64 bits drawn from it does not repeat
+    by chance."""
     same_losses: int = 5
     """Steps at which all ranks' losses agree to the last bit but noise, before they are taken to see the
     same data."""

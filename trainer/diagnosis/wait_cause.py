@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from perftui.ipc.facts import StackFacts
-from perftui.trainer.diagnosis.batch_costs import collating_in_workers, in_pieces, taking_over
+from perftui.trainer.diagnosis.batch_costs import (
+    collating_in_workers,
+    costs_more_than_it_brings,
+    in_pieces,
+    stacking,
+    taking_over,
+)
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import area_share
 from perftui.trainer.diagnosis.policy import Policy
@@ -24,6 +30,8 @@ needless: there is hardly anything to prepare, and handing batches over is the c
 
 
 _STACKING = " collate_tensor_fn"
+_CONNECTIONS = ("/socket.py", "/ssl.py", "/http/client.py", "/urllib3/response.py", "/urllib3/connection.py")
+"""Ends of files in which clients of object stores and of databases in Python wait for an answer."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,8 @@ class WaitCause:
     why: str
     """A clause for the sentence; empty where nothing is known."""
     slow_worker: int | None = None
+    stacked: bool = False
+    """The samples are tensors already, and copying them into a batch is what takes the time."""
 
 
 def cause_of(case: Case, rank: RankSignals) -> WaitCause:
@@ -56,6 +66,10 @@ def _in_the_training_thread(case: Case, rank: RankSignals, host: HostSignals | N
     loading = area_share(rank.facts.stacks, policy.stack_looks, "collate", "dataset", "loader")
     if collating is not None and loading and collating >= policy.collating * loading:
         return WaitCause("collate", f"{100 * collating / loading:.0f} % of it is putting samples together")
+    stacked = stacking(rank)
+    if stacked is not None and stacked >= policy.collating * (rank.shares.loader_wait or 1.0):
+        why = f"at least {100 * stacked:.0f} % of each step is copying samples into a batch"
+        return WaitCause("collate", why, stacked=True)
     busy = _busy_while_waiting(rank)
     # On a busy host a thread that wants to compute may not be let: it looks idle and is not.
     if busy is None or busy > policy.worker_idle or case.strongly_contended(rank.host):
@@ -106,7 +120,7 @@ def _in_workers(case: Case, rank: RankSignals, host: HostSignals | None) -> Wait
     if idle and not storage_seen(case, rank, host):
         taking = taking_over(case, rank)
         if taking is not None:
-            return _taken_over(rank, taking, policy)
+            return _taken_over(case, rank, taking)
     putting = collating_in_workers(rank, policy)
     if putting is not None and putting >= policy.collating:
         why = f"they spend {100 * putting:.0f} % of the time they work on a batch on putting samples together"
@@ -115,6 +129,8 @@ def _in_workers(case: Case, rank: RankSignals, host: HostSignals | None) -> Wait
         return WaitCause("compute", "they compute all the time")
     if storage_seen(case, rank, host):
         return WaitCause("storage", "they wait for storage")
+    if _connected(rank, policy):
+        return WaitCause("storage", "they wait for the other end of a network connection")
     if seen.cpu_share > policy.worker_idle or held_up >= policy.worker_cpu_wait:
         return WaitCause("unknown", "")
     if wait_ms(rank) < policy.needless_item_ms:
@@ -122,8 +138,9 @@ def _in_workers(case: Case, rank: RankSignals, host: HostSignals | None) -> Wait
     return WaitCause("latency", "they do not compute meanwhile, each sample waits for something")
 
 
-def _taken_over(rank: RankSignals, taking: float, policy: Policy) -> WaitCause:
-    if wait_ms(rank) < policy.needless_item_ms:
+def _taken_over(case: Case, rank: RankSignals, taking: float) -> WaitCause:
+    policy = case.policy
+    if wait_ms(rank) < policy.needless_item_ms or costs_more_than_it_brings(case, rank, taking):
         return WaitCause("needless", "they have hardly anything to do, and handing batches over is the cost")
     of = f" of more than {policy.many_tensors} tensors" if in_pieces(rank, policy) else ""
     why = (
@@ -140,6 +157,21 @@ def _by_the_host(case: Case, host: HostSignals | None) -> WaitCause:
         return WaitCause("unknown", "")
     idle = f"only {host.run_busy:.1f} of {host.cpus:g} cores are busy with this run"
     return WaitCause("latency", f"{idle}, so each sample waits for something")
+
+
+def _connected(rank: RankSignals, policy: Policy) -> bool:
+    """Tell whether looks at the workers in a window find them within a connection, for most of the time.
+
+    They are known not to compute, so that they wait for the other end.
+    """
+    samples = sum(seen.samples for seen in rank.worker_stacks)
+    if samples < policy.worker_looks:
+        return False
+    within = sum(
+        seen.samples * max((f.total_share for f in seen.frames if f.file.endswith(_CONNECTIONS)), default=0.0)
+        for seen in rank.worker_stacks
+    )
+    return within >= policy.connected * samples
 
 
 def storage_seen(case: Case, rank: RankSignals, host: HostSignals | None) -> bool:

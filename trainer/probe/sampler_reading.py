@@ -31,6 +31,12 @@ class _Order:
     """What samplers took the epoch to be: the first few values."""
     worker_init_fn: bool = False
     generator: bool = False
+    seed: int | None = None
+    """What the newest iterator drew from the random state that the order is drawn from as well, right before."""
+    drawn: bool = False
+    """Whether the sampler draws its order from there, anew for each iterator."""
+    alike: int | None = None
+    """Iterators in a row that drew the same."""
     states: WorkerStates | None = None
     """Of the newest workers."""
     known: SamplingFacts | None = None
@@ -55,10 +61,23 @@ class SamplerWatch:
         except TypeError:
             order.root = None
         inner = getattr(root, "sampler", root) if _is_torchs(root) else root
+        order.drawn = _drawn_alike(loader, inner)
         if isinstance(inner, DistributedSampler):
             _remember(order.epochs, vars(inner).get("epoch"))
         if _is_torchs(root) and _is_torchs(inner):  # what the script does not keep may soon be gone
             order.known = _read(index, order, [root] if inner is root else [root, inner])
+
+    def iterate(self, index: int, iterator: Foreign) -> None:
+        """A loader has made an iterator, or goes on with one."""
+        order = self._orders.get(index)
+        if order is None:
+            return
+        seed = getattr(iterator, "_base_seed", None) if order.drawn else None
+        if not isinstance(seed, int):
+            order.seed = order.alike = None
+            return
+        order.alike = 1 + (order.alike or 0) if seed == order.seed else 1
+        order.seed = seed
 
     def keep_states(self, index: int, states: WorkerStates | None) -> None:
         """The workers of a loader tell of their random generators there; None: they do not."""
@@ -81,7 +100,18 @@ class SamplerWatch:
         if order.known is None:
             return None, GONE
         alike = None if order.states is None else order.states.alike()
-        return msgspec.structs.replace(order.known, workers_alike=alike), None
+        return msgspec.structs.replace(order.known, workers_alike=alike, epochs_alike=order.alike), None
+
+
+def _drawn_alike(loader: Foreign, sampler: Foreign) -> bool:
+    """Tell whether a sampler draws from the state that the loader's iterators draw a number from as well.
+
+    Workers that stay from epoch to epoch keep their iterator, and so its number.
+    """
+    kept = loader.num_workers and getattr(loader, "persistent_workers", False)
+    if type(sampler) is not RandomSampler or kept:
+        return False
+    return sampler.generator is loader.generator
 
 
 def _is_torchs(sampler: Foreign) -> bool:

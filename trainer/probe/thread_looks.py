@@ -33,8 +33,10 @@ WRITES = re.compile(
     r"\bprint\(|\.write\(|\.writelines\(|\.flush\(|fsync\(|\.writerow|\.dump\("
     r"|\b_?(?i:log(?:ger|ging)?)\.\w+\(|\b(?:wandb|mlflow)\.\w+\(|\bself\.log\("
     r"|\.log_(?:dict|metric|histogram|scalar|image)\w*\(|\.add_(?:scalar|histogram|image|figure|text)"
+    r"|\.save(?:fig|z|z_compressed|txt)?\(|\bsave_image\(|\bim(?:save|write)\(|\bwrite_(?:png|jpeg|video)\("
+    r"|\.to_(?:csv|json|parquet|pickle)\("
 )
-"""In a statement: it logs, prints or writes."""
+"""In a statement: it logs, prints or writes; saving weights is told apart before, by torch's own files."""
 _TOOLS = ("cProfile", "profile", "pdb", "bdb", "trace")
 _LOADING = frozenset({"collate", "dataset", "loader"})
 _OWN = frozenset({"script", "model"})

@@ -7,6 +7,8 @@ from typing import NamedTuple
 from perftui.ipc.worker_stacks import WorkerFrame, WorkerStacks
 
 FRAMES_MAX = 40
+_LOOP = ("_worker_loop", "torch/utils/data/_utils/worker.py")
+"""Of a worker, outermost of what it does itself: a forked one has the stack of its parent below."""
 
 
 class Frame(NamedTuple):
@@ -46,7 +48,7 @@ def folded(worker: Worker, stacks: Sequence[Stack]) -> WorkerStacks:
     lines: defaultdict[tuple[str, str], Counter[int]] = defaultdict(Counter)
     for stack in stacks:
         seen: set[tuple[str, str]] = set()
-        for depth, frame in enumerate(stack.frames):
+        for depth, frame in enumerate(_own(stack.frames)):
             name = (frame.function, frame.file)
             inner[name] += depth == 0
             if name not in seen:
@@ -72,3 +74,13 @@ def folded(worker: Worker, stacks: Sequence[Stack]) -> WorkerStacks:
         active_share=sum(stack.active for stack in stacks) / count if count else None,
         frames=frames[:FRAMES_MAX],
     )
+
+
+def _own(frames: Sequence[Frame]) -> Sequence[Frame]:
+    """Return the frames down to the worker's loop, all of them where there is none."""
+    ends = (
+        depth
+        for depth, frame in enumerate(frames)
+        if frame.function == _LOOP[0] and frame.file.endswith(_LOOP[1])
+    )
+    return frames[: next(ends, len(frames)) + 1]

@@ -98,9 +98,12 @@ def _sampling(rank: RankSignals) -> SamplingFacts:
 
 
 def same_order(case: Case) -> Iterator[Finding | Abstention]:
-    """Judge a distributed sampler that deals every epoch alike."""
+    """Judge a sampler that deals every epoch alike: a distributed one, or one whose seed is set anew."""
     for rank in case.signals.ranks:
         facts = rank.facts.sampling
+        if facts is not None and (facts.epochs_alike or 0) >= case.policy.epochs_alike:
+            yield _seeded_alike(case, rank, facts)
+            return
         if facts is None or not facts.distributed or not facts.shuffle or facts.epochs_begun < 2:
             continue
         if facts.set_epoch is not False:
@@ -118,6 +121,25 @@ def same_order(case: Case) -> Iterator[Finding | Abstention]:
             ),
         )
         return
+
+
+def _seeded_alike(case: Case, rank: RankSignals, facts: SamplingFacts) -> Finding:
+    return Finding(
+        code="data.same_order",
+        severity="warning",
+        share=0.0,
+        rank=rank.rank if len(case.signals.ranks) > 1 else None,
+        sentence=f"{facts.sampler} shuffles every epoch in the same order: the last {facts.epochs_alike} epochs "
+        "began with the same random state.",
+        evidence=[
+            number("epochs with the same random state", facts.epochs_alike or 0, ""),
+            number("epochs begun", facts.epochs_begun, ""),
+        ],
+        remedy=Remedy(
+            advice="set the seed once, before the first epoch, or another one for each (seed + epoch)",
+            semantics="changes-training",
+        ),
+    )
 
 
 def iterable_duplicates(case: Case) -> Iterator[Finding | Abstention]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from perftui.ipc.findings import Evidence, Finding, Remedy, Severity
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import main_place, number, percent, step
-from perftui.trainer.diagnosis.own_lines import own_lines
+from perftui.trainer.diagnosis.own_lines import own_lines, python_at_least
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.rules.stragglers import find_late
 from perftui.trainer.diagnosis.signals import RankSignals
@@ -113,7 +113,9 @@ def _python(case: Case, rank: RankSignals) -> Finding | Abstention | None:
         return _unexplained(case, rank) if rank.device == "cpu" else None
     cost = own.after
     if cost < policy.in_loop_python or cost * rank.step_ms.mean < policy.in_loop_ms:
-        return None if own.looks >= policy.own_looks or rank.device != "cpu" else _unexplained(case, rank)
+        if own.looks >= policy.own_looks or rank.device != "cpu":
+            return None
+        return _by_window(case, rank) or _unexplained(case, rank)
     place = main_place(stacks, policy.place_share, "script")
     where = "" if place is None else f", mostly at {place.at}"
     waits = _idles(rank, cost) and not case.strongly_contended(rank.host)
@@ -134,6 +136,33 @@ def _python(case: Case, rank: RankSignals) -> Finding | Abstention | None:
             "dataset where workers run it" + (f" — {place.line}" if place is not None and place.line else ""),
             at=None if place is None else place.at,
         ),
+    )
+
+
+def _by_window(case: Case, rank: RankSignals) -> Finding | None:
+    """Judge by a window's operators where looks did not find such lines: they find plain Python too seldom."""
+    cost, policy = python_at_least(rank), case.policy
+    if cost is None or cost < policy.in_loop_python or cost * rank.step_ms.mean < policy.in_loop_ms:
+        return None
+    return Finding(
+        code="cpu.python",
+        severity="warning",
+        share=cost,
+        rank=rank.rank if len(case.signals.ranks) > 1 else None,
+        host=rank.host,
+        sentence=f"The training thread runs Python for at least {percent(cost)} of the time, outside of loader, "
+        "model and operators of torch.",
+        evidence=[
+            number("Python at least, by a window", cost, "share"),
+            number("other", rank.shares.other or 0.0, "share", rank.window_steps),
+            step(rank),
+        ],
+        remedy=Remedy(
+            bound=round(1 / (1 - min(cost, 0.99)), 2),
+            advice="take what the loop does in Python beside the model (callbacks, metrics, bookkeeping) out of "
+            "it, or do it every n-th step",
+        ),
+        unsure=f"looks at the thread did not find the lines: {_SETTLED}",
     )
 
 
