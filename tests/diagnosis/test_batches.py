@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from perftui.ipc.facts import BatchFacts, BatchSignature, StackPlace, TensorFacts
+from perftui.ipc.trace_report import OperatorFigures, RankReport
 from perftui.ipc.worker_stacks import WorkerFrame, WorkerStacks
 from perftui.trainer.diagnosis import POLICY, judge
 from perftui.trainer.diagnosis.batch_costs import collating_in_workers
@@ -197,3 +198,52 @@ def test_a_larger_share_is_told_as_a_remark_without_workers() -> None:
     assert (finding.severity, finding.remedy and finding.remedy.set) == ("info", {})
     fewer = rank(step_ms=1.4, shares=shares(wait=0.19, forward=0.2))
     assert "input.workers" not in found(run(fewer))
+
+
+# --- what only a window measures ---
+
+
+def _crowd(fetching: float, count: int, *, more: bool = True) -> RankSignals:
+    frames = (_frame("_MapDatasetFetcher.fetch", _TORCH + "_utils/fetch.py", 0.0, fetching),)
+    seen = _stacked(POLICY.worker_looks, *frames)
+    made = _fed(wait=0.7, cpu=0.72, step_ms=6.0, cpu_share=0.12)
+    return replace(made, loader=loader(num_workers=count), worker_stacks=(seen,) if more else ())
+
+
+@pytest.mark.parametrize(
+    ("fetching", "count", "more", "code"),
+    [
+        (0.0, 4, True, "input.too_many_workers"),  # (0 + 1) / 20 of 4 workers: 0.2 of a step, under 0.42
+        (0.05, 4, True, "input.too_many_workers"),
+        (0.10, 4, True, "input.collate"),
+        (0.0, 3, True, "input.collate"),  # fewer than twice the cores
+        (0.0, 4, False, "input.collate"),
+    ],
+)
+def test_a_crowd_that_makes_batches_faster_than_they_are_taken_over(
+    fetching: float, count: int, more: bool, code: str
+) -> None:
+    assert lead(run(_crowd(fetching, count, more=more), host=_FULL)).code == code
+
+
+@pytest.mark.parametrize(("self_ms", "seen"), [(63.9, False), (64.1, True)])
+def test_stacking_that_only_the_loading_can_hold(self_ms: float, seen: bool) -> None:
+    """Of 100 ms 90 are loading: 10 may be stacking of the model's, and 0.6 of the 90 are 54."""
+    copying = OperatorFigures(
+        name="aten::cat", count=3, total_us=1e3 * self_ms, self_us=1e3 * self_ms, device_us=None,
+        self_device_us=None, share=0.9, host_per_device=None,
+    )  # fmt: skip
+    window = RankReport(rank=0, path="trace.json", window_ms=100.0, operators=[copying])
+    alone = replace(_fed(cpu=0.97), loader=loader(num_workers=0), workers=None, report=window)
+    finding = lead(run(alone))
+    assert (finding.code == "input.collate") is seen
+    if seen:
+        assert finding.remedy is not None
+        assert "uint8" in (finding.remedy.advice or "")
+        assert finding.remedy.set["loader.num_workers"] > 0
+
+
+@pytest.mark.parametrize(("within", "code"), [(0.49, "input.workers"), (0.51, "input.storage")])
+def test_idle_workers_within_a_connection_wait_for_a_store(within: float, code: str) -> None:
+    seen = _stacked(100, _frame("SSLSocket.read", "/usr/lib/python3.12/ssl.py", within, within))
+    assert lead(run(replace(_fed(cpu_share=0.05), worker_stacks=(seen,)))).code == code

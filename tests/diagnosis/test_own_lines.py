@@ -6,6 +6,7 @@ import msgspec.structs
 import pytest
 
 from perftui.ipc.facts import StackFacts, StackPlace
+from perftui.ipc.trace_report import OperatorFigures, RankReport
 from perftui.ipc.view import Shares
 from perftui.trainer.diagnosis import POLICY, judge
 from perftui.trainer.diagnosis.own_lines import own_lines
@@ -192,3 +193,20 @@ def test_what_nobody_looked_at_is_not_known() -> None:
     assert own_lines(few, POLICY) is None
     unmeasured = msgspec.structs.replace(shares(), other=None)
     assert own_lines(rank(shares=unmeasured, facts=facts(stacks=stacks(100, script=30))), POLICY) is None
+
+
+@pytest.mark.parametrize(
+    ("operators", "seen"), [(0.34, True), (0.36, False)], ids=["Python", "torch may explain it"]
+)
+def test_python_that_no_look_finds_is_told_by_what_operators_leave(operators: float, seen: bool) -> None:
+    busy = OperatorFigures(
+        name="aten::mul", count=9, total_us=1e5 * operators, self_us=1e5 * operators, device_us=None,
+        self_device_us=None, share=0.9, host_per_device=None,
+    )  # fmt: skip
+    window = RankReport(rank=0, path="trace.json", window_ms=100.0, operators=[busy])
+    looked = _looked(stacks(100, collate=60, model=30, backward=10), other=0.6, forward=0.2)
+    judgement = judge(run(replace(looked, report=window)))
+    assert ("cpu.python" in [each.code for each in judgement.findings]) is seen
+    assert ("cpu.python" in [each.code for each in judgement.abstained]) is not seen
+    ranks = [replace(looked, rank=n, report=window, world_size=2) for n in range(2)]
+    assert "cpu.python" not in found(run(*ranks))

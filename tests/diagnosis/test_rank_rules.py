@@ -250,6 +250,17 @@ def test_epochs_in_the_same_order(changes: dict[str, object], seen: bool) -> Non
     assert ("data.same_order" in found(run(*ranks))) is seen
 
 
+@pytest.mark.parametrize(
+    ("alike", "seen"), [(None, False), (POLICY.epochs_alike - 1, False), (POLICY.epochs_alike, True)]
+)
+def test_epochs_that_the_script_seeds_alike(alike: int | None, seen: bool) -> None:
+    sampling = SamplingFacts(
+        loader=0, sampler="RandomSampler", shuffle=True, epochs_begun=3, epochs_alike=alike
+    )
+    finding = lead(run(rank(facts=facts(sampling=sampling))))
+    assert (finding.code == "data.same_order") is seen
+
+
 def test_streams_that_every_worker_reads_whole() -> None:
     stream = loader(iterable=True, sharded=False, num_workers=4, dataset="Stream")
     assert found(run(rank(loader=stream)))["data.iterable_duplicates"].severity == "warning"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, Sampler
+from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, RandomSampler, Sampler
 from torch.utils.data.distributed import DistributedSampler
 
 from perftui.ipc.facts import SamplingFacts
@@ -172,3 +172,44 @@ def test_the_book_of_loaders_notes_each_iteration() -> None:
     facts, _ = book.samplers.read(index)
     assert facts is not None
     assert (facts.epochs_begun, facts.loader) == (2, index)
+
+
+def _alike(watch: SamplerWatch, loader: DataLoader[Any]) -> int | None:
+    watch.begin(0, loader)
+    watch.iterate(0, iter(loader))
+    return read(watch).epochs_alike
+
+
+def test_epochs_that_begin_with_the_same_random_state() -> None:
+    watch, orders, counts = SamplerWatch(), [], []
+    for seed in (1, 1, 1, 2, None):
+        if seed is not None:
+            torch.manual_seed(seed)
+        loader = DataLoader(Numbers(), batch_size=4, shuffle=True)
+        counts.append(_alike(watch, loader))
+        torch.manual_seed(seed or 3)
+        orders.append([int(number) for batch in loader for number in batch])
+    assert counts == [1, 2, 3, 1, 1]
+    assert orders[0] == orders[1] == orders[2] != orders[3]
+
+
+def test_orders_that_are_not_drawn_from_the_iterators_state() -> None:
+    own = torch.Generator()
+    for loader in (
+        DataLoader(Numbers(), batch_size=4),
+        DataLoader(Numbers(), batch_size=4, sampler=RandomSampler(Numbers(), generator=own)),
+        DataLoader(Numbers(), batch_size=4, sampler=Backwards()),
+    ):
+        watch = SamplerWatch()
+        for _ in range(2):
+            torch.manual_seed(1)
+            assert _alike(watch, loader) is None
+
+
+def test_a_generator_of_the_script_that_goes_on() -> None:
+    loader = DataLoader(Numbers(), batch_size=4, shuffle=True, generator=torch.Generator().manual_seed(5))
+    watch = SamplerWatch()
+    assert [_alike(watch, loader), _alike(watch, loader)] == [1, 1]
+    for count in (1, 2):
+        loader.generator.manual_seed(6)
+        assert _alike(watch, loader) == count

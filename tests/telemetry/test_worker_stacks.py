@@ -57,6 +57,15 @@ def test_functions_of_one_name_in_two_files_are_two() -> None:
     assert [frame.file for frame in folded(WORKER, frames).frames] == ["a.py", "b.py"]
 
 
+def test_what_a_forked_worker_has_of_its_parent_is_left_out() -> None:
+    loop = Frame("_worker_loop", "/venv/torch/utils/data/_utils/worker.py", 3)
+    stack = Stack((Frame("Photos.__getitem__", "a.py", 1), loop, Frame("main", "train.py", 9)), active=False)
+    assert [frame.function for frame in folded(WORKER, [stack]).frames] == [
+        "Photos.__getitem__",
+        "_worker_loop",
+    ]
+
+
 def test_no_samples_give_no_shares() -> None:
     assert folded(WORKER, []) == WorkerStacks(rank=1, pid=7, number=0, samples=0)
 

@@ -70,8 +70,8 @@ def collating_in_workers(rank: RankSignals, policy: Policy) -> float | None:
 def costs_more_than_it_brings(case: Case, rank: RankSignals, taking: float) -> bool:
     """Tell whether a crowd of workers makes batches in less time than the training thread takes them over.
 
-    Without workers that thread would make them itself. How long that takes is told from looks at the workers in
-    a window: the share that finds one at a batch, times their number, is CPU or waiting for one batch a step.
+    Without workers that thread would make them itself. How long that takes is told from looks at the workers
+    in a window: the share that finds one at a batch, times their number and the length of a step.
 
     Args:
         case: the run.
@@ -90,10 +90,10 @@ def costs_more_than_it_brings(case: Case, rank: RankSignals, taking: float) -> b
 
 
 def stacking(rank: RankSignals) -> float | None:
-    """Return the share of the step that stacking samples takes in the training thread, at least; from a window.
+    """Return the share of the step that stacking samples takes in the training thread, at least.
 
-    Unlike looks at the thread, which find it whenever it lets go of the interpreter, a window measures it. All
-    that lies outside of the loading is taken as such operators of the model's.
+    From a window, which measures it, where looks find it whenever the thread lets go of the interpreter. All
+    that lies outside of the loading is taken as such operators of the model's. None: no window.
     """
     report, wait = rank.report, rank.shares.loader_wait
     if report is None or not report.window_ms or wait is None:

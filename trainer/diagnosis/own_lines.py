@@ -60,9 +60,9 @@ def own_lines(rank: RankSignals, policy: Policy) -> OwnLines | None:
 def python_at_least(rank: RankSignals) -> float | None:
     """Return the share of the step outside of loader and model that no operator of torch explains, at least.
 
-    From a window, which measures all operators: what is left of the time between loader, forward, backward and
-    optimizer even if every operator of the model were run there. None: no window, or something else may fill
-    that time (other ranks, compiled code, whose work is no operator), or a GPU.
+    From a window, which measures all operators: what is left of the time between loader, forward, backward
+    and optimizer even if every operator of the model were run there. None: no window, or something else may
+    fill that time (other ranks, compiled code, whose work is no operator), or a GPU.
     """
     report, other = rank.report, rank.shares.other
     if report is None or not report.window_ms or not report.operators or other is None:

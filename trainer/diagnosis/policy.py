@@ -371,8 +371,8 @@ class Policy:
     """Relative. Median distance of a loss from the middle of its neighbours, from which it depends on its
     batch: 2e-5 behind a layer norm that hides it, 1e-2 and more with batches drawn anew."""
     epochs_alike: int = 2
-    """Epochs in a row that began with the same random state: a number of 64 bits drawn from it does not repeat
-    by chance."""
+    """Epochs in a row that began with the same random state, least: a number of 64 bits that is drawn from it
+    does not repeat by chance."""
     same_losses: int = 5
     """Steps at which all ranks' losses agree to the last bit but noise, before they are taken to see the
     same data."""

@@ -33,8 +33,8 @@ _FROM_TENSORS = (
     "floats took 80 ms as lists and 0.3 ms as tensors"
 )
 _FEWER_BYTES = (
-    "copy fewer bytes: keep samples in the type they are stored in (uint8, float16) and convert the batch after "
-    "it is put together, crop or resize before; or take a whole batch out of one tensor by its indices "
+    "copy fewer bytes: keep samples in the type they are stored in (uint8, float16) and convert the batch "
+    "after it is put together, crop or resize before; or take a whole batch out of one tensor by its indices "
     "(`__getitems__`)"
 )
 _AT_ITS_LIMIT = "storage that is at its limit already gives no more to more workers"

@@ -32,7 +32,7 @@ class _Order:
     worker_init_fn: bool = False
     generator: bool = False
     seed: int | None = None
-    """What the newest iterator drew from the random state that the order is drawn from as well, right before."""
+    """What the newest iterator drew, right before the order is drawn from the same random state."""
     drawn: bool = False
     """Whether the sampler draws its order from there, anew for each iterator."""
     alike: int | None = None

@@ -66,6 +66,7 @@ ENTRIES = (
         signals=(
             "time that is neither loading nor the model, collections and checkpoints left out",
             "looks at the stack: lines of the script's own, five at least",
+            "or, in a profile window of one rank on a CPU: what operators of torch leave of that time",
         ),
         why="Metrics, bookkeeping or preparation in Python run between the steps.",
         do="Every n-th step, in tensor operations, or in the dataset, where workers run it. The finding "
@@ -126,7 +127,8 @@ ENTRIES = (
         seen="Steps get shorter when output is switched off.",
         signals=(
             "time that is neither loading nor the model, and what of the forward is no model",
-            "looks at the stack: logging, progress bars, writers, print, flush, what is made to be written",
+            "looks at the stack: logging, progress bars, writers, print, flush, what is made to be written, "
+            "pictures and tables that are saved",
             "waits for the GPU in such a line, as for loss.item(), left out",
         ),
         why="Every line is written, and perhaps flushed to disk, before the next step begins.",

@@ -59,8 +59,10 @@ ENTRIES = (
             "exposed loader wait",
             "workers that do not compute, and are found waiting for a device (state D)",
             "what storage delivers to the run, page faults that waited for it, pressure on IO",
+            "in a profile window: idle workers within a network connection (socket, ssl, http, urllib3)",
         ),
-        why="Many small reads, a network file system, or data larger than the memory that could cache it.",
+        why="Many small reads, a network file system or an object store, or data larger than the memory that "
+        "could cache it.",
         do="A local or faster disk, shards instead of many small files, one file handle a worker; more "
         "workers "
         "overlap the waits, up to what storage gives.",
@@ -79,6 +81,7 @@ ENTRIES = (
         signals=(
             "exposed loader wait",
             "without workers: most looks in the loader are in collate, stacking left out",
+            "without workers, in a profile window: time in stack and cat that only the loading can hold",
             "with workers: their stacks in a profile window, outside of the dataset's own methods",
             "or: workers idle and the training thread computes for 0.4 of its wait, to take batches over",
         ),
@@ -118,6 +121,8 @@ ENTRIES = (
             "exposed loader wait",
             "twice as many workers as usable cores, ready but without a core",
             "or: workers with nothing to do, and a wait of under 3 ms in which batches are handed over",
+            "or: twice as many as usable cores, nearly never at a batch in a profile window, so that making "
+            "one takes less than the training thread needs to take it over",
         ),
         why="Workers take the cores from each other and from the training thread; or handing a batch "
         "over costs "

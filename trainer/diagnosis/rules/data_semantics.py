@@ -129,8 +129,8 @@ def _seeded_alike(case: Case, rank: RankSignals, facts: SamplingFacts) -> Findin
         severity="warning",
         share=0.0,
         rank=rank.rank if len(case.signals.ranks) > 1 else None,
-        sentence=f"{facts.sampler} shuffles every epoch in the same order: the last {facts.epochs_alike} epochs "
-        "began with the same random state.",
+        sentence=f"{facts.sampler} shuffles every epoch in the same order: the last {facts.epochs_alike} "
+        "epochs began with the same random state.",
         evidence=[
             number("epochs with the same random state", facts.epochs_alike or 0, ""),
             number("epochs begun", facts.epochs_begun, ""),

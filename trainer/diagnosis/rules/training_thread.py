@@ -34,7 +34,7 @@ def inline(case: Case) -> Iterator[Finding | Abstention]:
             continue
         place = main_place(rank.facts.stacks, case.policy.place_share, "script", *_PREPARING)
         where = "" if place is None else f" ({place.at})"
-        beside = "after the loader has delivered" if fed else "with no loader to do it beside the model"
+        beside = "after the loader has delivered" if fed else "and this thread asks no DataLoader"
         yield Finding(
             code="input.inline",
             severity=_severity(case, rank, cost, sure=sure),
@@ -47,7 +47,8 @@ def inline(case: Case) -> Iterator[Finding | Abstention]:
                 bound=round(1 / (1 - min(cost, 0.99)), 2),
                 advice="move the preparation into the Dataset, where workers do it beside the model"
                 if fed
-                else "move the preparation into a Dataset and let a DataLoader with workers do it",
+                else "move the preparation into a Dataset and let a DataLoader with workers do it; where "
+                "another thread reads one ahead, give that one workers: threads share Python's lock",
                 at=None if place is None else place.at,
                 semantics="neutral",
                 caution="workers draw another stream of random numbers",
@@ -140,7 +141,7 @@ def _python(case: Case, rank: RankSignals) -> Finding | Abstention | None:
 
 
 def _by_window(case: Case, rank: RankSignals) -> Finding | None:
-    """Judge by a window's operators where looks did not find such lines: they find plain Python too seldom."""
+    """Judge by a window's operators where looks did not find such lines."""
     cost, policy = python_at_least(rank), case.policy
     if cost is None or cost < policy.in_loop_python or cost * rank.step_ms.mean < policy.in_loop_ms:
         return None
@@ -150,8 +151,8 @@ def _by_window(case: Case, rank: RankSignals) -> Finding | None:
         share=cost,
         rank=rank.rank if len(case.signals.ranks) > 1 else None,
         host=rank.host,
-        sentence=f"The training thread runs Python for at least {percent(cost)} of the time, outside of loader, "
-        "model and operators of torch.",
+        sentence=f"The training thread runs Python for at least {percent(cost)} of the time, outside of "
+        "loader, model and operators of torch.",
         evidence=[
             number("Python at least, by a window", cost, "share"),
             number("other", rank.shares.other or 0.0, "share", rank.window_steps),
@@ -159,8 +160,8 @@ def _by_window(case: Case, rank: RankSignals) -> Finding | None:
         ],
         remedy=Remedy(
             bound=round(1 / (1 - min(cost, 0.99)), 2),
-            advice="take what the loop does in Python beside the model (callbacks, metrics, bookkeeping) out of "
-            "it, or do it every n-th step",
+            advice="take what the loop does in Python beside the model (callbacks, metrics, bookkeeping) out "
+            "of it, or do it every n-th step",
         ),
         unsure=f"looks at the thread did not find the lines: {_SETTLED}",
     )
