@@ -240,7 +240,7 @@ def test_stacking_that_only_the_loading_can_hold(self_ms: float, seen: bool) -> 
     if seen:
         assert finding.remedy is not None
         assert "uint8" in (finding.remedy.advice or "")
-        assert finding.remedy.set["loader.num_workers"] > 0
+        assert "loader.num_workers" in finding.remedy.set
 
 
 @pytest.mark.parametrize(("within", "code"), [(0.49, "input.workers"), (0.51, "input.storage")])

@@ -127,9 +127,38 @@ def test_settings_and_objects_are_read_back(alone: "Outcome") -> None:
     assert (facts.model.parameters, facts.model.dtypes) == (18, {"float32": 18})
     assert facts.sampling is not None
     assert (facts.sampling.shuffle, facts.sampling.distributed) == (True, False)
+    assert facts.sampling.epochs_alike == 1
     assert "one" not in facts.missing
     assert facts.parallel is None
     assert "no process group" in facts.missing["parallel"]
     if not torch.cuda.is_available():
         assert facts.allocator is None
         assert "CUDA is not in use" in facts.missing["allocator"]
+
+
+SEEDED = (
+    PREAMBLE
+    + """
+import random
+def prepare(worker):
+    random.seed(5)
+
+net = nn.Linear(8, 2)
+optimizer = torch.optim.SGD(net.parameters(), 0.01)
+for epoch in range(4):
+    torch.manual_seed(7 if epoch else 3)
+    loader = DataLoader(data, batch_size=4, shuffle=True, num_workers=WORKERS, worker_init_fn=prepare)
+    for x, y in loader:
+        step(net, optimizer, x, y)
+"""
+)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_loader_built_anew_at_each_epoch_and_seeded_alike(hub: "Hub", workers: int) -> None:
+    outcome = hub.train(SEEDED.replace("WORKERS", str(workers)))
+    assert outcome.exit_code == 0, outcome.stderr
+    told = last(outcome).sampling
+    assert told is not None
+    assert (told.epochs_begun, told.epochs_alike) == (4, 3)
+    assert told.workers_alike == (["random"] if workers else None)

@@ -207,9 +207,10 @@ def test_orders_that_are_not_drawn_from_the_iterators_state() -> None:
 
 
 def test_a_generator_of_the_script_that_goes_on() -> None:
-    loader = DataLoader(Numbers(), batch_size=4, shuffle=True, generator=torch.Generator().manual_seed(5))
+    generator = torch.Generator().manual_seed(5)
+    loader = DataLoader(Numbers(), batch_size=4, shuffle=True, generator=generator)
     watch = SamplerWatch()
     assert [_alike(watch, loader), _alike(watch, loader)] == [1, 1]
     for count in (1, 2):
-        loader.generator.manual_seed(6)
+        generator.manual_seed(6)
         assert _alike(watch, loader) == count

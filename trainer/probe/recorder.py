@@ -198,8 +198,9 @@ class Recorder:
         """A loader has made an iterator, or goes on with one."""
         key = vars(iterator)[LOADER_KEY] = self.book.note(loader)
         self.workers.note(key, iterator)
-        self.book.samplers.iterate(key, iterator)
-        self.book.samplers.keep_states(key, vars(iterator).get(STATES_KEY))
+        index = self.book.index(loader)
+        self.book.samplers.iterate(index, iterator)
+        self.book.samplers.keep_states(index, vars(iterator).get(STATES_KEY))
         if get_ident() == self.thread:
             self.iterator = weakref.ref(iterator)
 
