@@ -1,9 +1,10 @@
 """Waits for the GPU in a line that prints too: which call of the line runs.
 
-There is no GPU here: what waits is a function of C that waits for a lock, under the name of one that waits
+There is no GPU here: what waits is a function of C that waits for a queue, under the name of one that waits
 for the GPU. The thread, its frames and instructions are real.
 """
 
+import queue
 import sys
 import threading
 import types
@@ -17,16 +18,15 @@ from perftui.trainer.probe.device_reads import called_at
 from perftui.trainer.probe.thread_looks import ThreadLooks
 
 torch = pytest.importorskip("torch")
+Held = queue.SimpleQueue[float]
 pytestmark = pytest.mark.torch
 exactly = pytest.mark.skipif(sys.version_info < (3, 11), reason="lines have no columns before Python 3.11")
 
 
 @pytest.fixture
-def held() -> threading.Lock:
-    """A lock that is taken; the thread that waits for it takes it in its turn."""
-    lock = threading.Lock()
-    lock.acquire()
-    return lock
+def held() -> Held:
+    """Something to wait for: empty, its `get` waits in C, and takes any argument for a flag."""
+    return Held()
 
 
 @pytest.fixture
@@ -34,11 +34,11 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
 
 
-def _seen(line: str, folder: Path, held: threading.Lock, *calls: str, above: str = "") -> StackFacts:
-    """Look at a thread that stands in a line of a script; all `calls` of `it` wait for the lock."""
+def _seen(line: str, folder: Path, held: Held, *calls: str, above: str = "") -> StackFacts:
+    """Look at a thread that stands in a line of a script; all `calls` of `it` wait."""
     script = folder / "train.py"
     script.write_text(f"{above}def work():\n    {line}\n")
-    it = types.SimpleNamespace(**dict.fromkeys(calls, held.acquire))
+    it = types.SimpleNamespace(**dict.fromkeys(calls, held.get))
     space: dict[str, object] = {"it": it, "sys": sys, "torch": torch}
     exec(compile(script.read_text(), str(script), "exec"), space)
     work = space["work"]
@@ -46,13 +46,14 @@ def _seen(line: str, folder: Path, held: threading.Lock, *calls: str, above: str
     return _looked(work, held)
 
 
-def _looked(work: Callable[[], object], held: threading.Lock) -> StackFacts:
+def _looked(work: Callable[[], object], held: Held) -> StackFacts:
     thread = threading.Thread(target=work)
     thread.start()
     looks = ThreadLooks()
     while (found := looks.facts()) is None or (found.looks < 200 and max(found.areas.values()) < 100):
+        assert thread.is_alive()
         looks.look(thread.ident or 0)
-    held.release()
+    held.put(1.0)
     thread.join()
     return found
 
@@ -71,7 +72,7 @@ def _most(found: StackFacts) -> str:
         "total = 0.0; total += it.item()",
     ],
 )
-def test_reading_in_a_line_that_writes(line: str, tmp_path: Path, held: threading.Lock) -> None:
+def test_reading_in_a_line_that_writes(line: str, tmp_path: Path, held: Held) -> None:
     assert _most(_seen(line, tmp_path, held, "item")) == "device"
 
 
@@ -80,31 +81,29 @@ def test_reading_in_a_line_that_writes(line: str, tmp_path: Path, held: threadin
 @pytest.mark.parametrize(
     "line", ['it.write(f"loss {float(0.5):.3f}")', "it.write(str(torch.ones(1).item()))"]
 )
-def test_writing_in_a_line_that_reads(line: str, tmp_path: Path, held: threading.Lock) -> None:
+def test_writing_in_a_line_that_reads(line: str, tmp_path: Path, held: Held) -> None:
     assert _most(_seen(line, tmp_path, held, "write")) == "logging"
 
 
 @exactly
 @pytest.mark.usefixtures("cuda")
 @pytest.mark.parametrize("name", ["item", "tolist", "cpu", "numpy", "synchronize", "nonzero"])
-def test_each_call_that_waits(name: str, tmp_path: Path, held: threading.Lock) -> None:
+def test_each_call_that_waits(name: str, tmp_path: Path, held: Held) -> None:
     assert _most(_seen(f"it.{name}()", tmp_path, held, name)) == "device"
 
 
 @exactly
 @pytest.mark.usefixtures("cuda")
-def test_a_copy_to_the_host_waits_and_one_to_the_device_is_none_of_these(
-    tmp_path: Path, held: threading.Lock
-) -> None:
+def test_a_copy_to_the_host_waits_and_one_to_the_device_is_none_of_these(tmp_path: Path, held: Held) -> None:
     assert _most(_seen('it.to("cpu")', tmp_path, held, "to")) == "device"
-    assert _most(_seen('it.to("cuda")', tmp_path, held, "to")) == "script"
+    other = tmp_path / "other"
+    other.mkdir()
+    assert _most(_seen('it.to("cuda")', other, held, "to")) == "script"
 
 
 @exactly
 @pytest.mark.usefixtures("cuda")
-def test_a_call_over_several_lines_and_with_letters_of_many_bytes(
-    tmp_path: Path, held: threading.Lock
-) -> None:
+def test_a_call_over_several_lines_and_with_letters_of_many_bytes(tmp_path: Path, held: Held) -> None:
     line = 'print("Müßiggang", (it\n        .item(\n    )), "é")'
     assert _most(_seen(line, tmp_path, held, "item")) == "device"
     place = max(_seen_again(line, tmp_path).places, key=lambda place: place.count)
@@ -112,12 +111,10 @@ def test_a_call_over_several_lines_and_with_letters_of_many_bytes(
 
 
 def _seen_again(line: str, folder: Path) -> StackFacts:
-    lock = threading.Lock()
-    lock.acquire()
-    return _seen(line, folder, lock, "item")
+    return _seen(line, folder, Held(), "item")
 
 
-def test_without_a_gpu_a_line_that_writes_is_logging(tmp_path: Path, held: threading.Lock) -> None:
+def test_without_a_gpu_a_line_that_writes_is_logging(tmp_path: Path, held: Held) -> None:
     found = _seen('print(f"loss {it.item():.3f}")', tmp_path, held, "item")
     assert _most(found) == "logging"
     assert found.waits_told
