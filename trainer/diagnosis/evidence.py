@@ -30,6 +30,16 @@ def percent(value: float) -> str:
     return f"{100 * value:.0f} %"
 
 
+def size(mib: float) -> str:
+    """Return a size in words with the unit that suits it, such as `16 B`, `3.1 KiB` or `25 MiB`."""
+    amount, unit = mib * 1024 * 1024, "B"
+    for larger in ("KiB", "MiB", "GiB"):
+        if amount < 1024:
+            break
+        amount, unit = amount / 1024, larger
+    return f"{amount:.3g} {unit}" if amount < 1000 else f"{amount:.0f} {unit}"
+
+
 def offered(rank: RankSignals, wanted: Settings) -> Settings:
     """Return those of the wanted settings that can be applied here and are not in force yet.
 

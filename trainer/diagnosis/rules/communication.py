@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perftui.ipc.facts import DdpFacts
 from perftui.ipc.findings import Evidence, Finding, Remedy, Severity
 from perftui.trainer.diagnosis.case import Case
-from perftui.trainer.diagnosis.evidence import number, offered, percent, step
+from perftui.trainer.diagnosis.evidence import number, offered, percent, size, step
 from perftui.trainer.diagnosis.policy import Policy
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.rules.exchange import exchange_share, least_cost
@@ -206,7 +206,7 @@ def buckets(case: Case) -> Iterator[Finding | Abstention]:
             continue
         cap = "" if ddp.bucket_cap_mb is None else f" (bucket_cap_mb={ddp.bucket_cap_mb:g})"
         what = (
-            f"in {len(sizes)} buckets of {total / len(sizes):.2f} MiB on average: each costs a call"
+            f"in {len(sizes)} buckets of {size(total / len(sizes))} on average: each costs a call"
             if tiny
             else f"in one bucket of {total:.0f} MiB: it leaves when the backward is over, and hides "
             "under nothing"
