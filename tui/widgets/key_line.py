@@ -50,7 +50,7 @@ class KeyLine(Picture):
                 begin = width_of(tuple(drawn))
                 drawn += [*_entry(binding), Run(" ")]
                 self._places.append((range(begin, width_of(tuple(drawn))), binding, node))
-        return [tuple(drawn)]
+        return [tuple(drawn[:-1])]  # a space after the last key may be one too many
 
     def _keys(self) -> list[tuple[Binding, DOMNode]]:
         """Return one entry an action, the screen's own order kept."""
