@@ -50,6 +50,7 @@ def test_a_starved_script_is_searched_and_its_files_stay(desk: Desk) -> None:
     assert document["search_id"] in again.stderr
 
 
+@pytest.mark.long
 def test_two_ranks_are_launched_as_they_were_asked_for(desk: Desk, tmp_path: Path) -> None:
     script = desk.script(TWO_RANKS.replace("count == 150", "count == 100_000"))
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]

@@ -109,6 +109,7 @@ def test_a_search_finds_the_loader_and_stops(folder: Path, capsys: pytest.Captur
     assert no_trial_is_left()
 
 
+@pytest.mark.long
 def test_a_change_that_crashes_is_a_line_and_the_search_goes_on(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -123,6 +124,7 @@ def test_a_change_that_crashes_is_a_line_and_the_search_goes_on(
     assert comparisons()[0] == ({"loader.num_workers": 2}, "failed")
 
 
+@pytest.mark.long
 def test_a_slower_change_is_thrown_away(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, document = tune(capsys, "slow", Asked(most_trials=1))
     assert code == 0
@@ -141,6 +143,7 @@ def test_a_training_that_fails_is_said_with_its_last_line(
     assert document["trials"] == []
 
 
+@pytest.mark.long
 def test_when_the_time_is_over_the_launch_that_goes_on_is_broken_off(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -154,6 +157,7 @@ def test_when_the_time_is_over_the_launch_that_goes_on_is_broken_off(
     assert no_trial_is_left()
 
 
+@pytest.mark.long
 def test_a_baseline_may_have_settings_and_what_it_has_is_not_tried(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -165,6 +169,7 @@ def test_a_baseline_may_have_settings_and_what_it_has_is_not_tried(
     assert document["sentence"].startswith("Nothing is worth changing")
 
 
+@pytest.mark.long
 def test_the_command_of_an_ended_run_is_tuned_and_a_live_one_is_refused(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -197,7 +202,7 @@ def in_a_trial() -> bool:
     return kinds().count("begun") == 1 and len(run_names()) == 2
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGKILL])
 def test_a_search_that_is_broken_off_goes_on_where_it_stood(
     folder: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals
 ) -> None:
