@@ -136,6 +136,20 @@ def test_the_rules_see_means_over_the_training_and_the_last_seconds() -> None:
     assert whole.throttled_share == 0.5
 
 
+def test_what_the_start_read_is_not_taken_for_the_training_s_own_reads() -> None:
+    log = HostLog()
+    rates = [(0.0, 90.0), (1.0, 90.0), (0.0, 2.0), (1.0, 2.0), (0.0, 4.0), (1.0, 4.0)]
+    for number, (age_s, rate) in enumerate(rates):
+        log.add(reading(age_s=age_s, run_storage_read_mib_s=rate, cpu_busy=1.0), training=True)
+        whole = log.whole()
+        assert whole is not None
+        assert whole.cpu_busy == 1.0
+        if number < 2:
+            assert whole.run_storage_read_mib_s is None
+        if number == len(rates) - 1:
+            assert whole.run_storage_read_mib_s == 3.0
+
+
 def test_the_looks_at_workers_are_averaged_and_bounded() -> None:
     log = WorkerLog(whole_points=8)
     assert log.recent() is log.whole() is log.at(0.0) is None
