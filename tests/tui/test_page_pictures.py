@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from perftui.ipc.dashboard_messages import Update
-from perftui.ipc.findings import Finding, nested
+from perftui.ipc.findings import Evidence, Finding, nested
 from perftui.ipc.step_history import StepHistory
 from perftui.trainer.hub.step_blocks import step_history
 from perftui.tui.renderables.band_chart import BAND_ROLE, band_chart, band_key
@@ -52,6 +52,20 @@ def test_the_overview_shows_it_below_its_cause_too() -> None:
         at for name in ("too_many", "epoch_start", "sync.each") for at, t in enumerate(drawn_) if name in t
     ]
     assert order == sorted(order)
+
+
+def test_one_thing_in_two_units_is_named_once() -> None:
+    both = [
+        Evidence(name="loader wait", value=0.42, unit="share", window_steps=200),
+        Evidence(name="loader wait", value=31.0, unit="ms", window_steps=200),
+    ]
+    view = page_scenes.pages()
+    finding = msgspec.structs.replace(view.findings[0], evidence=both)
+    told = Update(number=1, snapshot=True, view=msgspec.structs.replace(view, findings=[finding]))
+    drawn_ = page(apply(DashboardState(run_id="demo-1"), told))
+    at = next(number for number, text in enumerate(drawn_) if "loader wait" in text)
+    assert drawn_[at].split() == ["loader", "wait", "42", "%", "over", "200", "steps"]
+    assert drawn_[at + 1].split() == ["31.0", "ms", "over", "200", "steps"]
 
 
 def test_every_figure_says_how_much_and_from_where() -> None:

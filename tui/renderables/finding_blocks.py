@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from perftui.ipc.findings import Evidence, Finding, Unjudged, nested
 from perftui.ipc.settings import format_value
 from perftui.tui import format as fmt
+from perftui.tui.renderables.finding_words import evidence_words, first_seen
 from perftui.tui.renderables.headline import severity_mark
 from perftui.tui.renderables.lines import BLANK, Line, Run, clip, fit, line, spread, width_of, wrap
 from perftui.tui.renderables.page import Block
@@ -57,29 +58,26 @@ def _finding(finding: Finding, state: DashboardState, width: int, *, follows: bo
         spread(head, share if finding.share > 0 else BLANK, width),
         *((Run("  "), *part) for part in wrap(fmt.clean(finding.sentence), width - 2, "value")),
         *((Run("  "), *part) for part in wrap(cause, width - 2, "dim")),
-        *((Run("  "), *part) for part in wrap(_first_seen(finding), width - 2, "dim")),
+        *((Run("  "), *part) for part in wrap(first_seen(finding), width - 2, "dim")),
         *_remedy(finding, state, width),
         *_evidence_rows(finding, width),
     ]
 
 
-def _first_seen(finding: Finding) -> str:
-    if finding.first_step is None:
-        return ""
-    after = f", after {fmt.duration(finding.first_s)}" if finding.first_s is not None else ""
-    return f"first seen at step {finding.first_step:,}{after}"
-
-
 def _evidence_rows(finding: Finding, width: int) -> list[Line]:
     """Draw one row a figure: what, how much, and from where."""
-    names = [fmt.clean(each.name) for each in finding.evidence]
+    all_names = [fmt.clean(each.name) for each in finding.evidence]
+    # one thing in two units is named once
+    names = [
+        "" if name == before else name for before, name in zip(["", *all_names], all_names, strict=False)
+    ]
     column = min(_NAME_MAX, max((width_of(line(name)) for name in names), default=0))
     rows = [
         clip(
             (
                 Run("    "),
                 *fit(line(Run(name, "dim")), column),
-                *_right(_value(each), _VALUE),
+                *_right(evidence_words(each), _VALUE),
                 Run(f"  {_source(each)}", "dim"),
             ),
             width,
@@ -94,11 +92,6 @@ def _evidence_rows(finding: Finding, width: int) -> list[Line]:
 
 def _right(text: str, width: int) -> Line:
     return line(Run(f" {text:>{width}}", "text"))
-
-
-def _value(evidence: Evidence) -> str:
-    unit = "" if evidence.unit in evidence.name.split() else evidence.unit
-    return fmt.evidence_value(evidence.value, unit)
 
 
 def _source(evidence: Evidence) -> str:
@@ -170,7 +163,9 @@ def _unjudged(code: str, group: Sequence[Unjudged], state: DashboardState, width
 def finding_text(finding: Finding, state: DashboardState) -> str:
     """Return a finding as plain lines, to be pasted into a message or an issue."""
     rows = [f"{severity_mark(finding)[1]} {finding.code}: {fmt.clean(finding.sentence)}"]
-    rows += [f"  {fmt.clean(each.name)}: {_value(each)} ({_source(each)})" for each in finding.evidence]
+    rows += [
+        f"  {fmt.clean(each.name)}: {evidence_words(each)} ({_source(each)})" for each in finding.evidence
+    ]
     remedy = finding.remedy
     if remedy is not None and remedy.advice:
         rows.append(f"  {fmt.clean(remedy.advice)}{f' at {fmt.clean(remedy.at)}' if remedy.at else ''}")

@@ -1,7 +1,8 @@
 """Findings with their evidence and remedy, the leading one first."""
 
-from perftui.ipc.findings import Evidence, Finding, nested
+from perftui.ipc.findings import Finding, nested
 from perftui.tui import format as fmt
+from perftui.tui.renderables.finding_words import evidence_words, first_seen
 from perftui.tui.renderables.headline import severity_mark
 from perftui.tui.renderables.lines import BLANK, Line, Run, line, spread, wrap
 from perftui.tui.renderables.remedy_words import change_words, offered
@@ -52,24 +53,14 @@ def _finding(finding: Finding, state: DashboardState, width: int, *, follows: bo
 def _evidence(finding: Finding, width: int) -> list[Line]:
     by_name: dict[str, list[str]] = {}
     for evidence in finding.evidence:
-        by_name.setdefault(fmt.clean(evidence.name), []).append(_value(evidence))
+        by_name.setdefault(fmt.clean(evidence.name), []).append(evidence_words(evidence))
     words = " · ".join(f"{name} {', '.join(values)}" for name, values in by_name.items())
     steps = max((evidence.window_steps for evidence in finding.evidence), default=0)
     over = f" (last {steps:,} steps)" if steps else ""
     partly = f"; measured on {fmt.percent(finding.coverage)} of them" if finding.coverage < 0.995 else ""
-    told = f"{words}{over}{partly}{_since(finding)}".removeprefix(" · ")
+    seen = first_seen(finding)
+    told = f"{words}{over}{partly}{f' · {seen}' if seen else ''}".removeprefix(" · ")
     return [(Run("  "), *part) for part in wrap(told, width - 2, "dim")] if told else []
-
-
-def _since(finding: Finding) -> str:
-    if finding.first_step is None or finding.first_s is None:
-        return ""
-    return f" · first seen at step {finding.first_step:,}, after {fmt.duration(finding.first_s)}"
-
-
-def _value(evidence: Evidence) -> str:
-    unit = "" if evidence.unit in evidence.name.split() else evidence.unit  # "usable cores 2", not "2 cores"
-    return fmt.evidence_value(evidence.value, unit)
 
 
 def _remedy(finding: Finding, state: DashboardState, width: int) -> list[Line]:
