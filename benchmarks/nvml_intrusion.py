@@ -5,16 +5,15 @@ default rates, is told to read 1, 4 or 16 GPUs' worth, or none. The GPUs that ar
 names. With none in both arms the noise of the method itself is measured. A ratio above 1 means that steps are
 slower while the GPUs are read; the interval is a bootstrap over pairs of blocks.
 
-    python benchmarks/nvml_intrusion.py --json RESULT.json
+    python -m benchmarks.nvml_intrusion --json RESULT.json
 
-Where perftui is not installed: `make .typing/perftui`, then `PYTHONPATH=.typing python benchmarks/…`.
+Where perftui is not installed: `make .typing/perftui`, then `PYTHONPATH=.typing python -m benchmarks.…`.
 """
 
 import argparse
 import json
 import math
 import platform
-import random
 import subprocess
 import sys
 import tempfile
@@ -26,6 +25,7 @@ from typing import Any, cast
 
 import torch
 
+from benchmarks.bootstrap import median_interval
 from perftui.trainer.telemetry.current_call import CurrentCall
 from perftui.trainer.telemetry.gpu_backend import GpuBackend, GpuUnavailable, NoBackend
 from perftui.trainer.telemetry.gpu_lines import Sweep, Wanted, line_of, read_from_sampler
@@ -34,7 +34,6 @@ from perftui.trainer.telemetry.gpu_sampler import serve
 from perftui.trainer.telemetry.nvml_backend import NvmlBackend
 from perftui.trainer.telemetry.nvml_library import Nvml, start_nvml
 
-RESAMPLES = 5000
 WARM_STEPS = 50
 HEADING = """\
 | loop | GPUs read | step ms, none read | ratio | 95 % interval | ratio of p99 | 95 % interval | period s |
@@ -69,7 +68,9 @@ class Reader:
         self._lines = folder / "lines"
         with self._lines.open("wb") as stream:
             self._process = subprocess.Popen(
-                [sys.executable, __file__, "--serve"], stdin=subprocess.PIPE, stdout=stream
+                [sys.executable, "-m", "benchmarks.nvml_intrusion", "--serve"],
+                stdin=subprocess.PIPE,
+                stdout=stream,
             )
         self._want([])
         while not self.sweeps():
@@ -153,9 +154,7 @@ def block(step: Callable[[], None], wait: Callable[[], None], seconds: float) ->
 
 def interval(logs: list[float]) -> dict[str, float]:
     """Return the median ratio and its 95 % bootstrap interval, from logarithms of ratios."""
-    source = random.Random(0)
-    medians = sorted(median(source.choices(logs, k=len(logs))) for _ in range(RESAMPLES))
-    lo, hi = medians[int(0.025 * RESAMPLES)], medians[int(0.975 * RESAMPLES)]
+    lo, hi = median_interval(logs)
     return {"ratio": math.exp(median(logs)), "lo": math.exp(lo), "hi": math.exp(hi)}
 
 

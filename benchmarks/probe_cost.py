@@ -3,14 +3,13 @@
 Fresh processes in rotated order, so that both see the same drift of the host; the difference is taken within
 each pair, and its interval comes from a bootstrap over pairs.
 
-    python benchmarks/probe_cost.py --repeats 20 --json benchmarks/results/probe_cost.json
+    python -m benchmarks.probe_cost --repeats 20 --json benchmarks/results/probe_cost.json
 """
 
 import argparse
 import json
 import os
 import platform
-import random
 import subprocess
 import sys
 import tempfile
@@ -22,9 +21,9 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 
+from benchmarks.bootstrap import median_interval
+
 LOOP = Path(__file__).with_name("probe_cost_loop.py")
-RESAMPLES = 10_000
-CONFIDENCE = 0.95
 ARMS = ("plain", "perftui")
 
 
@@ -103,13 +102,11 @@ def _pair(costs: list[Cost], repeat: int, figure: str) -> float:
 
 def _paired(differences: list[float]) -> dict[str, float]:
     """Return the median difference with a percentile bootstrap interval over pairs."""
-    source = random.Random(0)
-    medians = sorted(median(source.choices(differences, k=len(differences))) for _ in range(RESAMPLES))
-    tail = (1 - CONFIDENCE) / 2
+    lo, hi = median_interval(differences)
     return {
         "median": median(differences),
-        "lo": medians[int(tail * RESAMPLES)],
-        "hi": medians[int((1 - tail) * RESAMPLES) - 1],
+        "lo": lo,
+        "hi": hi,
         "least": min(differences),
         "most": max(differences),
     }

@@ -3,7 +3,7 @@
 A host drifts by more than the cost from process to process; from block to block it hardly does. The hooks are
 taken out and put back between blocks; the agent's thread runs on through both.
 
-    perftui run --no-tui -- python benchmarks/probe_cost_paired.py --modules 4 --json RESULT.json
+    perftui run --no-tui -- python -m benchmarks.probe_cost_paired --modules 4 --json RESULT.json
     … --modules 403 --block-steps 1 --pairs 2000 --part fetch     what one of the hooks costs
 
 With `--part` the other hooks stay in both arms.
@@ -13,7 +13,6 @@ import argparse
 import importlib
 import json
 import platform
-import random
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -24,7 +23,8 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-RESAMPLES = 5000
+from benchmarks.bootstrap import median_interval
+
 PARTS = ("fetch", "backward", "optimizer")
 
 
@@ -89,13 +89,6 @@ class Training:
             return next(self.batches)
 
 
-def interval(differences: list[float]) -> tuple[float, float]:
-    """Return the 95 % bootstrap interval of the median."""
-    source = random.Random(0)
-    medians = sorted(median(source.choices(differences, k=len(differences))) for _ in range(RESAMPLES))
-    return medians[int(0.025 * RESAMPLES)], medians[int(0.975 * RESAMPLES)]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=100)
@@ -121,7 +114,7 @@ def main() -> None:
                 with without_hooks(parts):
                     plain.append(training.block(args.block_steps))
     differences = [with_us - without_us for with_us, without_us in zip(hooked, plain, strict=True)]
-    lo, hi = interval(differences)
+    lo, hi = median_interval(differences)
     result = {
         "what": "CPU time that the hooks add to the training thread, microseconds a step",
         "date": time.strftime("%Y-%m-%d"),

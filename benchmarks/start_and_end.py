@@ -20,9 +20,9 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 
+from benchmarks.bootstrap import median_interval
 from tests.cases.lanes import in_lanes, lanes_of
 
-RESAMPLES = 5000
 SCRIPT = """
 import os, sys, torch
 from torch.utils.data import DataLoader, TensorDataset
@@ -89,13 +89,8 @@ def round_of(number: int) -> dict[str, Taken]:
 def added(rounds: list[dict[str, Taken]], arm: str, figure: str) -> dict[str, float]:
     """Return the median of what an arm adds to its round's plain process, with a 95 % bootstrap interval."""
     differences = [getattr(each[arm], figure) - getattr(each["plain"], figure) for each in rounds]
-    source = random.Random(0)
-    medians = sorted(median(source.choices(differences, k=len(differences))) for _ in range(RESAMPLES))
-    return {
-        "median_s": median(differences),
-        "lo_s": medians[int(0.025 * RESAMPLES)],
-        "hi_s": medians[int(0.975 * RESAMPLES)],
-    }
+    lo_s, hi_s = median_interval(differences)
+    return {"median_s": median(differences), "lo_s": lo_s, "hi_s": hi_s}
 
 
 def main() -> None:

@@ -1,12 +1,10 @@
 """Differences to the plain process of the same round, with an interval that says how sure they are."""
 
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-RESAMPLES = 10_000
-CONFIDENCE = 0.95
+from benchmarks.bootstrap import median_interval
 
 
 @dataclass(frozen=True)
@@ -39,15 +37,13 @@ def difference(plain: Sequence[float], other: Sequence[float]) -> Difference:
     if not plain or len(plain) != len(other):
         raise ValueError(f"{len(plain)} and {len(other)} rounds cannot be paired")
     added = [after - before for before, after in zip(plain, other, strict=True)]
-    source = random.Random(0)
-    medians = sorted(median(source.choices(added, k=len(added))) for _ in range(RESAMPLES))
-    tail = (1 - CONFIDENCE) / 2
+    lo, hi = median_interval(added)
     return Difference(
         rounds=len(added),
         plain=median(plain),
         added=median(added),
-        lo=medians[int(tail * RESAMPLES)],
-        hi=medians[int((1 - tail) * RESAMPLES) - 1],
+        lo=lo,
+        hi=hi,
         spread=_quartile(plain, 3) - _quartile(plain, 1),
     )
 

@@ -9,12 +9,13 @@ import pytest
 
 from .conftest import environment_with
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+ROOT = Path(__file__).parents[2]
 
 
 def run(name: str, folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, str(BENCHMARKS / name), *words],
+        [sys.executable, "-m", f"benchmarks.{name}", *words],
+        cwd=ROOT,
         env=environment_with(folder, "good"),
         capture_output=True,
         text=True,
@@ -26,7 +27,7 @@ def run(name: str, folder: Path, *words: str) -> "subprocess.CompletedProcess[st
 def test_the_cost_of_every_call_and_reading(library_folder: Path, tmp_path: Path) -> None:
     result = tmp_path / "result.json"
     words = ("--gpus", "1", "3", "--readings", "6", "--between", "0.11", "--json", str(result))
-    done = run("nvml_cost.py", library_folder, *words)
+    done = run("nvml_cost", library_folder, *words)
     assert done.returncode == 0, done.stderr
     told = json.loads(result.read_text())
     assert (told["driver"], told["gpus"]) == ("999.1", ["Stand-in 1", "Stand-in 2"])
@@ -49,7 +50,7 @@ def test_ratios_of_step_times(library_folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     result = tmp_path / "result.json"
     words = ("--uuid", "GPU-aaaa", "--pairs", "2", "--block", "0.3", "--loops", "churn", "--gpus", "0", "3")
-    done = run("nvml_intrusion.py", library_folder, *words, "--json", str(result))
+    done = run("nvml_intrusion", library_folder, *words, "--json", str(result))
     assert done.returncode == 0, done.stderr
     none, three = json.loads(result.read_text())["parts"]
     assert (none["readings"], none["period_s"]) == (0, None)
@@ -64,7 +65,7 @@ def test_without_a_gpu_one_line_says_so(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
-    for name, said in (("nvml_cost.py", "NVML"), ("nvml_intrusion.py", "torch sees no CUDA device")):
+    for name, said in (("nvml_cost", "NVML"), ("nvml_intrusion", "torch sees no CUDA device")):
         done = run(name, tmp_path)
         assert done.returncode == 1
         assert done.stdout == ""
