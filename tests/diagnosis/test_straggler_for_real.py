@@ -44,6 +44,8 @@ def test_the_starved_rank_is_named_wherever_the_other_one_waits(tmp_path: Path) 
     assert done.returncode == 0, done.stderr
     for model in ("plain", "buffers"):
         ranks = (_signals(tmp_path, 0, model), _signals(tmp_path, 1, model))
-        (finding,) = diagnose(RunSignals(ranks=ranks, hosts=(), world_size=2))
+        finding, *others = diagnose(RunSignals(ranks=ranks, hosts=(), world_size=2))
         assert (finding.code, finding.rank, finding.severity) == ("rank.straggler_input", 1, "critical")
+        # on a busy host the exchange itself may take its time; nothing else may be blamed
+        assert {other.code for other in others} <= {"comm.exposed"}
         assert "beyond those of rank 1" in finding.evidence[-1].name
