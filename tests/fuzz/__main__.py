@@ -18,7 +18,7 @@ from pathlib import Path
 
 from . import hub_under_fire, seeds, trace_seeds
 from .mutation import wrong
-from .targets import targets
+from .targets import scratch_folder, targets
 
 _SHARES = {
     "from_rank": 0.15,
@@ -61,21 +61,20 @@ def within(name: str, count: int, seed: int) -> Counter[str]:
     Raises:
         Exception: whatever a target let through; the input that did it stands in a file.
     """
-    draw, found = random.Random(f"{seed}-{name}"), Counter[str]()
-    target, begin = targets()[name], begin_of(name)
-    for _ in range(count):
-        data = (
-            trace_seeds.wrong_text(draw, draw.choice(begin), begin)
-            if name in trace_seeds.TEXTS
-            else wrong(draw, draw.choice(begin), begin)
-        )
-        try:
-            found[target(data)] += 1
-        except BaseException:
-            path = Path(tempfile.gettempdir()) / f"fuzz-{name}.input"
-            path.write_bytes(data)
-            sys.stderr.write(f"{name}: the input is in {path}\n")
-            raise
+    draw, found, begin = random.Random(f"{seed}-{name}"), Counter[str](), begin_of(name)
+    with scratch_folder() as folder:
+        target = targets(folder)[name]
+        for _ in range(count):
+            whole = draw.choice(begin)
+            made = trace_seeds.wrong_text if name in trace_seeds.TEXTS else wrong
+            data = made(draw, whole, begin)
+            try:
+                found[target(data)] += 1
+            except BaseException:
+                path = Path(tempfile.gettempdir()) / f"fuzz-{name}.input"
+                path.write_bytes(data)
+                sys.stderr.write(f"{name}: the input is in {path}\n")
+                raise
     return found
 
 

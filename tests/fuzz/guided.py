@@ -5,9 +5,7 @@ trainer/profiling is instrumented; what is taken in by msgspec, which is compile
 """
 
 import importlib
-import os
 import random
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -26,7 +24,7 @@ def main(arguments: list[str]) -> None:
     atheris: Any = importlib.import_module("atheris")
     with atheris.instrument_imports(include=_INSTRUMENTED):
         from tests.fuzz.__main__ import begin_of
-        from tests.fuzz.targets import targets
+        from tests.fuzz.targets import scratch_folder, targets
     name, options = arguments[0], arguments[1:]
     if not options or options[0].startswith("-"):
         folder = Path(tempfile.mkdtemp(prefix=f"fuzz-{name}-"))
@@ -35,7 +33,6 @@ def main(arguments: list[str]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     for number, data in enumerate(begin_of(name)):
         (folder / f"seed{number:04}").write_bytes(data)
-    target = targets()[name]
     texts = name in ("trace", "records", "sampler", "output")
 
     def altered(data: bytes, most: int, seed: int) -> bytes:
@@ -49,14 +46,14 @@ def main(arguments: list[str]) -> None:
         made = trace_seeds.wrong_text(draw, data, begin) if texts else mutation.wrong(draw, data, begin)
         return made[:most]
 
-    atheris.Setup(
-        [sys.argv[0], str(folder), *options], lambda data: target(data) and None, custom_mutator=altered
-    )
-    try:
+    with scratch_folder() as scratch:
+        target = targets(scratch)[name]
+
+        def once(data: bytes) -> None:
+            target(data)
+
+        atheris.Setup([sys.argv[0], str(folder), *options], once, custom_mutator=altered)
         atheris.Fuzz()
-    finally:
-        if "KEEP" not in os.environ:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -103,6 +103,31 @@ def _altered_list(draw: random.Random, said: list[Any]) -> list[Any]:
     return said
 
 
+_WHOLE = (0, 1, -1, 2, 3, 9, 10, 11, 4096, 10**6, 10**9, 2**31, 2**53, -(2**53), 2**62)
+_REAL = (0.0, 1.0, -1.0, 1e-9, 0.999, 100.0, 1e6, 1e12, 1e15, -1e15, 5e-324)
+
+
+def other_numbers(draw: random.Random, frame: bytes) -> bytes:
+    """Return a frame with some of its numbers others of the same type: most are calculated with."""
+    share = draw.choice((0.02, 0.1, 0.5))
+
+    def altered(value: Any, name: str = "") -> Any:  # noqa: ANN401 (whatever a frame holds)
+        if isinstance(value, dict):
+            return {key: altered(inner, str(key)) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [altered(inner, name) for inner in value]
+        if isinstance(value, bool) or name in ("rank", "seq", "protocol") or draw.random() > share:
+            return value
+        if isinstance(value, int):
+            return draw.choice((*_WHOLE, value + 1, value - 1, value * 2, value // 2, draw.randint(0, 20)))
+        return draw.choice((*_REAL, value * 2, value / 3)) if isinstance(value, float) else value
+
+    try:
+        return msgspec.msgpack.encode(altered(msgspec.msgpack.decode(frame)))
+    except (msgspec.DecodeError, OverflowError, RecursionError):
+        return frame
+
+
 def nested(depth: int) -> bytes:
     """Return a frame whose value is nested deeply."""
     return b"\x82\xa4kind\xa4pull\xa5later" + b"\x91" * depth + b"\xc0"
@@ -111,7 +136,9 @@ def nested(depth: int) -> bytes:
 def wrong(draw: random.Random, frame: bytes, others: Sequence[bytes]) -> bytes:
     """Return a frame made wrong in one of the ways; now and then one that is very deep or very long."""
     chance = draw.random()
-    if chance < 0.55:
+    if chance < 0.25:
+        return other_numbers(draw, frame)
+    if chance < 0.65:
         return wrong_words(draw, frame)
     if chance < 0.95:
         return wrong_bytes(draw, frame, others)

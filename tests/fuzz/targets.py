@@ -5,14 +5,17 @@ Whatever else happens (another exception, a hang, memory) is a fault of the prog
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 import msgspec
 
 from perftui.ipc import codec
+from perftui.ipc.dashboard_messages import StepsQuery
 from perftui.ipc.errors import ProtocolError, RecordingError
+from perftui.ipc.harmless import harmless
 from perftui.ipc.recording import Entry, read_recording
 from perftui.ipc.run_files import ExitRecord, RunDescription, StopRequest, read_record
 from perftui.ipc.summary import Summary
@@ -32,14 +35,13 @@ from perftui.trainer.profiling.subject import prepare
 from perftui.trainer.profiling.trace_reader import read_trace
 from perftui.trainer.telemetry.gpu_lines import read_from_sampler, read_wanted
 
-from .seeds import example
+from .seeds import example, recorded
 
 Outcome: TypeAlias = Literal["taken", "refused"]
 Target: TypeAlias = Callable[[bytes], Outcome]
 _RECORDS = (RunDescription, ExitRecord, StopRequest, Summary, RelaunchView, TraceReport)
 _JUDGED_EVERY = 50
 _FOLDED_ANEW_EVERY = 1000
-_ASKED = codec.FromDashboard
 
 
 def _of_codec(decode: Callable[[bytes], object]) -> Target:
@@ -98,7 +100,10 @@ class Folding:
             message = codec.decode_from_dashboard(data)
         except ProtocolError:
             return "refused"
-        if hasattr(message, "blocks"):
+        if not self.fold.ranks:
+            for frame in recorded():
+                self(frame)
+        if isinstance(message, StepsQuery):
             answered(message, self.fold, b"peer")
         return "taken"
 
@@ -106,9 +111,8 @@ class Folding:
 class _InFile:
     """Targets that read a file: one file, written over and over."""
 
-    def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="fuzz-", dir=_memory_folder())
-        self.folder = Path(self._folder.name)
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
     def recording(self, data: bytes) -> Outcome:
         path = self.folder / "000001.rec"
@@ -140,8 +144,12 @@ class _InFile:
         return "taken" if any(each is not None for each in found) else "refused"
 
 
-def _memory_folder() -> str | None:
-    return "/dev/shm" if Path("/dev/shm").is_dir() else None
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Make a folder for the targets that read files: in memory where there is such a place."""
+    place = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="fuzz-", dir=place) as folder:
+        yield Path(folder)
 
 
 def _sampler_lines(data: bytes) -> Outcome:
@@ -150,14 +158,15 @@ def _sampler_lines(data: bytes) -> Outcome:
 
 
 def _output(data: bytes) -> Outcome:
-    left = plain(data.decode("utf-8", "replace"))
-    assert left == "" or left.isprintable() or not any(c < " " or "\x7f" <= c <= "\x9f" for c in left)
+    for line in data.decode("utf-8", "replace").split("\n"):
+        left = plain(line)
+        assert harmless(left) == left, left
     return "taken"
 
 
-def targets() -> dict[str, Target]:
-    """Return the targets by name."""
-    folding, files = Folding(), _InFile()
+def targets(folder: Path) -> dict[str, Target]:
+    """Return the targets by name; those that read files write them into a folder."""
+    folding, files = Folding(), _InFile(folder)
     return {
         "from_rank": _of_codec(codec.decode_from_rank),
         "to_rank": _of_codec(codec.decode_to_rank),

@@ -52,7 +52,7 @@ def test_what_is_a_command_is_told_by_other_means_than_the_hub_s() -> None:
 def test_seeds_are_taken_as_they_are(tmp_path: Path) -> None:
     from .targets import targets
 
-    found = targets()
+    found = targets(tmp_path)
     for name, frames in (
         ("from_rank", [*seeds.FROM_RANK, *seeds.recorded()]),
         ("to_rank", seeds.TO_RANK),

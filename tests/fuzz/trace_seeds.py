@@ -12,7 +12,7 @@ from perftui.ipc.run_files import ExitRecord, RunDescription, StopRequest
 from perftui.ipc.summary import Summary
 from perftui.ipc.view import RelaunchView
 from perftui.trainer.telemetry.gpu_lines import Stuck, Sweep, Unavailable, Wanted, line_of
-from tests.profiling.trace_maker import LOADER, event, mark, op, step
+from tests.profiling.trace_maker import LOADER, event, mark, step
 
 from .seeds import CORPUS, example
 
@@ -21,7 +21,7 @@ _EVENTS = [
     step(1, 1000, 100),
     step(2, 1100, 100),
     mark(LOADER, 1000, 60),
-    op("aten::linear", 1065, 20, **{"External id": 1, "Input Dims": [[8, 16], [16, 4]]}),
+    event("cpu_op", "aten::linear", 1065, 20, 1, **{"External id": 1, "Input Dims": [[8, 16], [16, 4]]}),
     event("cuda_runtime", "cudaLaunchKernel", 1070, 3, correlation=5),
     event("kernel", "gemm", 1075, 12, 7, correlation=5, device=0, stream=7, **{"blocks per SM": 2.0}),
     event("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 1090, 5, 7, device=0, stream=7, bytes=4096),

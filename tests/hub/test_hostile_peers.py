@@ -66,15 +66,17 @@ def test_a_trace_outside_of_the_run_s_folder_is_never_read(
     rank: FakeRank, link: DashboardLink, places: RunPlaces, tmp_path: Path
 ) -> None:
     outside = tmp_path / "secret.json"
-    outside.write_text('{"traceEvents": []}')
+    outside.write_text('{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "theirs", "ts": 1, "dur": 2}]}')
     link.command(ProfileCommand(command_id=new_command_id(), steps=2))
     order = rank.order(ArmWindow)
     for state in ("armed", "recording", "saving"):
         rank.window(order.window_id, state)
     rank.window(order.window_id, "done", path=str(outside))
     update = until(link, lambda u: bool(u.view.profiles) and u.view.profiles[-1].state in ("done", "failed"))
-    (shown,) = update.view.profiles[-1].ranks
-    assert shown.path == str(places.profiles / outside.name)
+    told = msgspec.json.encode(update.view.profiles[-1]).decode()
+    assert (update.view.profiles[-1].sentence or "").startswith("No trace of this window could be read")
+    assert str(outside) not in told
+    assert "theirs" not in told
 
 
 def test_pulls_that_come_together_are_one(rank: FakeRank, places: RunPlaces) -> None:

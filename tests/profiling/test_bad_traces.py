@@ -133,11 +133,11 @@ def test_an_answer_that_cannot_be_written(tmp_path: Path, capsys: pytest.Capture
     ("content", "said"),
     [
         (
-            b'{"traceEvents": [{"name": "' + b"x" * 20_000_000 + b'"}]}',
-            "no event ends within 16 MiB from byte",
+            b'{"traceEvents": [{"name": "' + b"x" * 3_000_000 + b'"}]}',
+            "no event ends within 2 MiB from byte 1",
         ),
-        (b'{"traceEvents": [], "x": "' + b"y" * 1_000_000 + b'"}', "more than 0 MiB behind the events"),
-        (b'{"traceEvents": [{"cat": "cpu_op", "args": ' + b"[" * 200_000, "nested too deeply"),
+        (GOOD[:-1] + b', "x": [' + b'{"y": 1}, ' * 300_000 + b"1]}", "more than 2 MiB behind the events"),
+        (b'{"traceEvents": [{"cat": "cpu_op", "args": {"stream": ' + b"[" * 200_000, "nested too deeply"),
         (gzip.compress(b" " * 3_000_000), "no trace shrinks so much"),
     ],
     ids=["endless string", "endless tail", "deep", "bomb"],
@@ -146,7 +146,8 @@ def test_what_would_fill_the_memory_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, said: str
 ) -> None:
     monkeypatch.setattr(trace_text, "_TRUSTED_BYTES", 1 << 20)
-    monkeypatch.setattr(trace_pieces, "_TAIL_BYTES", 500_000)
+    monkeypatch.setattr(trace_pieces, "_TAIL_BYTES", 2 << 20)
+    monkeypatch.setattr(trace_pieces, "_EVENT_BYTES", 2 << 20)
     path = tmp_path / "bomb.json"
     path.write_bytes(content)
     with pytest.raises(RecordingError, match=said):

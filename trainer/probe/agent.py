@@ -194,9 +194,10 @@ class Agent:
         elif isinstance(message, AskHello):
             self._greet()
         elif isinstance(message, ArmWindow):
-            if PurePath(message.directory).parts[-2:] == (self._run.run_id, PurePath(self._run.profiles).name):
+            # the hub may see the folder under another path, but it is that of this run
+            if PurePath(message.directory).parts[-2:] == PurePath(self._run.profiles).parts[-2:]:
                 self._arm(message)
-            else:  # the hub may see the folder under another path, but it is that of this run
+            else:
                 self._decline(message, f"{message.directory} is not the folder of this run")
         elif self._runner is not None:
             self._runner.cancel(message.window_id)

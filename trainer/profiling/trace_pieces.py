@@ -28,7 +28,7 @@ _EVENT = re.compile(r"at `\$(?:\.traceEvents)?\[(\d+)\](.*)`")
 _NEAR_END = 1 << 11
 _GUESSES = 4
 _HEAD_BYTES = 64 << 20
-_EVENT_BYTES = 16 << 20
+_EVENT_BYTES = 32 << 20
 """So much text without an event's end is no trace; it would have to be held, and be looked through again."""
 _TAIL_BYTES = 256 << 20
 """Of what stands behind the events."""
