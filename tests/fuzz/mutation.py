@@ -49,14 +49,14 @@ def wrong_words(draw: random.Random, frame: bytes) -> bytes:
     except (msgspec.DecodeError, RecursionError):
         return frame
     for _ in range(draw.randint(1, 3)):
-        said = _altered(draw, said)
+        said = altered(draw, said)
     try:
         return msgspec.msgpack.encode(said)
     except (OverflowError, TypeError, RecursionError):
         return frame
 
 
-def _altered(draw: random.Random, value: Any) -> Any:  # noqa: ANN401 (whatever a frame holds)
+def altered(draw: random.Random, value: Any) -> Any:  # noqa: ANN401 (whatever a frame holds)
     """Return a value with one place in it changed."""
     if isinstance(value, dict) and value and draw.random() < 0.9:
         return _altered_map(draw, dict(value))
@@ -85,7 +85,7 @@ def _altered_map(draw: random.Random, said: dict[Any, Any]) -> dict[Any, Any]:
         case 3:
             said[key] = [said[key]] * draw.randint(0, 3)
         case _:
-            said[key] = _altered(draw, said[key])
+            said[key] = altered(draw, said[key])
     return said
 
 
@@ -99,7 +99,7 @@ def _altered_list(draw: random.Random, said: list[Any]) -> list[Any]:
         case 2:
             said = said * draw.choice((0, 2, 9))
         case _:
-            said[place] = _altered(draw, said[place])
+            said[place] = altered(draw, said[place])
     return said
 
 
@@ -111,11 +111,11 @@ def other_numbers(draw: random.Random, frame: bytes) -> bytes:
     """Return a frame with some of its numbers others of the same type: most are calculated with."""
     share = draw.choice((0.02, 0.1, 0.5))
 
-    def altered(value: Any, name: str = "") -> Any:  # noqa: ANN401 (whatever a frame holds)
+    def renumbered(value: Any, name: str = "") -> Any:  # noqa: ANN401 (whatever a frame holds)
         if isinstance(value, dict):
-            return {key: altered(inner, str(key)) for key, inner in value.items()}
+            return {key: renumbered(inner, str(key)) for key, inner in value.items()}
         if isinstance(value, list):
-            return [altered(inner, name) for inner in value]
+            return [renumbered(inner, name) for inner in value]
         if isinstance(value, bool) or name in ("rank", "seq", "protocol") or draw.random() > share:
             return value
         if isinstance(value, int):
@@ -123,7 +123,7 @@ def other_numbers(draw: random.Random, frame: bytes) -> bytes:
         return draw.choice((*_REAL, value * 2, value / 3)) if isinstance(value, float) else value
 
     try:
-        return msgspec.msgpack.encode(altered(msgspec.msgpack.decode(frame)))
+        return msgspec.msgpack.encode(renumbered(msgspec.msgpack.decode(frame)))
     except (msgspec.DecodeError, OverflowError, RecursionError):
         return frame
 

@@ -14,6 +14,7 @@ from perftui.ipc.view import RelaunchView
 from perftui.trainer.telemetry.gpu_lines import Stuck, Sweep, Unavailable, Wanted, line_of
 from tests.profiling.trace_maker import LOADER, event, mark, step
 
+from .mutation import altered
 from .seeds import CORPUS, example
 
 TEXTS = frozenset({"trace", "records", "sampler", "output"})
@@ -57,7 +58,11 @@ _ODD_TEXT = (
 def wrong_text(draw: random.Random, text: bytes, others: Sequence[bytes]) -> bytes:
     """Return text with bytes changed, words put in place of others, parts lost, doubled or foreign."""
     packed = text[:2] == b"\x1f\x8b"
-    made = bytearray(gzip.decompress(text) if packed and draw.random() < 0.8 else text)
+    plain = gzip.decompress(text) if packed and draw.random() < 0.8 else text
+    said = wrong_json(draw, plain) if draw.random() < 0.5 else None
+    if said is not None:
+        return said
+    made = bytearray(plain)
     for _ in range(draw.randint(1, 4)):
         place = draw.randrange(len(made) + 1)
         match draw.randrange(6):
@@ -79,3 +84,17 @@ def wrong_text(draw: random.Random, text: bytes, others: Sequence[bytes]) -> byt
                 made[place:] = other[draw.randrange(len(other) + 1) :]
     whole = bytes(made)
     return gzip.compress(whole, 1, mtime=0) if packed and draw.random() < 0.5 else whole
+
+
+def wrong_json(draw: random.Random, text: bytes) -> bytes | None:
+    """Return JSON that says something else in some places; None where the text is none."""
+    try:
+        said = json.loads(text)
+    except ValueError:
+        return None
+    for _ in range(draw.randint(1, 5)):
+        said = altered(draw, said)
+    try:
+        return json.dumps(said, ensure_ascii=False).encode("utf-8", "replace")
+    except (TypeError, ValueError, RecursionError):  # bytes among the odd things
+        return None
