@@ -31,7 +31,8 @@ def main(arguments: list[str]) -> None:
     else:
         folder, options = Path(options[0]), options[1:]
         folder.mkdir(parents=True, exist_ok=True)
-    for number, data in enumerate(begin_of(name)):
+    begin = begin_of(name)
+    for number, data in enumerate(begin):
         (folder / f"seed{number:04}").write_bytes(data)
     texts = name in ("trace", "records", "sampler", "output")
 
@@ -42,7 +43,6 @@ def main(arguments: list[str]) -> None:
         draw = random.Random(seed)
         if draw.random() < 0.5:
             return bytes(atheris.Mutate(data, most))
-        begin = begin_of(name)
         made = trace_seeds.wrong_text(draw, data, begin) if texts else mutation.wrong(draw, data, begin)
         return made[:most]
 

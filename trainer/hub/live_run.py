@@ -54,7 +54,7 @@ class LiveRun:
         self.windows = ProfileWindows(self.fold, places.profiles)
         self.ended: ExitRecord | None = None
         self.recording_note: str | None = None
-        self.peers_note: str | None = None
+        self.seats_note: str | None = None
         """Which processes are not shown, and what was not taken from peers; the service knows."""
         self._stop_note: str | None = None
         self.outbox: list[tuple[int, ToRank]] = []
@@ -108,7 +108,7 @@ class LiveRun:
     def _message(self) -> str | None:
         if self._recorder.failure and not self._stop_note:
             return f"recording: {self._recorder.failure} ({self._recorder.failed_entries} entries lost)"
-        return self._stop_note or self.recording_note or self.peers_note
+        return self._stop_note or self.recording_note or self.seats_note
 
     def findings(self) -> list[Finding]:
         """Return the findings in force."""

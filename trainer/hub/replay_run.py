@@ -173,7 +173,7 @@ def serve_replay(places: RunPlaces, folder: Path, *, at_end: bool, speed: float)
     try:
         idle_since = time.monotonic()
         while not stopped.flag and time.monotonic() - idle_since < _IDLE_END_S:
-            for reply in server.take(sockets.arrivals(_LOOP_MS)):
+            for reply in server.take_all(sockets.arrivals(_LOOP_MS)):
                 sockets.to_dashboard(reply.peer, reply.message)
             run.advance()
             if run.jumped:

@@ -73,7 +73,11 @@ class DashboardServer:
         self._profiles.clear()
         self._picture_at = 0.0
 
-    def take(self, arrivals: Iterable[Arrival]) -> Iterator[Reply]:
+    def take(self, peer: bytes, frame: bytes) -> list[Reply]:
+        """Answer one frame of a dashboard."""
+        return list(self.take_all([Arrival("dashboard", peer, frame)]))
+
+    def take_all(self, arrivals: Iterable[Arrival]) -> Iterator[Reply]:
         """Answer what dashboards have sent; several pulls of one that came together are one."""
         read = [(each, self._read(each)) for each in arrivals if each.side == "dashboard"]
         newest = {each.peer: at for at, (each, message) in enumerate(read) if isinstance(message, Pull)}

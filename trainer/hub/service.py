@@ -66,10 +66,10 @@ class HubService:
                 for arrival in arrivals:
                     if arrival.side == "rank":
                         self._hear(sockets, arrival)
-                for reply in self._server.take(arrivals):
+                for reply in self._server.take_all(arrivals):
                     self._tell(sockets, reply)
                 now = time.monotonic()
-                self._run.peers_note = self._seats.message or self._refusals.message(now)
+                self._run.seats_note = self._seats.message or self._refusals.message(now)
                 for reply in self._run.tick():
                     self._tell(sockets, reply)
                 self._send_outbox(sockets)
