@@ -8,10 +8,10 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import zmq
@@ -42,7 +42,7 @@ _ANSWERED = (
 )
 _LEFT_OUT = ("stop", "relaunch")
 """Not sent where they are well-formed: whatever of them takes effect was none."""
-_NEEDS = {"relaunch": {"set"}, "steps_of": {"rank"}}
+_NEEDS: dict[str, set[str]] = {"relaunch": {"set"}, "steps_of": {"rank"}}
 
 
 class Hub:
@@ -85,7 +85,7 @@ class Hub:
 
 
 @contextmanager
-def hub_at(run_id: str = seeds.RUN_ID) -> Iterator[Hub]:
+def hub_at(run_id: str = seeds.RUN_ID) -> Generator[Hub, None, None]:
     """Start a hub in the folders that the environment names; its output is in `hub.log` there."""
     places = make_run_places(run_id)
     description = RunDescription(
@@ -110,14 +110,11 @@ def hub_at(run_id: str = seeds.RUN_ID) -> Iterator[Hub]:
 def is_command(frame: bytes, kinds: Sequence[str] = _ANSWERED) -> bool:
     """Tell by other means than the hub's whether a frame is a well-formed command of one of these kinds."""
     try:
-        said: Any = msgspec.msgpack.decode(frame)
+        found: Any = msgspec.msgpack.decode(frame)
     except (msgspec.DecodeError, RecursionError, ValueError):
         return False
-    if (
-        not isinstance(said, dict)
-        or said.get("kind") not in kinds
-        or not isinstance(said.get("command_id"), str)
-    ):
+    said = cast("dict[Any, Any]", found) if isinstance(found, dict) else {}
+    if said.get("kind") not in kinds or not isinstance(said.get("command_id"), str):
         return False
     return _NEEDS.get(said["kind"], set()) <= set(said)
 

@@ -5,7 +5,7 @@ Whatever else happens (another exception, a hang, memory) is a fault of the prog
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -145,7 +145,7 @@ class _InFile:
 
 
 @contextmanager
-def scratch_folder() -> Iterator[Path]:
+def scratch_folder() -> Generator[Path, None, None]:
     """Make a folder for the targets that read files: in memory where there is such a place."""
     place = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(prefix="fuzz-", dir=place) as folder:

@@ -5,6 +5,7 @@ everyone else in `perftui.ipc.run_files`; a test holds both together.
 """
 
 import json
+import math
 import os
 import tempfile
 from contextlib import suppress
@@ -66,8 +67,9 @@ def read_stop(state: Path) -> StopOrder | None:
     try:
         fields: dict[str, Any] = json.loads(text)
         trainers = tuple((int(pid), int(ticks)) for pid, ticks in fields.get("trainers", ()))
-        return StopOrder(str(fields["stopped_by"]), trainers, float(fields.get("grace_s", 30.0)))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        grace_s = float(fields.get("grace_s", 30.0))
+        return StopOrder(str(fields["stopped_by"]), trainers, grace_s if math.isfinite(grace_s) else 30.0)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         return StopOrder("user")
 
 
