@@ -1,4 +1,4 @@
-"""A request to stop that cannot be read still means stop, with the usual grace: whatever stands in the file."""
+"""A request to stop that cannot be read still means stop, with the usual grace: whatever is in the file."""
 
 from pathlib import Path
 
