@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from . import hub_under_fire, seeds, trace_seeds
@@ -28,7 +28,8 @@ _SHARES = {
     "fold": 0.15,
     "questions": 0.03,
     "sampler": 0.03,
-    "recording": 0.05,
+    "recording": 0.04,
+    "replay": 0.005,
     "records": 0.02,
     "output": 0.02,
     "trace": 0.005,
@@ -36,6 +37,12 @@ _SHARES = {
     "dash.sock": 0.10,
 }
 _BELOW = 0.0005
+_WAYS: dict[str, Callable[[random.Random, bytes, Sequence[bytes]], bytes]] = {
+    **dict.fromkeys(trace_seeds.TEXTS, trace_seeds.wrong_text),
+    "recording": seeds.wrong_segment,
+    "replay": seeds.wrong_segment,
+}
+"""How inputs are made wrong that are no frames."""
 
 
 def begin_of(name: str) -> Sequence[bytes]:
@@ -47,12 +54,18 @@ def begin_of(name: str) -> Sequence[bytes]:
         "from_dashboard": seeds.FROM_DASHBOARD,
         "questions": seeds.FROM_DASHBOARD,
         "to_dashboard": seeds.TO_DASHBOARD,
-        "recording": [path.read_bytes() for path in sorted((seeds.CORPUS / "recording").glob("*.rec"))],
+        "recording": seeds.segments(),
+        "replay": seeds.segments(),
         "trace": trace_seeds.TRACES,
         "records": trace_seeds.RECORDS,
         "sampler": trace_seeds.LINES,
         "output": trace_seeds.OUTPUT,
     }[name]
+
+
+def way_of(name: str) -> Callable[[random.Random, bytes, Sequence[bytes]], bytes]:
+    """Return how the inputs of a target are made wrong."""
+    return _WAYS.get(name, wrong)
 
 
 def within(name: str, count: int, seed: int) -> Counter[str]:
@@ -66,7 +79,7 @@ def within(name: str, count: int, seed: int) -> Counter[str]:
         target = targets(folder)[name]
         for _ in range(count):
             whole = draw.choice(begin)
-            made = trace_seeds.wrong_text if name in trace_seeds.TEXTS else wrong
+            made = way_of(name)
             data = made(draw, whole, begin)
             try:
                 found[target(data)] += 1

@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> None:
     """Fuzz one target until an option ends it, or a fault."""
     atheris: Any = importlib.import_module("atheris")
     with atheris.instrument_imports(include=_INSTRUMENTED):
-        from tests.fuzz.__main__ import begin_of
+        from tests.fuzz.__main__ import begin_of, way_of
         from tests.fuzz.targets import scratch_folder, targets
     name, options = arguments[0], arguments[1:]
     if not options or options[0].startswith("-"):
@@ -34,17 +34,13 @@ def main(arguments: list[str]) -> None:
     begin = begin_of(name)
     for number, data in enumerate(begin):
         (folder / f"seed{number:04}").write_bytes(data)
-    texts = name in ("trace", "records", "sampler", "output")
 
     def altered(data: bytes, most: int, seed: int) -> bytes:
         """Alter in the ways of `mutation` half of the time, and as libFuzzer does otherwise."""
-        from tests.fuzz import mutation, trace_seeds
-
         draw = random.Random(seed)
         if draw.random() < 0.5:
             return bytes(atheris.Mutate(data, most))
-        made = trace_seeds.wrong_text(draw, data, begin) if texts else mutation.wrong(draw, data, begin)
-        return made[:most]
+        return way_of(name)(draw, data, begin)[:most]
 
     with scratch_folder() as scratch:
         target = targets(scratch)[name]

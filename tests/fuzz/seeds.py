@@ -1,5 +1,8 @@
 """Whole frames to begin with: one of every kind of message, filled by its types; those of a real training."""
 
+import random
+import struct
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -10,6 +13,9 @@ from perftui.ipc.dashboard_messages import FromDashboard, Pull, ToDashboard
 from perftui.ipc.messages import PROTOCOL_VERSION, FromRank, Hello, ToRank
 from perftui.ipc.recording import read_recording
 
+from .mutation import other_numbers, wrong_bytes, wrong_words
+
+_HEAD = len(b"perftui recording 1\n")
 CORPUS = Path(__file__).parent / "corpus"
 RUN_ID = "fuzzed"
 _NAMED: dict[str, Any] = {
@@ -69,6 +75,25 @@ def recorded() -> list[bytes]:
         for message in messages
         if message is not None
     ]
+
+
+def segments() -> list[bytes]:
+    """Return the segments of that recording."""
+    return [path.read_bytes() for path in sorted((CORPUS / "recording").glob("*.rec"))]
+
+
+def wrong_segment(draw: random.Random, segment: bytes, others: Sequence[bytes]) -> bytes:
+    """Return a segment with some of its entries wrong, lengths right; or with its bytes wrong."""
+    if draw.random() < 0.3:
+        return wrong_bytes(draw, segment, others)
+    made, at = bytearray(segment[:_HEAD]), _HEAD
+    while at + 4 <= len(segment):
+        (length,) = struct.unpack_from("<I", segment, at)
+        body, at = segment[at + 4 : at + 4 + length], at + 4 + length
+        if draw.random() < 0.1:
+            body = other_numbers(draw, body) if draw.random() < 0.7 else wrong_words(draw, body)
+        made += struct.pack("<I", len(body)) + body
+    return bytes(made)
 
 
 def hello(rank: int, pid: int, start_ticks: int) -> bytes:

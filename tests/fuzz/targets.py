@@ -124,6 +124,19 @@ class _InFile:
             return "refused"
         return "taken"
 
+    def replay(self, data: bytes) -> Outcome:
+        """Fold and judge a recording, as a replay does."""
+        path, folding = self.folder / "000001.rec", Folding()
+        path.write_bytes(data)
+        try:
+            for entry in read_recording(path):
+                folding.fold.apply(entry)
+        except RecordingError:
+            return "refused"
+        finally:
+            folding.look()
+        return "taken"
+
     def trace(self, data: bytes) -> Outcome:
         path = self.folder / "rank0.json"
         path.write_bytes(data)
@@ -176,6 +189,7 @@ def targets(folder: Path) -> dict[str, Target]:
         "questions": folding.ask,
         "sampler": _sampler_lines,
         "recording": files.recording,
+        "replay": files.replay,
         "records": files.records,
         "trace": files.trace,
         "output": _output,

@@ -10,7 +10,8 @@ from .__main__ import over_sockets, within
 
 COUNTS = {
     "from_rank": 3000, "to_rank": 1000, "from_dashboard": 2000, "to_dashboard": 1500, "fold": 4000,
-    "questions": 500, "sampler": 500, "recording": 300, "records": 200, "trace": 60, "output": 500,
+    "questions": 500, "sampler": 500, "recording": 300, "replay": 40, "records": 200, "trace": 60,
+    "output": 500,
 }  # fmt: skip
 
 
