@@ -129,7 +129,8 @@ def test_a_batch_of_one_on_a_cpu() -> None:
     """Forward and backward are 0.9 of the step: 90 us for each of 60 tensors."""
     finding = lead(run(_lone()))
     assert (finding.code, finding.severity) == ("compute.small_batch", "warning")
-    assert "90 us for each of 60 tensors" in finding.sentence
+    assert "computes one sample and takes 5.4 ms" in finding.sentence
+    assert [each.value for each in finding.evidence[:2]] == [1, pytest.approx(90)]
     assert finding.remedy is not None
     assert finding.remedy.semantics == "changes-training"
 

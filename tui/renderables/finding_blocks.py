@@ -10,7 +10,7 @@ from perftui.tui.renderables.finding_words import evidence_words, first_seen
 from perftui.tui.renderables.headline import severity_mark
 from perftui.tui.renderables.lines import BLANK, Line, Run, clip, fit, line, spread, width_of, wrap
 from perftui.tui.renderables.page import Block
-from perftui.tui.renderables.remedy_words import change_words
+from perftui.tui.renderables.remedy_words import by_hand, change_words
 from perftui.tui.state import DashboardState
 
 _INDENT = 4
@@ -104,6 +104,8 @@ def _remedy(finding: Finding, state: DashboardState, width: int) -> list[Line]:
     remedy, drawn = finding.remedy, list[Line]()
     if remedy is not None and remedy.set:
         drawn += _hanging(change_words(remedy, state), width, "→", "fine")
+        if by_hand(remedy):
+            drawn += _hanging(by_hand(remedy), width, " ", "dim")
         drawn += _hanging(_KINDS[remedy.semantics], width, " ", "dim", "dim")
     if remedy is not None and remedy.advice:
         drawn += _hanging(fmt.clean(remedy.advice), width, "→", "fine")
@@ -174,7 +176,9 @@ def finding_text(finding: Finding, state: DashboardState) -> str:
     if finding.unsure:
         rows.append(f"  to settle it: {fmt.clean(finding.unsure)}")
     command = relaunch_command(finding, state)
-    return "\n".join([*rows, *([f"  {command}"] if command else [])])
+    if remedy is not None and command:
+        rows += [f"  {each}" for each in (by_hand(remedy), command) if each]
+    return "\n".join(rows)
 
 
 def relaunch_command(finding: Finding, state: DashboardState) -> str | None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from perftui.ipc.findings import Finding, Remedy
 from perftui.ipc.settings import SettingValue, format_value
+from perftui.ipc.settings_as_code import lines_to_write
 from perftui.tui import format as fmt
 from perftui.tui.renderables.lines import BLANK, Line, Run, line
 from perftui.tui.state import DashboardState
@@ -43,6 +44,12 @@ def change_words(remedy: Remedy, state: DashboardState) -> str:
     hopes = [f"expected {fmt.factor(remedy.expected)}"] if remedy.expected is not None else []
     hopes += [f"at most {fmt.factor(remedy.bound)}"] if remedy.bound is not None else []
     return f"{told}: {', '.join(hopes)}" if hopes else told
+
+
+def by_hand(remedy: Remedy) -> str:
+    """Say what the script's owner would write instead of the settings; empty where there is none."""
+    written = "; ".join(lines_to_write(remedy.set))
+    return f"by hand: {written}" if written else ""
 
 
 def remedy_line(finding: Finding, state: DashboardState) -> Line:

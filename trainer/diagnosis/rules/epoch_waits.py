@@ -5,11 +5,14 @@ from collections.abc import Iterator
 from perftui.ipc.findings import Finding, Remedy
 from perftui.ipc.settings import Settings
 from perftui.trainer.diagnosis.case import Case
-from perftui.trainer.diagnosis.evidence import number, offered, percent, step
+from perftui.trainer.diagnosis.evidence import number, of_the_script, offered, percent, step
+from perftui.trainer.diagnosis.policy import Policy
 from perftui.trainer.diagnosis.readiness import Abstention, steady_wait
 from perftui.trainer.diagnosis.signals import RankSignals
 from perftui.trainer.diagnosis.wait_cause import storage_seen
 from perftui.trainer.diagnosis.wait_remedy import setting_name
+
+_LOADING = ("loader", "dataset", "collate")
 
 
 def epoch_start(case: Case) -> Iterator[Finding | Abstention]:
@@ -38,8 +41,15 @@ def epoch_start(case: Case) -> Iterator[Finding | Abstention]:
             step(rank),
         ],
         coverage=rank.coverage,
-        remedy=_remedy(rank, loss),
+        remedy=_remedy(rank, loss, policy),
     )
+
+
+def workers_begin_anew(case: Case, finding: Finding) -> bool:
+    """Tell whether workers are started at each epoch, so that their number may be what its head costs."""
+    about = [r for r in case.signals.ranks if finding.rank is None or r.rank == finding.rank]
+    loaders = [rank.loader for rank in about if rank.loader is not None]
+    return any(facts.num_workers and not facts.persistent_workers for facts in loaders)
 
 
 def _what_begins(rank: RankSignals) -> str:
@@ -47,19 +57,33 @@ def _what_begins(rank: RankSignals) -> str:
     if facts is None or facts.num_workers == 0:
         return "the loader's iterator (sampler, dataset) takes that long to begin"
     if facts.persistent_workers:
-        return "the workers are kept, so the sampler or the loader itself is made anew"
+        return "the workers are kept, so it is the sampler, or building the loader, that takes so long"
     how = f" by {facts.multiprocessing_context}" if facts.multiprocessing_context else ""
     return f"{facts.num_workers} workers are started anew{how} each time"
 
 
-def _remedy(rank: RankSignals, loss: float) -> Remedy:
+def _begins_at(rank: RankSignals, policy: Policy) -> str | None:
+    """Return the script's line that runs in the training thread when an epoch begins.
+
+    Beside workers, which make the batches, that is all that the loader has it do.
+    """
+    stacks = rank.facts.stacks
+    if stacks is None or rank.loader is None or not rank.loader.num_workers:
+        return None
+    found = [place for place in stacks.places if place.area in _LOADING and of_the_script(place.at)]
+    most = max(found, key=lambda place: place.count, default=None)
+    return most.at if most is not None and most.count >= policy.own_looks else None
+
+
+def _remedy(rank: RankSignals, loss: float, policy: Policy) -> Remedy:
     facts = rank.loader
     bound = round(1 / (1 - loss), 2) if loss < 1 else None
     if facts is None or facts.num_workers == 0 or facts.persistent_workers:
         return Remedy(
-            advice="build the DataLoader once, before the first epoch, and see what its sampler does when it "
-            "begins; or make epochs longer",
+            advice="see what the sampler does when an epoch begins, and do it once, before the first; build "
+            "the DataLoader once as well; or make epochs longer",
             bound=bound,
+            at=_begins_at(rank, policy),
         )
     wanted: Settings = {setting_name(facts, "persistent_workers"): True}
     return Remedy(

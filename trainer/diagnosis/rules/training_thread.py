@@ -7,6 +7,7 @@ from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import main_place, number, percent, step
 from perftui.trainer.diagnosis.own_lines import own_lines, python_at_least
 from perftui.trainer.diagnosis.readiness import Abstention
+from perftui.trainer.diagnosis.rules.read_ahead import starved_behind_a_thread
 from perftui.trainer.diagnosis.rules.stragglers import find_late
 from perftui.trainer.diagnosis.signals import RankSignals
 
@@ -32,6 +33,11 @@ def inline(case: Case) -> Iterator[Finding | Abstention]:
         # Workers would have to hand it over, which takes its time as well.
         if cost < case.policy.inline_share or cost * rank.step_ms.mean < case.policy.wait_floor_ms:
             continue
+        if not fed and _waits_there(case, rank, cost):
+            behind = starved_behind_a_thread(case, rank, cost)
+            if behind is not None:
+                yield behind
+                return
         place = main_place(rank.facts.stacks, case.policy.place_share, "script", *_PREPARING)
         where = "" if place is None else f" ({place.at})"
         beside = "after the loader has delivered" if fed else "and this thread asks no DataLoader"
@@ -59,7 +65,7 @@ def inline(case: Case) -> Iterator[Finding | Abstention]:
 
 
 def _does(case: Case, rank: RankSignals, cost: float) -> str:
-    if _idles(rank, cost) and not case.strongly_contended(rank.host):
+    if _waits_there(case, rank, cost):
         return f"waits {percent(cost)} of each step in lines of the script's own"
     return f"spends {percent(cost)} of each step on work of its own"
 
@@ -119,7 +125,7 @@ def _python(case: Case, rank: RankSignals) -> Finding | Abstention | None:
         return _by_window(case, rank) or _unexplained(case, rank)
     place = main_place(stacks, policy.place_share, "script")
     where = "" if place is None else f", mostly at {place.at}"
-    waits = _idles(rank, cost) and not case.strongly_contended(rank.host)
+    waits = _waits_there(case, rank, cost)
     doing = "waits in lines of the script's own" if waits else "is in lines of the script's own"
     return Finding(
         code="cpu.python",
@@ -174,6 +180,11 @@ def _unexplained(case: Case, rank: RankSignals) -> Finding | Abstention | None:
         return None
     reason = f"{percent(other)} of the step of rank {rank.rank} is neither loading nor the model"
     return Abstention("cpu.python", reason, _SETTLED, rank.rank)
+
+
+def _waits_there(case: Case, rank: RankSignals, cost: float) -> bool:
+    """Tell whether the thread waits in its own lines; on a busy host one that wants to compute looks idle."""
+    return _idles(rank, cost) and not case.strongly_contended(rank.host)
 
 
 def _idles(rank: RankSignals, cost: float) -> bool:
