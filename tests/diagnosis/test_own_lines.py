@@ -12,7 +12,7 @@ from perftui.trainer.diagnosis import POLICY, judge
 from perftui.trainer.diagnosis.own_lines import own_lines
 from perftui.trainer.diagnosis.signals import PauseSignals, RankSignals, StepPatterns
 
-from .made import QUIET, change, facts, found, gpu, gpu_rank, lead, loader, rank, run, shares, stacks
+from .made import BUSY, QUIET, change, facts, found, gpu, gpu_rank, lead, loader, rank, run, shares, stacks
 
 _SCORES = StackPlace(area="script", at="train.py:21 distance", line="row[b] = min(row[b], before)", count=10)
 _AUGMENT = StackPlace(area="script", at="train.py:20 augment", line="np.roll(picture, 1)", count=40)
@@ -227,6 +227,16 @@ def test_a_stream_behind_a_thread_gets_workers_only_where_it_divides_itself(
     finding = lead(run(_behind_a_thread(iterable=True, sharded=sharded)))
     assert finding.remedy is not None
     assert bool(finding.remedy.set) is offered
+
+
+@pytest.mark.parametrize(
+    ("line", "code"), [("x = ready.get()", "input.workers"), ("x = f(y)", "input.inline")]
+)
+def test_on_a_busy_host_the_line_must_say_that_it_waits(line: str, code: str) -> None:
+    made = _behind_a_thread()
+    place = StackPlace(area="script", at="train.py:48 Ahead.__iter__", line=line, count=60)
+    looks = facts(stacks=stacks(100, place, script=60, model=20, backward=20))
+    assert code in found(run(replace(made, facts=looks), host=BUSY))
 
 
 def test_a_thread_that_works_itself_does_not_wait_for_another() -> None:

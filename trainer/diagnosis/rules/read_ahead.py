@@ -1,5 +1,7 @@
 """`input.workers` behind a thread: it takes batches from a loader ahead, and the training waits for it."""
 
+import re
+
 from perftui.ipc.findings import Finding, Remedy
 from perftui.ipc.messages import LoaderFacts
 from perftui.trainer.diagnosis.case import Case
@@ -7,6 +9,9 @@ from perftui.trainer.diagnosis.evidence import main_place, number, percent, step
 from perftui.trainer.diagnosis.signals import RankSignals
 from perftui.trainer.diagnosis.wait_remedy import setting_name
 from perftui.trainer.tuning.predictor import propose_workers
+
+_WAITING = re.compile(r"\.(?:get|wait|acquire|join|recv|popleft|pop)\(|\bnext\(")
+"""In a line of Python: it may take what another thread has made ready."""
 
 
 def starved_behind_a_thread(case: Case, rank: RankSignals, cost: float) -> Finding | None:
@@ -17,10 +22,12 @@ def starved_behind_a_thread(case: Case, rank: RankSignals, cost: float) -> Findi
         rank: known to idle so.
         cost: share of the step.
     """
-    facts = rank.read_ahead
+    facts, place = rank.read_ahead, main_place(rank.facts.stacks, case.policy.place_share, "script")
     if facts is None:
         return None
-    place = main_place(rank.facts.stacks, case.policy.place_share, "script")
+    # On a busy host a thread that wants to compute looks idle as well, unless its line says that it waits.
+    if case.strongly_contended(rank.host) and not (place and _WAITING.search(place.line or "")):
+        return None
     at = "" if place is None else f" (at {place.at})"
     host = case.host(rank)
     enough = rank.window_steps >= case.policy.steps_critical

@@ -33,11 +33,10 @@ def inline(case: Case) -> Iterator[Finding | Abstention]:
         # Workers would have to hand it over, which takes its time as well.
         if cost < case.policy.inline_share or cost * rank.step_ms.mean < case.policy.wait_floor_ms:
             continue
-        if not fed and _waits_there(case, rank, cost):
-            behind = starved_behind_a_thread(case, rank, cost)
-            if behind is not None:
-                yield behind
-                return
+        behind = None if fed else starved_behind_a_thread(case, rank, cost)
+        if behind is not None and _idles(rank, cost):
+            yield behind
+            return
         place = main_place(rank.facts.stacks, case.policy.place_share, "script", *_PREPARING)
         where = "" if place is None else f" ({place.at})"
         beside = "after the loader has delivered" if fed else "and this thread asks no DataLoader"
