@@ -278,10 +278,11 @@ def test_heads_of_epochs_with_workers_kept_or_without_any() -> None:
         )
         judgement = judge(run(made))
         assert [f.code for f in judgement.findings] == ["input.epoch_start"]
-        remedy = judgement.findings[0].remedy
+        sentence, remedy = judgement.findings[0].sentence, judgement.findings[0].remedy
         assert remedy is not None
         assert remedy.set == {}
-        assert "once" in (remedy.advice or "")
+        assert ("nothing is loaded ahead" in sentence) is bool(given.num_workers)
+        assert ("longer" if given.num_workers else "once") in (remedy.advice or "")
 
 
 def _kept(*, heads: float, cpu: float, steady: float = 0.35) -> RankSignals:
@@ -303,6 +304,7 @@ def test_a_slow_sampler_is_no_matter_of_the_number_of_kept_workers() -> None:
     """Figures of such a script on two cores: nothing that the workers do follows from the sampler's time."""
     first, second = judge(run(_kept(heads=0.45, cpu=0.15), host=_FULL)).findings
     assert (first.code, first.share, first.under) == ("input.epoch_start", 0.45, None)
+    assert "while the sampler is at work" in first.sentence
     assert first.remedy is not None
     assert first.remedy.at == "data.py:27 Texts.__getitem__"
     assert (second.code, second.under) == ("input.too_many_workers", None)
@@ -328,6 +330,19 @@ def test_workers_that_the_kernel_has_waiting_for_a_socket(asleep: float, code: s
     assert finding.remedy is not None
     assert ("local disk" in (finding.remedy.advice or "")) is (code == "input.storage")
     assert "one request at a time" in (finding.remedy.caution or "")
+
+
+@pytest.mark.parametrize(
+    ("run_busy", "cpu_busy", "waits"), [(0.9, 0.95, True), (0.9, 1.9, False), (1.0, 1.1, False)]
+)
+def test_idle_cores_tell_that_unseen_workers_wait_unless_others_use_them(
+    run_busy: float, cpu_busy: float, waits: bool
+) -> None:
+    host = replace(_FULL, run_busy=run_busy, cpu_busy=cpu_busy)
+    unseen = replace(_starved(2, cpu_share=None), workers=None)
+    finding = lead(run(unseen, host=host))
+    assert ("waits for something" in finding.sentence) is waits
+    assert finding.code == ("input.workers" if waits else "input.item")
 
 
 def test_workers_that_compute_do_not_wait_for_a_socket() -> None:

@@ -163,10 +163,13 @@ def _taken_over(case: Case, rank: RankSignals, taking: float) -> WaitCause:
 
 
 def _by_the_host(case: Case, host: HostSignals | None) -> WaitCause:
-    """Return what the busy cores tell where single workers were not seen."""
+    """Return what the busy cores tell where single workers were not seen.
+
+    Where others keep them busy, the run may be kept from them.
+    """
     if host is None or host.run_busy is None or host.cpus is None:
         return WaitCause("unknown", "")
-    if host.run_busy >= case.policy.idle_cores * host.cpus:
+    if max(host.run_busy, host.cpu_busy or 0.0) >= case.policy.idle_cores * host.cpus:
         return WaitCause("unknown", "")
     idle = f"only {host.run_busy:.1f} of {host.cpus:g} cores are busy with this run"
     return WaitCause("latency", f"{idle}, so each sample waits for something")
