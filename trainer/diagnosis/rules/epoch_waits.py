@@ -61,7 +61,7 @@ def _what_begins(rank: RankSignals, policy: Policy) -> str:
     if facts.persistent_workers:
         if _sampler_looks(rank, policy):
             return "the workers are kept and have nothing to do while the sampler is at work"
-        return "the workers are kept, but begin it only when the epoch begins: nothing is loaded ahead over its end"
+        return "the workers are kept, but nothing is loaded ahead over an epoch's end"
     how = f" by {facts.multiprocessing_context}" if facts.multiprocessing_context else ""
     return f"{facts.num_workers} workers are started anew{how} each time"
 
@@ -88,8 +88,8 @@ def _remedy(rank: RankSignals, loss: float, policy: Policy) -> Remedy:
     drawing = _sampler_looks(rank, policy)
     if facts is not None and facts.persistent_workers and not drawing:
         return Remedy(
-            advice="make epochs longer, for instance by RandomSampler(data, num_samples=10 * len(data)) as the "
-            "sampler; build the DataLoader once, if the script makes one for each epoch",
+            advice="make epochs longer, for instance by sampler=RandomSampler(data, num_samples=10 * "
+            "len(data)); build the DataLoader once, if the script makes one for each epoch",
             bound=bound,
         )
     if facts is None or facts.num_workers == 0 or facts.persistent_workers:
