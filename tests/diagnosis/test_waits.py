@@ -221,6 +221,18 @@ def test_a_crowd_of_workers_takes_the_models_cores(cpu: float, host: HostSignals
     assert ("input.too_many_workers" in codes) is seen
 
 
+def test_idle_workers_on_a_busy_host_may_be_held_up_by_the_training_thread() -> None:
+    """Eight workers with nothing to do beside two busy neighbours: more of them are no remedy."""
+    idle = _starved(8, cpu_share=0.04, cpu_wait_share=0.005)
+    finding = found(run(idle, host=BUSY))["input.workers"]
+    assert "who waits for whom is open" in finding.sentence
+    assert finding.remedy is None
+    assert finding.unsure is not None
+    quiet = found(run(idle))["input.workers"].remedy
+    assert quiet is not None
+    assert quiet.set == {"loader.num_workers": 21}
+
+
 def test_workers_that_get_their_cores_are_not_in_doubt_on_a_busy_host() -> None:
     sure = judge(run(_starved(2, cpu_share=0.1, cpu_wait_share=0.05), host=BUSY)).findings
     assert [f.code for f in sure] == ["input.workers", "self.contended"]

@@ -22,12 +22,21 @@ from perftui.trainer.diagnosis.readiness import steady_wait, wait_ms
 from perftui.trainer.diagnosis.signals import HostSignals, RankSignals
 
 Cause: TypeAlias = Literal[
-    "compute", "storage", "connection", "latency", "collate", "handover", "slow_worker", "needless", "unknown"
+    "compute",
+    "storage",
+    "connection",
+    "latency",
+    "collate",
+    "handover",
+    "slow_worker",
+    "needless",
+    "untold",
+    "unknown",
 ]
 """collate: samples are put together. connection: samples come from the other end of a socket. handover: the
 training thread takes a batch over from its worker. compute: preparing samples keeps a CPU busy. latency:
 samples wait for something that is not storage. needless: there is hardly anything to prepare, and handing
-batches over is the cost."""
+batches over is the cost. untold: workers idle, and so may the training thread, for others' sake."""
 
 
 _STACKING = " collate_tensor_fn"
@@ -136,6 +145,9 @@ def _in_workers(case: Case, rank: RankSignals, host: HostSignals | None) -> Wait
         return WaitCause("unknown", "")
     if wait_ms(rank) < policy.needless_item_ms:
         return WaitCause("needless", "they have hardly anything to do")
+    if case.strongly_contended(rank.host):
+        why = "they hardly compute meanwhile, and other work keeps the cores busy: who waits for whom is open"
+        return WaitCause("untold", why)
     return WaitCause("latency", "they do not compute meanwhile, each sample waits for something")
 
 

@@ -8,6 +8,7 @@ from perftui.ipc.findings import Remedy
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import Settings
 from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.contention import UNSURE
 from perftui.trainer.diagnosis.evidence import main_place, of_the_script
 from perftui.trainer.diagnosis.policy import Policy
 from perftui.trainer.diagnosis.readiness import steady_wait, won_share
@@ -72,6 +73,8 @@ def answer_to(case: Case, rank: RankSignals, cause: WaitCause) -> tuple[str, Ans
     if facts.iterable and facts.sharded is not True:
         doubt = None if facts.sharded is False else "whether the dataset shards itself is not known"
         return _named(cause), Answer(Remedy(advice=_UNSHARDED, at=_at(case, rank)), doubt)
+    if cause.cause == "untold":
+        return "input.workers", Answer(None, UNSURE)
     if cause.cause == "collate":
         return "input.collate", Answer(_collate(case, rank, facts, host, cause))
     if cause.cause == "handover":

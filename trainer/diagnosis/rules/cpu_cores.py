@@ -38,13 +38,14 @@ def _compute_threads(case: Case, host: HostSignals, cpus: float, ranks: list[Ran
     idle = host.cpu_busy is not None and host.cpu_busy < 0.5 * cpus
     model = max(case.paces[rank.rank].parts.get("model", 0.0) for rank in ranks)
     by_script = _set_by_script(host, ranks)
+    in_all = f", {total} in all," if len(ranks) > 1 else ""
     whose = "each rank computes" if len(ranks) > 1 else "the model computes"
     return Finding(
         code="cpu.oversubscribed",
         severity="info" if idle else "warning",
         share=0.0,
         host=host.name,
-        sentence=f"{whose} with {max(known)} threads, {total} in all, on {cpus:g} usable cores: they take "
+        sentence=f"{whose} with {max(known)} threads{in_all} on {cpus:g} usable cores: they take "
         "turns, and each operator waits for the last of its threads.".capitalize(),
         evidence=[
             number("threads that compute", total, "threads"),

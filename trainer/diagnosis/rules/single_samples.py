@@ -38,7 +38,9 @@ def small_batch_on_cpu(case: Case) -> Iterator[Finding | Abstention]:
         if forward is None or backward is None or forward + backward < 0.5:
             continue
         micro = max(1.0, rank.patterns.micro_batches)
-        each_us = 1e3 * (forward + backward) * rank.step_ms.mean / micro / model.tensors
+        # CPU time: a thread that has to wait for a core takes no longer for its calls.
+        on_core = 1.0 if rank.cpu_share is None else min(1.0, rank.cpu_share)
+        each_us = 1e3 * (forward + backward) * on_core * rank.step_ms.mean / micro / model.tensors
         if each_us >= policy.small_batch_call_us:
             continue
         yield _finding(case, rank, samples, micro, each_us)

@@ -47,10 +47,10 @@ def inline(case: Case) -> Iterator[Finding | Abstention]:
             rank=rank.rank if len(case.signals.ranks) > 1 else None,
             host=rank.host,
             sentence=f"The training thread {_does(case, rank, cost)} before the backward{where}, {beside}.",
-            evidence=_evidence(rank, cost),
+            evidence=_evidence(rank, cost, before=fed),
             remedy=Remedy(
                 bound=round(1 / (1 - min(cost, 0.99)), 2),
-                advice="move the preparation into the Dataset, where workers do it beside the model"
+                advice=_into_the_dataset(rank)
                 if fed
                 else "move the preparation into a Dataset and let a DataLoader with workers do it; where "
                 "another thread reads one ahead, give that one workers: threads share Python's lock",
@@ -61,6 +61,13 @@ def inline(case: Case) -> Iterator[Finding | Abstention]:
             unsure=None if sure else f"a forward much longer than its backward looks the same: {_SETTLED}",
         )
         return
+
+
+def _into_the_dataset(rank: RankSignals) -> str:
+    advice = "move the preparation into the Dataset, where workers do it beside the model"
+    if rank.loader is not None and not rank.loader.num_workers:
+        advice += "; the DataLoader has none yet: num_workers=2 or more"
+    return advice
 
 
 def _does(case: Case, rank: RankSignals, cost: float) -> str:
@@ -138,8 +145,8 @@ def _python(case: Case, rank: RankSignals) -> Finding | Abstention | None:
         remedy=Remedy(
             bound=round(1 / (1 - min(cost, 0.99)), 2),
             advice="take it out of the loop: every n-th step, in tensor operations instead of Python, or "
-            "in the "
-            "dataset where workers run it" + (f" — {place.line}" if place is not None and place.line else ""),
+            "in the dataset where workers run it"
+            + (f"; the line: {place.line}" if place is not None and place.line else ""),
             at=None if place is None else place.at,
         ),
     )
@@ -194,10 +201,13 @@ def _long(case: Case, rank: RankSignals) -> bool:
     return rank.window_steps >= case.policy.steps_critical
 
 
-def _evidence(rank: RankSignals, cost: float) -> list[Evidence]:
+def _evidence(rank: RankSignals, cost: float, *, before: bool = False) -> list[Evidence]:
+    """Return the figures, with the phase that the time lies in, by the name under which it is shown."""
     shown = [number("in lines of the script's own", cost, "share", rank.window_steps)]
-    if rank.shares.other is not None:
-        shown.append(number("neither loader nor model", rank.shares.other, "share", rank.window_steps))
+    if before and rank.shares.forward is not None:
+        shown.append(number("it lies in forward", rank.shares.forward, "share", rank.window_steps))
+    elif rank.shares.other is not None:
+        shown.append(number("it lies in other", rank.shares.other, "share", rank.window_steps))
     if rank.cpu_share is not None:
         shown.append(number("CPU of the training thread", rank.cpu_share, "cores", rank.window_steps))
     return [*shown, step(rank)]
