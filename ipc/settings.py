@@ -88,7 +88,18 @@ def setting(name: str, arguments: Arguments = NO_ARGUMENTS) -> Setting:
     if name.startswith("arg."):
         return _argument(name, arguments)
     known = ", ".join(sorted(_BY_NAME))
-    raise UsageError(f"unknown setting {name!r}; known: {known}, env.NAME, arg.NAME")
+    raise UsageError(f"unknown setting {name!r}{_near(name)}; known: {known}, env.NAME, arg.NAME")
+
+
+def _near(name: str) -> str:
+    """Return a question after the setting that may be meant: its last part alone, or one misspelt."""
+    from difflib import get_close_matches  # every process of a trial loads this module, and few err
+
+    parts = [known for known in sorted(_BY_NAME) if known.rpartition(".")[2] == name.lower()]
+    likely = parts or get_close_matches(name.lower(), _BY_NAME, n=1)
+    if not likely and re.fullmatch(r"[A-Z][A-Z0-9_]+", name) and ENVIRONMENT_ALLOWED.fullmatch(name):
+        likely = [f"env.{name}"]
+    return f": did you mean {' or '.join(likely)}" if likely else ""
 
 
 def _argument(name: str, arguments: Arguments) -> Setting:

@@ -90,6 +90,20 @@ def test_an_unknown_name_lists_the_known_ones(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("num_workers", "loader.num_workers"),
+        ("loader.num_worker", "loader.num_workers"),
+        ("tf32", "precision.tf32"),
+        ("OMP_NUM_THREADS", "env.OMP_NUM_THREADS"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_one_that_may_be_meant(name: str, meant: str) -> None:
+    with pytest.raises(UsageError, match=rf"unknown setting '{name}': did you mean {meant}; known: "):
+        setting(name)
+
+
+@pytest.mark.parametrize(
     "name", ["PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "AWS_SECRET_ACCESS_KEY", "NCCL_x\nY"]
 )
 def test_variables_that_load_code_or_name_secrets_cannot_be_set(name: str) -> None:

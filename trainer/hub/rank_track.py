@@ -57,6 +57,7 @@ class RankTrack:
     settings: dict[str, SettingValue] = field(default_factory=dict)
     settings_failed: dict[str, str] = field(default_factory=dict)
     loader: LoaderFacts | None = None
+    read_ahead: LoaderFacts | None = None
     facts: RankFacts = field(default_factory=RankFacts)
     facts_log: FactsLog = field(default_factory=FactsLog)
     device: str = "unknown"
@@ -144,6 +145,7 @@ class RankTrack:
         self.settings = message.settings
         self.settings_failed = message.failed
         self.loader = message.loader or self.loader
+        self.read_ahead = message.read_ahead
         self.device = message.device or self.device
         self.gpu_uuid = message.gpu_uuid or self.gpu_uuid
 

@@ -27,6 +27,7 @@ from perftui.ipc.run_files import (
     write_record,
 )
 from perftui.trainer.launch.altered_command import altered_command, argument_words
+from perftui.trainer.launch.command_line import require_script
 from perftui.trainer.launch.environment import clean_environment, training_additions
 from perftui.trainer.launch.environment_line import environment_line
 from perftui.trainer.launch.interpreter import InterpreterCheck, check_interpreter
@@ -51,11 +52,12 @@ def check_launch(spec: LaunchSpec) -> InterpreterCheck:
 
     Raises:
         UsageError: no command, or no such folder to start in.
-        CommandNotFound: the command does not exist.
+        CommandNotFound: the command, or the script that it names, does not exist.
         Refused: its Python lacks what the probe needs.
     """
     if not spec.cwd.is_dir():
         raise UsageError(f"{spec.cwd}: no such folder to start in")
+    require_script(spec.command, spec.cwd)
     return check_interpreter(spec.command, spec.cwd, {**clean_environment(dict(os.environ)), **spec.env})
 
 

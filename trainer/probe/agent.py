@@ -286,6 +286,7 @@ class Agent:
                     loader=in_force.loader,
                     device=in_force.device,
                     gpu_uuid=in_force.gpu_uuid,
+                    read_ahead=in_force.read_ahead,
                 )
             )
         for message in self._facts.read(time.perf_counter_ns(), in_force, at_end=at_end):
