@@ -113,7 +113,7 @@ def is_command(frame: bytes, kinds: Sequence[str] = _ANSWERED) -> bool:
         found: Any = msgspec.msgpack.decode(frame)
     except (msgspec.DecodeError, RecursionError, ValueError):
         return False
-    said = cast("dict[Any, Any]", found) if isinstance(found, dict) else {}
+    said = cast("dict[object, Any]", found) if isinstance(found, dict) else {}
     if said.get("kind") not in kinds or not isinstance(said.get("command_id"), str):
         return False
     return _NEEDS.get(said["kind"], set()) <= set(said)

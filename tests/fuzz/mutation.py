@@ -59,9 +59,9 @@ def wrong_words(draw: random.Random, frame: bytes) -> bytes:
 def altered(draw: random.Random, value: Any) -> Any:  # noqa: ANN401 (whatever a frame holds)
     """Return a value with one place in it changed."""
     if isinstance(value, dict) and value and draw.random() < 0.9:
-        return _altered_map(draw, dict(cast("dict[Any, Any]", value)))
+        return _altered_map(draw, dict(cast("dict[object, Any]", value)))
     if isinstance(value, list) and value and draw.random() < 0.9:
-        return _altered_list(draw, list(cast("list[Any]", value)))
+        return _altered_list(draw, list(cast("Sequence[Any]", value)))
     if isinstance(value, int) and not isinstance(value, bool) and draw.random() < 0.3:
         return max(
             -(2**63), min(2**64 - 1, draw.choice((value + 1, value - 1, -value, value << 8, value >> 1)))
@@ -113,10 +113,10 @@ def other_numbers(draw: random.Random, frame: bytes) -> bytes:
 
     def renumbered(value: Any, name: str = "") -> Any:  # noqa: ANN401 (whatever a frame holds)
         if isinstance(value, dict):
-            items = cast("dict[Any, Any]", value).items()
+            items = cast("dict[object, Any]", value).items()
             return {key: renumbered(inner, str(key)) for key, inner in items}
         if isinstance(value, list):
-            return [renumbered(inner, name) for inner in cast("list[Any]", value)]
+            return [renumbered(inner, name) for inner in cast("Sequence[Any]", value)]
         if isinstance(value, bool) or name in ("rank", "seq", "protocol") or draw.random() > share:
             return value
         if isinstance(value, int):
