@@ -62,8 +62,9 @@ def check_from_rank(message: FromRank, frame_bytes: int) -> None:
     """
     if frame_bytes > SMALL_FRAME_BYTES and not isinstance(message, StepBatch):
         raise ProtocolError(f"{_kind(message)} of {frame_bytes} bytes: the limit is {SMALL_FRAME_BYTES}")
-    _whole(message, "rank", message.rank, 0, RANKS_MAX - 1)
-    _whole(message, "seq", message.seq, 0, _LARGEST)
+    if not (0 <= message.rank < RANKS_MAX and 0 <= message.seq <= _LARGEST):
+        _whole(message, "rank", message.rank, 0, RANKS_MAX - 1)
+        _whole(message, "seq", message.seq, 0, _LARGEST)
     if isinstance(message, StepBatch):
         _check_steps(message)
     elif isinstance(message, DeviceSteps):
@@ -86,45 +87,27 @@ def check_from_rank(message: FromRank, frame_bytes: int) -> None:
 
 
 def _check_steps(batch: StepBatch) -> None:
-    count = len(batch.end_ns)
+    """Only what arithmetic or memory depends on: it is done for each frame of each rank."""
+    end, wall, count = batch.end_ns, batch.wall_ns, len(batch.end_ns)
     if count > STEPS_PER_FRAME_MAX:
         raise ProtocolError(f"{count} steps in one frame: the limit is {STEPS_PER_FRAME_MAX}")
-    _whole(batch, "first_step", batch.first_step, 0, _LARGEST)
-    for name in ("dropped", "probe_ns", "hook_ns", "hook_steps", "shadow_steps"):
-        _whole(batch, name, getattr(batch, name), 0, _LARGEST)
-    for name, column in _needed_columns(batch):
-        if len(column) != count:
-            raise ProtocolError(f"steps: {len(column)} numbers in {name}, {count} in end_ns")
-        limit = _LARGEST_CLOCK if name == "end_ns" else _LARGEST
-        if column and not (-limit <= min(column) and max(column) <= limit):
-            raise ProtocolError(f"steps: {name} has a number that is none of a step")
-    if count and min(batch.wall_ns) < 0:
-        raise ProtocolError("steps: a step of negative length")
-    shadows = (batch.shadow_us, batch.shadow_se_us, batch.shadow_cpu_us, batch.shadow_cpu_se_us)
-    _numbers(batch, "shadow", (value for value in shadows if value is not None))
-
-
-def _needed_columns(batch: StepBatch) -> Iterable[tuple[str, list[int]]]:
-    """Yield the columns; those that may be empty only where they are not."""
-    yield "end_ns", batch.end_ns
-    yield "wall_ns", batch.wall_ns
-    yield "wait_ns", batch.wait_ns
-    yield "forward_ns", batch.forward_ns
-    yield "backward_ns", batch.backward_ns
-    yield "optimizer_ns", batch.optimizer_ns
-    yield "cpu_ns", batch.cpu_ns
-    yield "samples", batch.samples
-    yield "micro_batches", batch.micro_batches
-    yield "epoch", batch.epoch
-    yield "flags", batch.flags
-    for name, column in (
-        ("h2d_ns", batch.h2d_ns),
-        ("comm_ns", batch.comm_ns),
-        ("worker", batch.worker),
-        ("tokens", batch.tokens),
-    ):
-        if column:
-            yield name, column
+    if not 0 <= batch.first_step <= _LARGEST:
+        _whole(batch, "first_step", batch.first_step, 0, _LARGEST)
+    if min(batch.dropped, batch.probe_ns, batch.hook_ns, batch.hook_steps, batch.shadow_steps) < 0:
+        raise ProtocolError("steps: a count or a time below 0")
+    needed = len(wall), len(batch.wait_ns), len(batch.forward_ns), len(batch.backward_ns)
+    needed += len(batch.optimizer_ns), len(batch.cpu_ns), len(batch.samples), len(batch.micro_batches)
+    needed += len(batch.epoch), len(batch.flags)
+    may_be = len(batch.h2d_ns), len(batch.comm_ns), len(batch.worker), len(batch.tokens)
+    if needed.count(count) < len(needed) or may_be.count(count) + may_be.count(0) < len(may_be):
+        raise ProtocolError(f"steps: columns of {sorted({*needed, *may_be})} numbers, {count} in end_ns")
+    if count and not (min(wall) >= 0 and max(wall) <= _LARGEST and min(batch.epoch) >= 0):
+        raise ProtocolError("steps: a length or an epoch that no step has")
+    if count and not (min(end) >= -_LARGEST_CLOCK and max(end) <= _LARGEST_CLOCK):
+        raise ProtocolError("steps: an end that no clock has shown")
+    if batch.shadow_us is not None or batch.shadow_cpu_us is not None:
+        shadows = (batch.shadow_us, batch.shadow_se_us, batch.shadow_cpu_us, batch.shadow_cpu_se_us)
+        _numbers(batch, "shadow", (value for value in shadows if value is not None))
 
 
 def _check_device(message: DeviceSteps) -> None:

@@ -43,10 +43,17 @@ def test_the_numbers_of_ranks_and_frames_have_borders() -> None:
 
 
 def test_columns_of_steps_are_of_one_length_and_hold_numbers_of_steps() -> None:
-    assert "3 numbers in cpu_ns, 2 in end_ns" in _refusal(StepBatch, cpu_ns=[1, 2, 3])
-    assert "1 numbers in tokens" in _refusal(StepBatch, tokens=[1])
-    assert "wait_ns has a number" in _refusal(StepBatch, wait_ns=[1, 2**63])
-    assert "negative length" in _refusal(StepBatch, wall_ns=[5, -1])
+    columns = [name for name, kind in StepBatch.__annotations__.items() if kind == list[int]]
+    assert len(columns) == 15
+    for name in columns:
+        told = _refusal(StepBatch, **{name: [1, 2, 3]})
+        assert "columns of" in told
+        assert "3" in told
+    assert "a length or an epoch" in _refusal(StepBatch, wall_ns=[5, -1])
+    assert "a length or an epoch" in _refusal(StepBatch, wall_ns=[5, 2**60])
+    assert "a length or an epoch" in _refusal(StepBatch, epoch=[0, -1])  # kept by epoch, up to the 16th
+    assert "an end that no clock" in _refusal(StepBatch, end_ns=[1, 2**63])
+    assert "below 0" in _refusal(StepBatch, hook_steps=-1)
     assert "first_step is -1" in _refusal(StepBatch, first_step=-1)
     assert "first_step" in _refusal(StepBatch, first_step=2**63 - 1)  # no index of any list
     assert "shadow" in _refusal(StepBatch, shadow_us=float("inf"))
