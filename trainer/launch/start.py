@@ -14,6 +14,7 @@ from dataclasses import asdict
 
 import msgspec
 
+from perftui.ipc.audit import note, this_process
 from perftui.ipc.errors import LaunchFailed, Refused, UsageError
 from perftui.ipc.places import RunPlaces, make_run_places
 from perftui.ipc.run_files import (
@@ -221,3 +222,5 @@ def request_stop(
     """
     request = StopRequest(stopped_by=stopped_by, trainers=list(trainers), grace_s=grace_s)
     write_record(places.stop_request, request)
+    given: dict[str, object] = {"stopped_by": stopped_by, "grace_s": grace_s}
+    note(places.audit, this_process(), "stop", "accepted", given=given)

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from typing import Literal
 
+from perftui.ipc.harmless import harmless
 from perftui.ipc.ledger_records import Launch, Verdict
 from perftui.ipc.search_records import Ended, Judged, Measured, Picture, SearchEntry
 from perftui.ipc.settings import Settings
@@ -71,7 +72,7 @@ class SearchLines:
     def line(self, text: str) -> None:
         """Write one line."""
         self._clear()
-        self._write(f"{text}\n")
+        self._write(f"{harmless(text)}\n")
 
     def _clear(self) -> None:
         if self._pending:
