@@ -11,6 +11,7 @@ import msgspec
 from perftui.ipc.findings import Unjudged
 from perftui.ipc.ledger_records import Comparison
 from perftui.ipc.messages import Preset
+from perftui.ipc.rank_map import RankMap, RankMeasure
 from perftui.ipc.settings import SettingValue
 from perftui.ipc.step_history import StepHistory
 from perftui.ipc.view import Mark, ProfileView, RankHistory, RunView
@@ -97,6 +98,22 @@ class StepsQuery(_Frame, frozen=True, kw_only=True, tag="steps_of"):
     """At most so many."""
 
 
+class RanksQuery(_Frame, frozen=True, kw_only=True, tag="ranks_over_steps"):
+    """Answer with how late each rank was over a stretch of steps (`Done.ranks`)."""
+
+    command_id: str
+    first_step: int = 0
+    last_step: int | None = None
+    """None: the newest."""
+    newest: int | None = None
+    """This many of the newest steps; `first_step` and `last_step` do not count then."""
+    blocks: int = 120
+    """At most so many."""
+    bands: int = 32
+    """At most so many rows: beyond, neighbouring ranks share one."""
+    measure: RankMeasure = "before"
+
+
 class LedgerQuery(_Frame, frozen=True, kw_only=True, tag="ledger"):
     """Answer with the newest comparisons of the ledger on the hub's host (`Done.comparisons`)."""
 
@@ -113,7 +130,7 @@ Command: TypeAlias = (
     | SeekCommand
     | SummaryQuery
 )
-Question: TypeAlias = StepsQuery | LedgerQuery
+Question: TypeAlias = StepsQuery | RanksQuery | LedgerQuery
 """Answered from what is known of any run; changes nothing."""
 FromDashboard: TypeAlias = Pull | Command | Question
 
@@ -155,6 +172,7 @@ class Done(_Frame, frozen=True, kw_only=True, tag="done"):
     profile: ProfileView | None = None
     steps: StepHistory | None = None
     comparisons: list[Comparison] | None = None
+    ranks: RankMap | None = None
 
 
 class Mismatch(_Frame, frozen=True, kw_only=True, tag="mismatch"):

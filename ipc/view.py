@@ -263,6 +263,11 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """Its standard error."""
     step_us: float | None = None
     """Mean wall time of a usual step, over all ranks."""
+    replay_speed: float | None = None
+    """How many times as fast as it happened a recording is played; None: this is no replay."""
+    replay_paused: bool = False
+    replay_total_s: float | None = None
+    """How long the recorded run took."""
 
 
 class OperatorRow(msgspec.Struct, frozen=True, kw_only=True):

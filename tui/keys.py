@@ -5,6 +5,8 @@ The ids are what a person's own key map will name.
 
 from textual.binding import Binding, BindingType
 
+from perftui.tui.pages import PAGES
+
 
 def _key(
     id: str,
@@ -23,15 +25,28 @@ def _key(
     )
 
 
-def _quiet(id: str, keys: str, action: str, word: str, tooltip: str) -> BindingType:
-    return _key(id, keys, action, word, tooltip, shown=False)
+def _quiet(id: str, keys: str, action: str, word: str, tooltip: str, *, at_once: bool = False) -> BindingType:
+    return _key(id, keys, action, word, tooltip, shown=False, at_once=at_once)
 
 
 _RECORD = "Record 3 steps of the live run on all ranks; or end what is open (asks)"
 _CHOOSE = "Choose what a profiling window records, how many steps, and whose trace is kept"
 _END = "End the open profiling window without a result (asks first)"
+_BACK = "While frozen: a moment back (about 1 s); in a replay 10 s, paused 1 s"
+_FASTER = "Play a replay faster: 0.5 to 32 times as fast as it happened"
 _PROFILE = _key("profile", "p", "app.profile", "profile", _RECORD)
+TIME: list[BindingType] = [
+    _key("time-back", "left", "app.step_time(-1)", "time", _BACK, display="←→", at_once=True),
+    _quiet("time-on", "right", "app.step_time(1)", "on in time", "Frozen: a moment on", at_once=True),
+    _quiet("time-far-back", "shift+left", "app.step_time(-10)", "far back", "Ten moments back", at_once=True),
+    _quiet("time-far-on", "shift+right", "app.step_time(10)", "far on", "Ten moments on", at_once=True),
+    _quiet("time-newest", "end", "app.newest", "newest", "Frozen: live again; replay: its end", at_once=True),
+    _key("faster", "right_square_bracket", "app.faster(1)", "speed", _FASTER, display="[]", at_once=True),
+    _quiet("slower", "left_square_bracket", "app.faster(-1)", "slower", "Play a replay slower", at_once=True),
+]
+"""In force while the picture is frozen, and in a replay; else these keys mean what a screen's own table says."""
 EVERYWHERE: list[BindingType] = [
+    *TIME,
     _key("help", "question_mark", "help", "help", "All keys and words", display="?"),
     _key("detach", "q", "detach", "detach", "Leave the dashboard; the training goes on"),
     _quiet("repaint", "ctrl+l", "repaint", "repaint", "Paint the screen anew"),
@@ -41,20 +56,17 @@ _FREEZE = _key(
     "space",
     "app.freeze",
     "freeze",
-    "Freeze the picture or let it go on; in a replay, pause",
+    "Freeze the picture, to go back in time by ←→; or let it go on; in a replay, pause",
     display="space",
 )
 
 
 def _pages(*, shown: bool) -> list[BindingType]:
     """Return the keys that open a page: in the footer of the overview, quiet on the pages themselves."""
-    of = (
-        ("findings", "f", "All findings with their evidence, and what could not be judged"),
-        ("output", "o", "The training's output, to be searched"),
-        ("ledger", "e", "Experiments: what was changed so far, measured how, and what came of it"),
-        ("settings", "i", "Settings in force on each rank, as read back from it"),
-    )
-    return [_key(name, key, f"app.page('{name}')", name, text, shown=shown) for name, key, text in of]
+    return [
+        _key(page.name, page.key, f"app.page('{page.name}')", page.name, page.about, shown=shown)
+        for page in PAGES
+    ]
 
 
 OVERVIEW: list[BindingType] = [
@@ -78,8 +90,8 @@ OVERVIEW: list[BindingType] = [
     _quiet("previous", "shift+tab", "app.focus_previous", "previous panel", "Go to the panel before"),
     _quiet("up", "up,k", "vertical(-1)", "up", "Choose the rank above, or scroll up"),
     _quiet("down", "down,j", "vertical(1)", "down", "Choose the rank below, or scroll down"),
-    _quiet("left", "left", "sideways(-1)", "left", "Choose the rank before; in a replay, go 10 s back"),
-    _quiet("right", "right", "sideways(1)", "right", "Choose the next rank; in a replay, go 10 s on"),
+    _quiet("left", "left", "sideways(-1)", "left", "Choose the rank before"),
+    _quiet("right", "right", "sideways(1)", "right", "Choose the next rank"),
     _quiet("rank-before", "h", "rank(-1)", "rank before", "Choose the rank before"),
     _quiet("rank-after", "l", "rank(1)", "rank after", "Choose the next rank"),
     _quiet("page-up", "pageup", "page(-1)", "page up", "Scroll a page up"),
@@ -119,16 +131,32 @@ SETTINGS: list[BindingType] = [
     _key("settings-copy", "c", "copy", "copy", "Copy the line, by OSC 52"),
     *PAGE,
 ]
+
+
+def _stretch(of: str) -> list[BindingType]:
+    """Return the keys that choose which steps a history shows."""
+    closer, back = "See fewer steps, and each of them", "Go back in the run's steps"
+    return [
+        _key(f"{of}-zoom", "plus,equals_sign", "zoom(1)", "zoom", closer, display="+-"),
+        _quiet(f"{of}-zoom-out", "minus", "zoom(-1)", "zoom out", "See more steps"),
+        _key(f"{of}-whole", "0", "whole", "whole run", "See all steps since the start"),
+        _key(f"{of}-earlier", "left,comma", "shift(-1)", "earlier", back, display="←→"),
+        _quiet(f"{of}-later", "right,full_stop", "shift(1)", "later", "Go on; at the newest, follow again"),
+    ]
+
+
 RANK: list[BindingType] = [
-    _key(
-        "rank-zoom", "plus,equals_sign", "zoom(1)", "zoom", "See fewer steps, and each of them", display="+-"
-    ),
-    _quiet("rank-zoom-out", "minus", "zoom(-1)", "zoom out", "See more steps"),
-    _key("rank-whole", "0", "whole", "whole run", "See all steps since the start"),
-    _key("rank-earlier", "left", "shift(-1)", "earlier", "Go back in the run's steps", display="←→"),
-    _quiet("rank-later", "right", "shift(1)", "later", "Go on; at the newest, follow again"),
+    *_stretch("rank"),
     _key("rank-next", "l", "rank(1)", "rank", "Show the next rank", display="hl"),
     _quiet("rank-previous", "h", "rank(-1)", "rank before", "Show the rank before"),
+    *PAGE,
+]
+RANKS: list[BindingType] = [
+    _key("ranks-open", "enter", "open", "rank", "All about the latest rank of the row", display="enter"),
+    *_stretch("ranks"),
+    _key(
+        "ranks-measure", "v", "measure", "measure", "Compare whole steps, or what comes before the exchange"
+    ),
     *PAGE,
 ]
 OUTPUT: list[BindingType] = [

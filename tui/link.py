@@ -16,6 +16,7 @@ from perftui.ipc.dashboard_messages import Answer, Command, Done, Question, ToDa
 from perftui.ipc.errors import PerftuiError
 from perftui.ipc.places import run_places
 from perftui.tui.messages import CommandAnswered, CommandDone, LinkFailed, StateChanged
+from perftui.tui.past import Past, remembered
 from perftui.tui.state import DashboardState, apply, followed, silent
 
 _PULL_S = 0.25
@@ -35,6 +36,7 @@ class HubLink:
         self._commands: queue.SimpleQueue[Command | Question] = queue.SimpleQueue()
         self._closing = threading.Event()
         self._state = DashboardState(run_id=run_id)
+        self._past = Past()
         self._heard_s = self._opened_s = time.monotonic()
         self._pulled_s = 0.0
         self._thread = threading.Thread(target=self._run, name="perftui-link", daemon=True)
@@ -101,9 +103,10 @@ class HubLink:
     def _take(self, message: ToDashboard) -> None:
         if isinstance(message, Update):
             self._heard_s = time.monotonic()
-            self._state = apply(self._state, message)
+            before, self._state = self._state, apply(self._state, message)
+            self._past = remembered(self._past, before, self._state)
             self._follow()
-            self._post(StateChanged(self._state))
+            self._post(StateChanged(self._state, self._past))
         elif isinstance(message, Answer):
             self._post(CommandAnswered(message))
         elif isinstance(message, Done):
@@ -128,5 +131,5 @@ class HubLink:
             self._heard_s = now
         elif now - self._heard_s - self._state.silent_s >= 1.0 or self._state.connected:
             self._state = silent(self._state, now - self._heard_s)
-            self._post(StateChanged(self._state))
+            self._post(StateChanged(self._state, self._past))
         return now - self._opened_s >= _RETRY_S

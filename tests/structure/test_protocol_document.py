@@ -18,6 +18,7 @@ from perftui.ipc import (
     ledger_records,
     messages,
     rank_link,
+    rank_map,
     recording,
     step_history,
     view,
@@ -35,6 +36,7 @@ MODULES = (
     findings,
     ledger_records,
     recording,
+    rank_map,
     step_history,
     worker_stacks,
 )

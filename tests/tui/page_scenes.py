@@ -2,13 +2,14 @@
 
 import msgspec
 
-from perftui.ipc.dashboard_messages import Answer, Done, LedgerQuery, Question, ToDashboard
+from perftui.ipc.dashboard_messages import Answer, Done, LedgerQuery, Question, RanksQuery, ToDashboard
 from perftui.ipc.facts import AllocatorFacts, BackendFacts, OptimizerFacts, RankFacts
 from perftui.ipc.findings import Evidence, Finding, Remedy, Unjudged
 from perftui.ipc.host_view import LoaderWorkers, Pressure, WorkerView
 from perftui.ipc.ledger_records import Comparison, Launch, Verdict
 from perftui.ipc.step_record import StepRecord
 from perftui.ipc.view import HostView, RunView
+from perftui.trainer.hub.rank_blocks import rank_map
 from perftui.trainer.hub.step_blocks import step_history
 from perftui.trainer.hub.step_log import StepLog
 from tests.tui import scenes
@@ -137,6 +138,22 @@ def steps_log(steps: int, wait: float = 0.75) -> StepLog:
 LOG = steps_log(412)
 
 
+def uneven_logs(ranks: int, steps: int, late: dict[int, float]) -> dict[int, StepLog]:
+    """Ranks that take 100 ms a step, and some of them so many ms longer before the exchange."""
+    logs: dict[int, StepLog] = {}
+    for rank in range(ranks):
+        row = dict.fromkeys(StepRecord._fields, -1) | {"epoch": 0, "flags": 0, "forward_ns": 0}
+        own_ms = 60.0 + late.get(rank, 0.0)
+        row |= {"wall_ns": 100_000_000, "wait_ns": int(own_ms * 1e6), "optimizer_ns": 0}
+        row |= {"backward_ns": int((100.0 - own_ms) * 1e6)}
+        logs[rank] = StepLog()
+        logs[rank].extend([StepRecord(**(row | {"step": step, "end_ns": step})) for step in range(steps)])
+    return logs
+
+
+LOGS = uneven_logs(4, 412, {1: 15.0, 3: 6.0})
+
+
 def told(question: Question) -> list[ToDashboard]:
     """Answer as a hub does."""
     ident = question.command_id
@@ -144,6 +161,9 @@ def told(question: Question) -> list[ToDashboard]:
     if isinstance(question, LedgerQuery):
         return [taken, Done(command_id=ident, ok=True, comparisons=COMPARISONS)]
     first, last = question.first_step, question.last_step
+    if isinstance(question, RanksQuery):
+        ranks = rank_map(LOGS, first, last, question.blocks, question.bands, question.measure)
+        return [taken, Done(command_id=ident, ok=True, ranks=ranks)]
     if question.newest is not None:
         first, last = max(0, len(LOG) - question.newest), None
     steps = step_history(LOG, question.rank, first, last, question.blocks)

@@ -172,14 +172,13 @@ def test_a_refusal_is_shown_with_its_reason_as_text() -> None:
     with_app(scenes.starved(), LARGE, play)
 
 
-def test_hold_freezes_the_picture_and_counts_on() -> None:
+def test_hold_freezes_the_picture() -> None:
     async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
         await shown(pilot, "step 142 ms")
         await pilot.press("space")
-        await shown(pilot, "frozen")
+        await shown(pilot, "⏸ 0 s ago, step 412")
         hub.say(msgspec.structs.replace(scenes.starved(), ranks=[scenes.rank(0, now_ms=77.0)]))
         await until(pilot, lambda: app.live.ranks[0].now_ms == 77.0, "the new value")
-        await shown(pilot, "updates ahead")
         assert "step 142 ms" in text(app)
         await pilot.press("space")
         await shown(pilot, "step 77.0 ms")

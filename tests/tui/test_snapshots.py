@@ -31,6 +31,7 @@ SCREENS = (
     ("settings", ("i",), "settings in force"),
     ("output", ("o",), "output 26 lines"),
     ("rank", ("enter",), "distribution of these"),
+    ("ranks", ("m",), "20 % and more"),
 )
 MARKS = [
     Mark(unix=0.0, rank=None, event="epoch", text="epoch 1", step=100),

@@ -10,6 +10,7 @@ from perftui.ipc.view import GpuView, HostView
 from perftui.trainer.hub.appearances import Appearances
 from perftui.trainer.hub.host_log import HostLog, with_workers
 from perftui.trainer.hub.rank_track import RankTrack
+from perftui.trainer.hub.readings import Readings
 from perftui.trainer.hub.worker_log import WorkerLog, together
 
 _PAST_ATTEMPTS = 8
@@ -35,6 +36,8 @@ class RunFold:
     last_unix: float = 0.0
     attempts: int = 0
     """Ranks that were started again so far."""
+    readings: Readings = field(default_factory=Readings)
+    """Hosts, GPUs and loader workers over the whole run."""
     appearances: Appearances = field(default_factory=Appearances)
     """When each finding was first shown."""
     strangers: int = 0
@@ -54,6 +57,7 @@ class RunFold:
         return entry.message is None or self._apply_message(entry.message, entry.unix)
 
     def _hear_gpus(self, gpus: list[GpuView], unix: float) -> None:
+        self.readings.hear_gpus(gpus, unix)
         for view in gpus:
             known = self.worked.get(view.uuid)
             if view.window_steps or known is None or not known[1].window_steps:
@@ -62,6 +66,7 @@ class RunFold:
     def _hear_hosts(self, hosts: list[HostView], unix: float) -> None:
         self.hosts = [with_workers(view, self.hosts) for view in hosts]
         self.hosts_unix = unix
+        self.readings.hear_hosts(hosts, unix)
         training = any(track.log.raw and not track.ended for track in self.ranks.values())
         for view in hosts:
             self.host_logs.setdefault(view.name, HostLog()).add(view, training=training)
@@ -70,7 +75,9 @@ class RunFold:
             if track.hello.host in looked:
                 mine = [worker for worker in looked[track.hello.host] if worker.rank == rank]
                 log = self.worker_logs.setdefault(rank, WorkerLog())
-                log.add(together(mine), unix, training=training)
+                look = together(mine)
+                log.add(look, unix, training=training)
+                self.readings.hear_workers(rank, look, unix)
 
     def _apply_message(self, message: FromRank, unix: float) -> bool:
         track = self.ranks.get(message.rank)

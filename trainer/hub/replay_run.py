@@ -22,7 +22,7 @@ from perftui.trainer.hub.served import Reply
 from perftui.trainer.hub.server import DashboardServer
 from perftui.trainer.hub.service import Stopped
 from perftui.trainer.hub.summaries import summarise
-from perftui.trainer.hub.views import RunFacts
+from perftui.trainer.hub.views import Replay, RunFacts
 
 _LOOP_MS = 50
 _IDLE_END_S = 10.0
@@ -79,10 +79,12 @@ class ReplayRun:
         self._windows.tick()
 
     def _seek(self, elapsed_s: float) -> None:
-        self._at = min(self._last, max(self._first, self._first + elapsed_s))
-        self.fold, self._judge, self._next, self._judged_unix = RunFold(), Judge(), 0, 0.0
-        self._windows = ProfileWindows(self.fold, self._profiles, replay=True)
-        self.jumped = True
+        """Go on to a time, or back to one: then all is played again from the beginning."""
+        before, self._at = self._at, min(self._last, max(self._first, self._first + elapsed_s))
+        if self._at < before:
+            self.fold, self._judge, self._next, self._judged_unix = RunFold(), Judge(), 0, 0.0
+            self._windows = ProfileWindows(self.fold, self._profiles, replay=True)
+            self.jumped = True
         self._play()
 
     def now(self) -> float:
@@ -92,14 +94,12 @@ class ReplayRun:
     def facts(self) -> RunFacts:
         """Return what the run's files said at that time."""
         over = self._exit is not None and self._at >= self._exit.ended_unix
-        pace = "paused" if self._paused else f"speed {self._speed:g}"
         return RunFacts(
             description=self._description,
             ended=self._exit if over else None,
             stopping=False,
             lost=self._exit is None and self._at >= self._last,
-            replay=True,
-            message=None if over else f"replay, {pace}",
+            replay=Replay(speed=self._speed, paused=self._paused, total_s=self._last - self._first),
         )
 
     def findings(self) -> list[Finding]:

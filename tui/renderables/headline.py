@@ -7,6 +7,7 @@ from perftui.tui.renderables.lines import BLANK, Line, Run, clause, fit, join_fi
 from perftui.tui.renderables.phase_words import phase_words
 from perftui.tui.renderables.relaunch_headline import relaunch_headline
 from perftui.tui.renderables.remedy_words import remedy_line
+from perftui.tui.renderables.time_words import replay_words
 from perftui.tui.state import DashboardState, going_on
 
 SEVERITY = {"critical": ("▲", "CRITICAL", "critical"), "warning": ("!", "WARNING", "warning")}
@@ -43,7 +44,8 @@ def header_line(state: DashboardState, width: int, note: str = "") -> Line:
         role, status_word = "note", at
     if going_on(state.relaunch) and state.ended:
         mark, role, status_word = "●", "accent", "measuring a change"
-    replay = Run("  REPLAY", "key") if header.replay else Run("")
+    replayed = replay_words(header)
+    replay = Run(f"  {replayed}" if replayed else "", "key")
     trial = Run("  TRIAL", "key") if header.trial else Run("")
     name = line(Run(" perftui ", "dim"), Run(fmt.clean(header.name) or fmt.clean(header.run_id), "title"))
     frozen = Run(f"  ⏸ {note}" if note else "", "key")
@@ -131,7 +133,7 @@ def _without_finding(state: DashboardState, header: Header, news: str) -> tuple[
     if not news and printed and header.state in ("starting", "waiting", "stalled"):
         news = f"last output: {printed}"
     if header.replay:
-        news = f"{news} · ←→ go 10 s back or on, f pauses".lstrip(" ·")
+        news = f"{news} · ←→ go back or on, [] play slower or faster, space pauses".lstrip(" ·")
     return line(Run(said, role)), line(Run(news, "dim"))
 
 

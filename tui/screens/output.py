@@ -40,7 +40,7 @@ class OutputScreen(RunScreen):
 
     def show(self, state: DashboardState, live: DashboardState, note: str) -> None:
         """Show the output of a state, the unfinished line below the finished ones."""
-        self._header.show(live, note)
+        self._header.show(state, note)
         unfinished = (state.partial,) if state.partial else ()
         self._view.show((*state.output, *unfinished), state.output_number + len(unfinished))
 

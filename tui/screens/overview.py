@@ -10,7 +10,7 @@ from perftui.ipc.findings import Finding
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.keys import OVERVIEW
 from perftui.tui.layout import WIDE, Plan, plan
-from perftui.tui.messages import RankChosen, RankOpened, SeekAsked
+from perftui.tui.messages import RankChosen, RankOpened
 from perftui.tui.renderables.finding_lines import finding_heights
 from perftui.tui.renderables.rank_card import RankPicture
 from perftui.tui.renderables.relaunch_lines import relaunch_lines
@@ -26,8 +26,6 @@ from perftui.tui.widgets.relaunch_panel import RelaunchPanel
 from perftui.tui.widgets.run_header import RunHeader, VerdictLines
 from perftui.tui.widgets.status import StatusLine
 from perftui.tui.widgets.step_chart import StepChart
-
-_SEEK_S = 10.0
 
 
 class OverviewScreen(RunScreen):
@@ -78,13 +76,13 @@ class OverviewScreen(RunScreen):
         self._arrange()
 
     def show(self, state: DashboardState, live: DashboardState, note: str) -> None:
-        """Show a state; header and verdict stay live when frozen."""
+        """Show a state, all of it from one time; `note` says from when, where it is not the newest."""
         self._state = state
         gone = live.header is not None and not live.connected and not live.ended
         self.set_class(gone or (live.ended and going_on(live.relaunch)), "-lost")
-        self._header.show(live, note)
-        self._verdict.show(live)
-        self._status.show(live)
+        self._header.show(state, note)
+        self._verdict.show(state)
+        self._status.show(state)
         if state.ranks and self._rank not in [view.rank for view in state.ranks]:
             self._rank = state.ranks[0].rank
         self._arrange()
@@ -157,7 +155,7 @@ class OverviewScreen(RunScreen):
         self._chart.show(self._rank, state.track(self._rank), state.marks)
         self._relaunch.show(state.relaunch)
         self._findings.show(state)
-        self._output.show(state.output, state.partial)
+        self._output.show(state.output, state.partial, whole=state.replayed)
 
     def _fill_cards(self, pictures: Sequence[RankPicture]) -> None:
         """Show every rank in its card; cards come and go only when ranks do."""
@@ -204,11 +202,8 @@ class OverviewScreen(RunScreen):
             self.action_rank(step * max(1, self._plan.columns if self._plan else 1))
 
     def action_sideways(self, step: int) -> None:
-        """Choose the rank before or after; in a replay, go back or on in time."""
-        if self._state.replayed:
-            self.post_message(SeekAsked(step * _SEEK_S))
-        else:
-            self.action_rank(step)
+        """Choose the rank before or after."""
+        self.action_rank(step)
 
     def action_page(self, step: int) -> None:
         """Scroll by a page."""

@@ -38,7 +38,7 @@ class ProfileScreen(RunScreen):
     def show(self, state: DashboardState, live: DashboardState, note: str) -> None:
         """Show the chosen window of a state."""
         self._state = state
-        self._header.show(live, note)
+        self._header.show(state, note)
         self._show_window()
 
     def show_newest(self) -> None:

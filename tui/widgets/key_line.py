@@ -14,7 +14,7 @@ from perftui.tui.glyphs import Glyphs
 from perftui.tui.renderables.lines import Line, Run, line, width_of
 from perftui.tui.widgets.picture import Picture, app_of
 
-_ALWAYS = ("back", "help", "detach")
+_ALWAYS = ("time-back", "back", "help", "detach")
 """Ids of keys that have their place before all others, and stand at the end."""
 
 
