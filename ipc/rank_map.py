@@ -1,4 +1,4 @@
-"""How late each rank was over a stretch of steps, in blocks of steps and bands of ranks: who holds the others up.
+"""How late each rank was over a stretch of steps, in blocks of steps and bands of ranks.
 
 Made by the hub when a dashboard asks (`RanksQuery`): it keeps the steps, and it alone does statistics.
 """
@@ -8,13 +8,14 @@ from typing import Literal, TypeAlias
 import msgspec
 
 RankMeasure: TypeAlias = Literal["before", "step"]
-"""before: the step without its backward, in which ranks wait for each other, and without the optimizer's step
-that follows: what a rank did before the exchange. step: the whole step, for ranks that do not keep step."""
+"""before: the step without its backward, in which ranks wait for each other, and without the optimizer's
+step that follows: what a rank did before the exchange. step: the whole step, for ranks that go each its own
+way."""
 BANDS_MAX = 128
 
 
 class RankBand(msgspec.Struct, frozen=True, kw_only=True):
-    """One rank, or neighbouring ranks of which in each block the latest counts. Columns: one entry a block."""
+    """One rank, or neighbouring ranks of which in each block the latest counts; one entry a block."""
 
     first_rank: int
     last_rank: int
@@ -42,7 +43,7 @@ class RankMap(msgspec.Struct, frozen=True, kw_only=True):
     """Before this step, steps are not kept one by one on every rank, and ranks cannot be compared."""
     block_steps: int
     looked_steps: int
-    """So many of a block's steps were looked at, the same on all ranks; fewer than it has where ranks are many."""
+    """So many of a block's steps were looked at, the same on all ranks; where ranks are many not all."""
     ranks: int
     bands: list[RankBand]
     median_ms: list[float | None]

@@ -15,6 +15,7 @@ from perftui.ipc.host_view import LoaderWorkers as LoaderWorkers
 from perftui.ipc.host_view import Pressure as Pressure
 from perftui.ipc.host_view import WorkerView as WorkerView
 from perftui.ipc.ledger_records import Launch, Verdict
+from perftui.ipc.mark import Mark as Mark
 from perftui.ipc.messages import Preset
 from perftui.ipc.settings import SettingValue
 from perftui.ipc.worker_stacks import WorkerStacks
@@ -377,18 +378,6 @@ class RankHistory(msgspec.Struct, frozen=True, kw_only=True):
     wall_ms: list[float]
     wait_ms: list[float]
     flags: list[int]
-
-
-class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """An event on the time axis."""
-
-    unix: float
-    rank: int | None
-    event: str
-    text: str
-    step: int = -1
-    duration_s: float = 0.0
-    """How long it took; 0 for what is a moment."""
 
 
 class RunView(msgspec.Struct, frozen=True, kw_only=True):

@@ -124,7 +124,7 @@ class DashboardApp(TimeApp):
         self.notify(clean(message.reason), severity="error", timeout=3600, markup=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """Offer only what there is: a relaunch to close, a window to end, another time; read-only, no change."""
+        """Offer only what there is: a relaunch, a window to end, another time; no change if read-only."""
         if self.read_only and action in _CHANGING:
             return False
         if action in TIME_ACTIONS:

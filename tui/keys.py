@@ -44,7 +44,7 @@ TIME: list[BindingType] = [
     _key("faster", "right_square_bracket", "app.faster(1)", "speed", _FASTER, display="[]", at_once=True),
     _quiet("slower", "left_square_bracket", "app.faster(-1)", "slower", "Play a replay slower", at_once=True),
 ]
-"""In force while the picture is frozen, and in a replay; else these keys mean what a screen's own table says."""
+"""In force while the picture is frozen, and in a replay; else a screen's own table says what they mean."""
 EVERYWHERE: list[BindingType] = [
     *TIME,
     _key("help", "question_mark", "help", "help", "All keys and words", display="?"),

@@ -5,37 +5,39 @@ the palette, and the way there. Screens are imported when they are first opened.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from perftui.tui.glyphs import Glyphs
     from perftui.tui.screens.run_screen import RunScreen
 
 
 class PageEntry(NamedTuple):
-    """A page; `screen` is its module in `screens` and its class."""
+    """A page; `name` is also its module in `screens`."""
 
-    name: str
     key: str
-    about: str
+    name: str
     screen: str
+    """The name of the class."""
+    about: str
 
     @property
     def kind(self) -> "type[RunScreen]":
         """The class of its screen."""
-        module, _, name = self.screen.partition(":")
-        kind: type[RunScreen] = getattr(import_module(f"perftui.tui.screens.{module}"), name)
+        kind: type[RunScreen] = getattr(import_module(f"perftui.tui.screens.{self.name}"), self.screen)
         return kind
 
     def made(self, glyphs: "Glyphs") -> "RunScreen":
         """Return a new screen of it."""
-        return self.kind(glyphs)  # type: ignore[call-arg] # every page takes its glyphs
+        return cast("Callable[[Glyphs], RunScreen]", self.kind)(glyphs)
 
 
 PAGES = (
-    PageEntry("findings", "f", "All findings with their evidence, and what could not be judged", "findings:FindingsScreen"),
-    PageEntry("output", "o", "The training's output, to be searched", "output:OutputScreen"),
-    PageEntry("ledger", "e", "Experiments: what was changed so far, measured how, and what came of it", "ledger:LedgerScreen"),
-    PageEntry("settings", "i", "Settings in force on each rank, as read back from it", "settings:SettingsScreen"),
-    PageEntry("ranks", "m", "Ranks over time: who holds the others up, and since when", "ranks:RanksScreen"),
-)  # fmt: skip
+    PageEntry("f", "findings", "FindingsScreen", "All findings with their evidence, and what is not judged"),
+    PageEntry("o", "output", "OutputScreen", "The training's output, to be searched"),
+    PageEntry("e", "ledger", "LedgerScreen", "Experiments: what was changed, measured how, what came of it"),
+    PageEntry("i", "settings", "SettingsScreen", "Settings in force on each rank, as read back from it"),
+    PageEntry("m", "ranks", "RanksScreen", "Ranks over time: who holds the others up, and since when"),
+)

@@ -71,7 +71,7 @@ class Past:
     @property
     def packed_bytes(self) -> int:
         """What they take, without what they share."""
-        return sum(len(each.packed) for each in (*self.moments, *self.anchors))
+        return sum(len(each.packed) for each in self.moments) + sum(len(each.packed) for each in self.anchors)
 
 
 def time_of(state: DashboardState) -> float:

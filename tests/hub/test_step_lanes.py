@@ -20,7 +20,8 @@ def row(
     step: int, worker: int = -1, wait_ms: float = 4.0, flags: int = 0, comm_ms: float | None = None
 ) -> StepRecord:
     return StepRecord(
-        step=step, end_ns=(step + 1) * 100 * MS, wall_ns=100 * MS, wait_ns=int(wait_ms * MS), forward_ns=20 * MS,
+        step=step, end_ns=(step + 1) * 100 * MS, wall_ns=100 * MS, wait_ns=int(wait_ms * MS),
+        forward_ns=20 * MS,
         backward_ns=50 * MS, optimizer_ns=10 * MS, cpu_ns=0, samples=8, micro_batches=1, epoch=0, flags=flags,
         comm_ns=-1 if comm_ms is None else int(comm_ms * MS), worker=worker,
     )  # fmt: skip
@@ -89,7 +90,8 @@ def test_what_cannot_be_had_has_its_reason() -> None:
     assert whys["run_busy"] == "its host was not read"
     assert found.why_no_workers == "which worker made a batch is not known in these steps"
     fold.ranks[0].loader = LoaderFacts(
-        index=0, num_workers=0, pin_memory=False, prefetch_factor=None, persistent_workers=False, batch_size=8,
+        index=0, num_workers=0, pin_memory=False,
+        prefetch_factor=None, persistent_workers=False, batch_size=8,
         dataset="D", iterable=False, in_order=True, multiprocessing_context=None, batches_per_epoch=4,
     )  # fmt: skip
     assert laned(fold, 5).why_no_workers.startswith("the loader has no workers")

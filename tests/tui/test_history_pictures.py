@@ -18,7 +18,7 @@ from perftui.tui.renderables.rank_heat import (
     heat_median,
     heat_rows,
 )
-from tests.tui.page_scenes import steps_log, uneven_logs
+from tests.tui.page_scenes import uneven_logs
 from tests.tui.test_page_pictures import _history
 
 
@@ -87,7 +87,7 @@ def test_workers_show_whose_batches_were_waited_for(style: ChartStyle) -> None:
 
 def test_without_workers_the_reason_stands_there() -> None:
     rows = texts(worker_timeline(history([], [], "the loader has no workers"), 78))
-    assert rows == ["loader workers over time", "— the loader has no workers"]
+    assert [row.rstrip() for row in rows] == ["loader workers over time", "— the loader has no workers"]
 
 
 @pytest.mark.parametrize("style", ["braille", "block", "ascii"])
@@ -98,9 +98,9 @@ def test_the_heat_map_shows_the_late_rank_at_any_size(ranks: int, bands: int, st
     rows = heat_rows(found, 90, style)
     assert len(rows) == bands
     darkest = {"braille": "⣿", "block": "█", "ascii": "#"}[style]
-    assert [darkest in plain(row.line) for row in rows] == [False] * (bands - 1) + [True]
-    assert rows[-1].rank == late
     each = ranks // bands
+    assert [darkest in plain(row.line) for row in rows] == [at == late // each for at in range(bands)]
+    assert rows[late // each].rank == late
     name = f"{ranks - each}-{ranks - 1}" if each > 1 else f"{late}"
     last = next(plain(row.line) for row in rows if row.rank == late)
     assert last.startswith(name)
@@ -114,7 +114,7 @@ def test_shades_are_the_same_on_every_run_and_are_told() -> None:
     found = rank_map(uneven_logs(4, 10, {1: 15.0}), 0, None, 10, 8, "before")
     key = texts(heat_key(found, 100, "block"))
     assert key[0].startswith("· under 2 %  ░ 2 %  ▒ 5 %  ▓ 10 %  █ 20 % and more")
-    assert "without backward and optimizer" in key[1]
+    assert "what each did before the exchange" in key[1]
     assert key[0].endswith("a step a column")
 
 
@@ -153,6 +153,8 @@ def test_every_picture_is_ascii_where_nothing_else_can_be_shown() -> None:
 @pytest.mark.parametrize("style", ["braille", "block"])
 def test_the_distribution_keeps_its_shape_in_both_styles(style: ChartStyle) -> None:
     rows = texts(distribution(_history(412, 70), 150, 5, style))
-    fullest = max(range(len(rows[0])), key=lambda cell: sum(row[cell] != " " for row in rows[:4]))
-    assert rows[0][fullest] in ("█", "⣿", "⡇", "⢸")
-    assert len(steps_log(412).raw) == 412
+    highest = {cell for cell, glyph in enumerate(rows[0]) if glyph in "█⣿"}
+    blocks = texts(distribution(_history(412, 70), 150, 5, "block"))
+    assert set() != {cell for cell, glyph in enumerate(blocks[0]) if glyph == "█"} <= highest
+    assert len(highest) < 12
+    assert rows[-1] == blocks[-1]

@@ -30,7 +30,8 @@ def update_at(second: int, *, ranks: int = 1, snapshot: bool = False) -> Update:
     steps = [float(step) for step in range(first, first + STEPS_A_UPDATE)]
     history = [
         RankHistory(
-            rank=rank, first_step=first, stride=1, wall_ms=steps, wait_ms=[0.0] * len(steps), flags=[0] * len(steps)
+            rank=rank, first_step=first, stride=1, wall_ms=steps, wait_ms=[0.0] * len(steps),
+            flags=[0] * len(steps),
         )
         for rank in range(ranks)
     ]  # fmt: skip

@@ -59,7 +59,7 @@ def test_one_goes_back_to_the_whole_screen_of_then_and_on_to_live(size: tuple[in
         await pilot.press("right")
         await shown(pilot, "⏸ 6 s ago, step 403")
         await pilot.press("shift+left")
-        await shown(pilot, "step 401")
+        await shown(pilot, "⏸ 9 s ago, step 400")
         await pilot.press("end")
         screen = await shown(pilot, "step 109 ms")
         assert " ago" not in screen

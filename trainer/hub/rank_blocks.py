@@ -33,8 +33,10 @@ def rank_map(
 
     Args:
         logs: by rank; none of them empty.
-        first, last: a stretch outside of what is kept is moved into it.
-        blocks, bands: at most so many columns and rows.
+        first: where the stretch begins; moved into what is kept.
+        last: where it ends.
+        blocks: at most so many columns.
+        bands: at most so many rows.
         measure: what is compared.
     """
     newest = min(log.raw[-1].step for log in logs.values())

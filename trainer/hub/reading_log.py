@@ -46,7 +46,7 @@ class ReadingLog:
         ]
 
     def over(self, edges: Sequence[tuple[float, float] | None]) -> dict[str, list[float | None]]:
-        """Return each figure's mean over each stretch of time (unix seconds); None: no stretch, or no reading.
+        """Return each figure's mean over each stretch of time (unix seconds); None: it was not read.
 
         A stretch between two readings has the later one's, if that covers it.
         """

@@ -59,7 +59,7 @@ def _phases(rows: Sequence[StepRecord]) -> list[dict[str, float | None]]:
 
 
 def _phases_of(row: StepRecord) -> dict[str, float | None]:
-    """Return a step's phases in ms; the parts that are known sum to its wall time, but for looked-at parts."""
+    """Return a step's phases in ms; copy and communication are parts of forward and backward."""
     wait = None if row.flags & FLAG_WAIT_UNKNOWN else row.wait_ns / 1e6
     if row.flags & FLAG_PHASES_UNKNOWN:
         return dict.fromkeys(_NAMES) | {"loader_wait": wait}
@@ -78,7 +78,7 @@ def _phases_of(row: StepRecord) -> dict[str, float | None]:
 
 
 def worker_lanes(blocks: Sequence[Sequence[StepRecord]]) -> list[WorkerLane]:
-    """Return which loader worker made the last batch of how many steps a block, and how long it was waited for."""
+    """Return of how many steps each loader worker made the last batch, and how long that was waited for."""
     numbers = sorted({row.worker for rows in blocks for row in rows if row.worker >= 0})[:_WORKERS_MAX]
     lanes: list[WorkerLane] = []
     for number in numbers:

@@ -1,4 +1,4 @@
-"""Heights as rows of glyphs: in blocks (a column a cell, eight levels a row) or braille (two columns, four)."""
+"""Heights as rows of glyphs: blocks (a column a cell, eight levels a row) or braille (two columns, four)."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Ranks over steps: a row a rank (or band of ranks), a column a block of steps, darker the later it was. Pure."""
+"""Ranks over steps: a row a rank or band of ranks, a column a block of steps, the darker the later it was."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias

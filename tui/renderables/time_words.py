@@ -1,4 +1,4 @@
-"""From when a picture is, in the words of the header: how long ago and at which step, or where a replay is."""
+"""From when a picture is, as the header says it: how long ago and at which step, or how a replay goes."""
 
 from perftui.ipc.view import Header
 from perftui.tui import format as fmt

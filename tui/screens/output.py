@@ -38,7 +38,7 @@ class OutputScreen(RunScreen):
         """Hide what is typed into until it is wanted."""
         self._needle.display = False
 
-    def show(self, state: DashboardState, live: DashboardState, note: str) -> None:
+    def show(self, state: DashboardState, live: DashboardState, note: str) -> None:  # noqa: ARG002
         """Show the output of a state, the unfinished line below the finished ones."""
         self._header.show(state, note)
         unfinished = (state.partial,) if state.partial else ()

@@ -35,7 +35,7 @@ class ProfileScreen(RunScreen):
         yield self._pane
         yield Footer(compact=True, show_command_palette=False)
 
-    def show(self, state: DashboardState, live: DashboardState, note: str) -> None:
+    def show(self, state: DashboardState, live: DashboardState, note: str) -> None:  # noqa: ARG002
         """Show the chosen window of a state."""
         self._state = state
         self._header.show(state, note)
