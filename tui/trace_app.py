@@ -10,7 +10,7 @@ from textual.widgets import Footer
 
 from perftui.tui import format as fmt
 from perftui.tui.glyphs import Glyphs, glyphs_of_this_terminal
-from perftui.tui.keys import TRACE_APP
+from perftui.tui.keys import ALONE
 from perftui.tui.renderables.lines import Line, Run, line, spread
 from perftui.tui.renderables.trace_names import middle_cut
 from perftui.tui.report_shelf import ReportShelf, WindowRef
@@ -73,7 +73,7 @@ class TraceScreen(Screen[None]):
 class TraceApp(TerminalApp[None]):
     """Shows a report until the person leaves."""
 
-    BINDINGS = TRACE_APP
+    BINDINGS = ALONE
 
     def __init__(self, report: Shown, before: Shown | None = None, glyphs: Glyphs | None = None) -> None:
         super().__init__(glyphs)

@@ -20,7 +20,7 @@ from perftui.tui.keys import (
     SETTINGS,
     TIMELINE,
     TRACE,
-    TRACE_APP,
+    ALONE,
     TRACE_TABLE,
     WINDOW_CHOICE,
 )
@@ -122,7 +122,7 @@ class HelpScreen(SheetScreen[None]):
             ),
             "page": ([*_OF_PAGES, ("everywhere", EVERYWHERE)], (_OF_OVERVIEW, _OF_CHOICE, *_OF_PROFILE)),
             "profile": ([*_OF_PROFILE, ("everywhere", EVERYWHERE)], (_OF_OVERVIEW, _OF_CHOICE, *_OF_PAGES)),
-            "trace": ([*_OF_TRACE, ("everywhere", TRACE_APP)], ()),
+            "trace": ([*_OF_TRACE, ("everywhere", ALONE)], ()),
         }[of]
 
     def lines(self, width: int) -> Sequence[Line]:
