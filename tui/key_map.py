@@ -47,6 +47,18 @@ def key_names(keys: Keys = NO_CHANGE) -> Mapping[str, str]:
     return MappingProxyType(names)
 
 
+KEY_NAMES = key_names()
+
+
+def keys_in_force(keys: Keys = NO_CHANGE) -> Mapping[str, tuple[str, ...]]:
+    """Return the keys of every action, as people write them; the first table counts."""
+    found: dict[str, tuple[str, ...]] = {}
+    for binding in every_binding():
+        written = tuple(written_key(key) for key in with_keys(binding, keys).key.split(","))
+        found.setdefault(binding.id or "", written)
+    return found
+
+
 def without_clashes(keys: Keys) -> tuple[Keys, list[tuple[str, str]]]:
     """Return the changes that can be together, and (id, why) for each that cannot.
 

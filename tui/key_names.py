@@ -44,7 +44,9 @@ _SHORT = {"esc": "escape", "return": "enter", "del": "delete", "page_up": "pageu
 _SHOWN = {"escape": "esc", "up": "↑", "down": "↓", "left": "←", "right": "→"}
 _SENT_AS = {"ctrl+h": "backspace", "ctrl+i": "tab", "ctrl+m": "enter", "ctrl+[": "escape"}
 """Terminals send the same for both."""
-KEYS_EXPECTED = "one character (`s`, `S`, `?`), `ctrl+s`, `alt+s`, `f5`, `enter`, `esc`, `pageup` and the like"
+KEYS_EXPECTED = (
+    "one character (`s`, `S`, `?`), `ctrl+s`, `alt+s`, `f5`, `enter`, `esc`, `pageup` and the like"
+)
 
 
 def key_from(word: str) -> str | None:

@@ -31,18 +31,21 @@ def _quiet(id: str, keys: str, action: str, word: str, tooltip: str) -> BindingT
 _FAR = 1_000_000
 """Beyond the end of anything."""
 _RECORD = "Record 3 steps of the live run on all ranks; or end what is open (asks)"
+_ALL = "All actions by name, to type or to click"
 _CHOOSE = "Choose what a profiling window records, how many steps, and whose trace is kept"
 _END = "End the open profiling window without a result (asks first)"
 _PROFILE = _key("profile", "p", "app.profile", "profile", _RECORD)
 ANYWHERE: list[BindingType] = [
+    _key("palette", "ctrl+p", "app.command_palette", "all", _ALL, display="^p"),
     _quiet("repaint", "ctrl+l", "app.repaint", "repaint", "Paint the screen anew"),
-    _quiet("screenshot", "ctrl+s", "app.screenshot", "screenshot", "Write this screen to a new file, as SVG"),
+    _quiet(
+        "screenshot", "ctrl+s", "app.save_screen", "screenshot", "Write this screen to a new file, as SVG"
+    ),
 ]
 """In every app, and over every question too."""
 EVERYWHERE: list[BindingType] = [
     _key("help", "question_mark", "help", "help", "All keys and words", display="?"),
     _key("detach", "q", "detach", "detach", "Leave the dashboard; the training goes on"),
-    _key("palette", "ctrl+p", "command_palette", "all", "All actions by name, to type or to click", display="^p"),
     *ANYWHERE,
 ]
 _FREEZE = _key(
@@ -141,9 +144,7 @@ _OF_TUNE: list[BindingType] = [
 TUNE: list[BindingType] = [*_OF_TUNE, *PAGE]
 TUNE_ALONE: list[BindingType] = [*_OF_TUNE, *MOVES]
 RANK: list[BindingType] = [
-    _key(
-        "zoom-in", "plus,equals_sign", "zoom(1)", "zoom", "See fewer steps, and each of them", display="+-"
-    ),
+    _key("zoom-in", "plus,equals_sign", "zoom(1)", "zoom", "See fewer steps, and each of them", display="+-"),
     _quiet("zoom-out", "minus", "zoom(-1)", "zoom out", "See more steps"),
     _key("zoom-all", "0", "whole", "whole run", "See all steps since the start"),
     _key("left", "left", "shift(-1)", "earlier", "Go back in the run's steps", display="←→"),
@@ -257,7 +258,6 @@ EXPORT: list[BindingType] = [
 ALONE: list[BindingType] = [
     _key("help", "question_mark", "help", "help", "All keys and words", display="?"),
     _key("leave", "q", "leave", "leave", "Leave", display="q"),
-    _key("palette", "ctrl+p", "command_palette", "all", "All actions by name, to type or to click", display="^p"),
     *ANYWHERE,
 ]
 """Of an app that shows a trace or a search, without a run."""
@@ -286,9 +286,7 @@ PROPOSAL: list[BindingType] = [
         "switch unmeasured",
         "Stop this run and start the changed one at once; the verdict is provisional",
     ),
-    _key(
-        "no", "escape,n,q", "cancel", "keep this run", "Close this; nothing happens", display="esc/n"
-    ),
+    _key("no", "escape,n,q", "cancel", "keep this run", "Close this; nothing happens", display="esc/n"),
     *SHEET,
 ]
 CONFIRMATION: list[BindingType] = [

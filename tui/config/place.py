@@ -63,7 +63,7 @@ def _text(path: Path) -> str:
     return data.decode()
 
 
-def write_new(path: Path, text: str) -> None:
+def write_new_config(path: Path, text: str) -> None:
     """Write a file that was not there before.
 
     Raises:

@@ -12,13 +12,14 @@ _HEAD = f"""\
 # Configuration of perftui's screens. What stands here is how it is without this file: take away a `#` to
 # change a line. A mistake is told when a dashboard opens, and by `perftui config`; the rest holds.
 
-# {", ".join(THEME_WORDS)}. auto: light where the terminal announces a light
-# background (COLORFGBG), else dark; the terminal's own colours where it has only 16.
+# {", ".join(THEME_WORDS)}.
+# auto: light where the terminal announces a light background (COLORFGBG), else dark. Where the terminal has
+# 16 colours, they are its own.
 # theme = "auto"
 
 [rates]
-# How often the screen is painted anew at most, {SLOWEST_PER_S:g} to {FASTEST_PER_S:g} a second. Without it, {UPDATES_PER_S:g}, and
-# less where there are many ranks.
+# How often the screen is painted anew at most, {SLOWEST_PER_S:g} to {FASTEST_PER_S:g} a second.
+# If not said, {UPDATES_PER_S:g}, and less often where there are many ranks.
 # updates_per_s = {UPDATES_PER_S:g}
 
 [overview]

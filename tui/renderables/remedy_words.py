@@ -53,5 +53,9 @@ def remedy_line(finding: Finding, state: DashboardState) -> Line:
     if not remedy.set:
         place = Run(f"  {fmt.clean(remedy.at)}" if remedy.at else "", "dim")
         return line(Run(fmt.clean(remedy.advice or ""), "text"), place)
-    key = (Run("r ", "key"), Run("relaunches with ", "dim")) if offered(finding, state) else ()
+    key = (
+        (Run(f"{state.keys['relaunch']} ", "key"), Run("relaunches with ", "dim"))
+        if offered(finding, state)
+        else ()
+    )
     return line(*key, Run(change_words(remedy, state), "value"))
