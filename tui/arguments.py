@@ -135,6 +135,14 @@ def _add_tune(verbs: "_Verbs") -> None:
     tune.add_argument(
         "--resume", nargs="?", const="", metavar="SEARCH", help="go on with a search, the newest if not said"
     )
+    tune.add_argument(
+        "--watch",
+        nargs="?",
+        const="",
+        metavar="SEARCH",
+        help="look at a search as it runs or ended, the newest if not said; changes nothing",
+    )
+    _add_screen(tune, read_only=False)
     tune.add_argument("--no-nvml", action="store_true", help="leave the GPU libraries alone: no GPU figures")
     tune.add_argument("--json", nargs="?", const="-", metavar="FILE", help="the result as one JSON document")
     tune.add_argument("--yes", action="store_true", help="do not ask")

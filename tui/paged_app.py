@@ -11,6 +11,7 @@ from perftui.tui.screens.page_screen import PageScreen
 from perftui.tui.screens.rank import RankScreen
 from perftui.tui.screens.run_screen import RunScreen
 from perftui.tui.screens.settings import SettingsScreen
+from perftui.tui.screens.tune import TuneScreen
 from perftui.tui.terminal_app import TerminalApp
 
 _PAGES: dict[str, type[PageScreen | OutputScreen]] = {
@@ -18,6 +19,7 @@ _PAGES: dict[str, type[PageScreen | OutputScreen]] = {
     "ledger": LedgerScreen,
     "output": OutputScreen,
     "settings": SettingsScreen,
+    "tune": TuneScreen,
 }
 """A new page is a file in `screens`, a line here and a key in `keys`."""
 _COPIED_MAX = 60_000

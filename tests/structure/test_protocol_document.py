@@ -19,6 +19,7 @@ from perftui.ipc import (
     messages,
     rank_link,
     recording,
+    search_view,
     step_history,
     view,
     worker_stacks,
@@ -35,6 +36,7 @@ MODULES = (
     findings,
     ledger_records,
     recording,
+    search_view,
     step_history,
     worker_stacks,
 )

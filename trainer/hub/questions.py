@@ -1,6 +1,6 @@
-"""What a dashboard may ask of any run, live or recorded: steps of a rank, and the ledger; nothing changes."""
+"""What a dashboard may ask of any run, live or recorded: a rank's steps, the ledger, a search."""
 
-from perftui.ipc.dashboard_messages import Answer, Done, LedgerQuery, Question, StepsQuery
+from perftui.ipc.dashboard_messages import Answer, Done, LedgerQuery, Question, SearchQuery, StepsQuery
 from perftui.ipc.errors import NoSuchRun, PerftuiError
 from perftui.ipc.places import ledger_path
 from perftui.trainer.hub.fold import RunFold
@@ -18,6 +18,10 @@ def answered(question: Question, fold: RunFold, peer: bytes) -> list[Reply]:
         if isinstance(question, LedgerQuery):
             limit = max(0, min(question.limit, _COMPARISONS_MAX))
             done = Done(command_id=ident, ok=True, comparisons=newest_comparisons(ledger_path(), limit))
+        elif isinstance(question, SearchQuery):
+            from perftui.trainer.tuning.search.search_reading import read_search  # few runs are asked for it
+
+            done = Done(command_id=ident, ok=True, search=read_search(question.search))
         else:
             done = _steps(question, fold)
     except (PerftuiError, OSError) as error:

@@ -5,7 +5,15 @@ import time
 import msgspec
 
 from perftui.ipc.codec import decode_from_dashboard
-from perftui.ipc.dashboard_messages import LedgerQuery, Mismatch, Pull, StepsQuery, ToDashboard, Update
+from perftui.ipc.dashboard_messages import (
+    LedgerQuery,
+    Mismatch,
+    Pull,
+    SearchQuery,
+    StepsQuery,
+    ToDashboard,
+    Update,
+)
 from perftui.ipc.errors import ProtocolError
 from perftui.ipc.findings import Unjudged
 from perftui.ipc.messages import PROTOCOL_VERSION
@@ -60,7 +68,7 @@ class DashboardServer:
             self.unreadable += 1
             mismatch = Mismatch(hub_protocol=PROTOCOL_VERSION, your_protocol=-1)
             return [Reply(peer, mismatch)]
-        if isinstance(message, StepsQuery | LedgerQuery):
+        if isinstance(message, StepsQuery | LedgerQuery | SearchQuery):
             return answered(message, self._run.fold, peer)
         if not isinstance(message, Pull):
             return self._run.take(message, peer)

@@ -37,6 +37,11 @@ def changes(before: Mapping[str, SettingValue], after: Mapping[str, SettingValue
     )
 
 
+def values(settings: Mapping[str, SettingValue]) -> str:
+    """Write settings without what they replace: `loader.num_workers 2`."""
+    return ", ".join(f"{name} {format_value(value)}" for name, value in settings.items())
+
+
 def change_words(remedy: Remedy, state: DashboardState) -> str:
     """Say which settings the remedy changes, and what it may gain."""
     told = changes(settings_in_force(state), remedy.set)
