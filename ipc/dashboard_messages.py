@@ -12,6 +12,7 @@ from perftui.ipc.findings import Unjudged
 from perftui.ipc.ledger_records import Comparison
 from perftui.ipc.messages import Preset
 from perftui.ipc.rank_map import RankMap, RankMeasure
+from perftui.ipc.search_view import SearchView
 from perftui.ipc.settings import SettingValue
 from perftui.ipc.step_history import StepHistory
 from perftui.ipc.view import Mark, ProfileView, RankHistory, RunView
@@ -121,6 +122,14 @@ class LedgerQuery(_Frame, frozen=True, kw_only=True, tag="ledger"):
     limit: int = 200
 
 
+class SearchQuery(_Frame, frozen=True, kw_only=True, tag="search"):
+    """Answer with a search for faster settings in the ledger on the hub's host (`Done.search`)."""
+
+    command_id: str
+    search: str = ""
+    """Its id, the beginning of one, or a name; empty: the newest."""
+
+
 Command: TypeAlias = (
     ProfileCommand
     | CancelProfileCommand
@@ -130,7 +139,7 @@ Command: TypeAlias = (
     | SeekCommand
     | SummaryQuery
 )
-Question: TypeAlias = StepsQuery | RanksQuery | LedgerQuery
+Question: TypeAlias = StepsQuery | RanksQuery | LedgerQuery | SearchQuery
 """Answered from what is known of any run; changes nothing."""
 FromDashboard: TypeAlias = Pull | Command | Question
 
@@ -173,6 +182,7 @@ class Done(_Frame, frozen=True, kw_only=True, tag="done"):
     steps: StepHistory | None = None
     comparisons: list[Comparison] | None = None
     ranks: RankMap | None = None
+    search: SearchView | None = None
 
 
 class Mismatch(_Frame, frozen=True, kw_only=True, tag="mismatch"):

@@ -3,12 +3,6 @@
 It knows nothing of training; it hands states down and commands to the link.
 """
 
-from collections.abc import Iterable
-from functools import partial
-
-from textual.app import SystemCommand
-from textual.screen import Screen
-
 from perftui.ipc.dashboard_link import new_command_id
 from perftui.ipc.dashboard_messages import (
     CancelCommand,
@@ -16,6 +10,7 @@ from perftui.ipc.dashboard_messages import (
     Question,
     SeekCommand,
 )
+from perftui.tui.config.settled import DEFAULT, Config
 from perftui.tui.format import clean
 from perftui.tui.glyphs import Glyphs, glyphs_of_this_terminal
 from perftui.tui.keys import EVERYWHERE
@@ -44,16 +39,23 @@ class DashboardApp(TimeApp):
 
     BINDINGS = EVERYWHERE
 
-    def __init__(self, run_id: str, glyphs: Glyphs | None = None, *, read_only: bool = False) -> None:
-        super().__init__(glyphs, read_only=read_only)
-        self.live = DashboardState(run_id=run_id)
+    def __init__(
+        self,
+        run_id: str,
+        glyphs: Glyphs | None = None,
+        *,
+        read_only: bool = False,
+        config: Config = DEFAULT,
+    ) -> None:
+        super().__init__(glyphs, config, read_only=read_only)
+        self.live = DashboardState(run_id=run_id, keys=self.key_names)
         self._closed_relaunch: str | None = None
         self._asked: dict[str, str] = {}
         self._shelf = ReportShelf()
-        self._overview = OverviewScreen(self.glyphs, run_id)
-        self._link = HubLink(run_id, self.post_message)
+        self._overview = OverviewScreen(self.glyphs, run_id, config.panels)
+        self._link = HubLink(run_id, self.post_message, config.updates_per_s, self.key_names)
         self.time = TimeKeys(self.command)
-        show, glyphs = self.action_windows, self.glyphs
+        show, glyphs = self._show_windows, self.glyphs
         self._window_keys = WindowKeys(self, glyphs, self.can_change, self.command, show)
 
     def on_mount(self) -> None:
@@ -156,12 +158,18 @@ class DashboardApp(TimeApp):
         """End the open profiling window."""
         self._window_keys.end(self.live)
 
-    def action_windows(self) -> None:
-        """Show the profiling windows."""
+    def _show_windows(self) -> None:
         if isinstance(self.screen, ProfileScreen):
             self.screen.show_newest()
         else:
             self.push_screen(ProfileScreen(self.glyphs, self._shelf))
+
+    def action_windows(self) -> None:
+        """Show the profiling windows, or close them."""
+        if isinstance(self.screen, ProfileScreen):
+            self.pop_screen()
+        else:
+            self._show_windows()
 
     def action_close_relaunch(self) -> None:
         """Close the verdict; while trials run, ask whether to give them up."""
@@ -180,25 +188,12 @@ class DashboardApp(TimeApp):
         """Show all keys."""
         screen = self.screen
         of: Where = "profile" if isinstance(screen, ProfileScreen) else "page"
-        self.push_screen(HelpScreen(self.glyphs, of="overview" if screen is self._overview else of))
+        where: Where = "overview" if screen is self._overview else of
+        self.push_screen(HelpScreen(self.glyphs, of=where, keys=self.config.keys))
 
     def action_detach(self) -> None:
         """Leave; the training goes on."""
         self.exit(return_code=0)
-
-    def action_repaint(self) -> None:
-        """Paint everything anew."""
-        self.refresh(layout=True)
-        self.screen.refresh(layout=True)
-
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Offer every key in the command palette."""
-        for active in screen.active_bindings.values():
-            binding = active.binding
-            if active.enabled and binding.id and binding.tooltip:
-                run = partial(self.run_action, binding.action, active.node)
-                yield SystemCommand(binding.description, binding.tooltip, run)
-        yield SystemCommand("theme", "Choose another set of colours", self.action_change_theme)
 
 
 _CHANGING = ("profile", "choose_profile", "end_profile", "relaunch", "stop")
@@ -212,7 +207,9 @@ def _restarts(state: DashboardState) -> int:
     return state.header.hub_restarts if state.header else 0
 
 
-def run_dashboard(run_id: str, *, read_only: bool = False, ascii_only: bool = False) -> int:
+def run_dashboard(
+    run_id: str, *, config: Config = DEFAULT, read_only: bool = False, ascii_only: bool = False
+) -> int:
     """Show a run until the person leaves; return 0, or 128 plus the signal that ended it.
 
     Raises:
@@ -220,4 +217,4 @@ def run_dashboard(run_id: str, *, read_only: bool = False, ascii_only: bool = Fa
     """
     require_terminal()
     glyphs = glyphs_of_this_terminal(ascii_only=ascii_only)
-    return DashboardApp(run_id, glyphs, read_only=read_only).run_here()
+    return DashboardApp(run_id, glyphs, read_only=read_only, config=config).run_here()

@@ -29,9 +29,9 @@ def parser() -> argparse.ArgumentParser:
     top = _Parser(
         prog="perftui",
         description="See why a PyTorch training is slow, change one thing, and know whether it helped.",
-        epilog="`perftui [RUN] [--read-only] [--ascii]` alone opens a dashboard on a run. Exit codes: "
-        "0 fine, 2 usage, 3 no such run, 4 refused, 127 command not found; `run` returns the training's own "
-        "code.",
+        epilog="`perftui [RUN] [--read-only] [--ascii] [--config FILE]` alone opens a dashboard on a run. "
+        "Exit codes: 0 fine, 2 usage, 3 no such run, 4 refused, 127 command not found; `run` returns the "
+        "training's own code.",
     )
     top.add_argument("--version", action="version", version=_version())
     verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
@@ -55,6 +55,7 @@ def dashboard_parser() -> argparse.ArgumentParser:
 
 
 def _add_screen(parser: argparse.ArgumentParser, *, read_only: bool = True) -> None:
+    _add_config(parser)
     parser.add_argument(
         "--ascii", action="store_true", help="draw with ASCII; by itself where the locale is not UTF-8"
     )
@@ -62,6 +63,12 @@ def _add_screen(parser: argparse.ArgumentParser, *, read_only: bool = True) -> N
         parser.add_argument(
             "--read-only", action="store_true", help="a dashboard whose keys change nothing: it only looks"
         )
+
+
+def _add_config(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="your configuration; `perftui config` tells where it is"
+    )
 
 
 def _add_run(verbs: "_Verbs") -> None:
@@ -128,6 +135,14 @@ def _add_tune(verbs: "_Verbs") -> None:
     tune.add_argument(
         "--resume", nargs="?", const="", metavar="SEARCH", help="go on with a search, the newest if not said"
     )
+    tune.add_argument(
+        "--watch",
+        nargs="?",
+        const="",
+        metavar="SEARCH",
+        help="look at a search as it runs or ended, the newest if not said; changes nothing",
+    )
+    _add_screen(tune, read_only=False)
     tune.add_argument("--no-nvml", action="store_true", help="leave the GPU libraries alone: no GPU figures")
     tune.add_argument("--json", nargs="?", const="-", metavar="FILE", help="the result as one JSON document")
     tune.add_argument("--yes", action="store_true", help="do not ask")
@@ -153,6 +168,14 @@ def _add_queries(verbs: "_Verbs") -> None:
     doctor.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD")
     for query in (listing, status, ledger, report, compare, doctor):
         query.add_argument("--json", action="store_true", help="one JSON document")
+    config = verbs.add_parser(
+        "config", help="your configuration of the screens: where it is, and what may be in it"
+    )
+    _add_config(config)
+    config.add_argument(
+        "--write", action="store_true", help="create the file; one that is there stays as it is"
+    )
+    config.add_argument("--json", action="store_true", help="what is in force, as one JSON document")
     verbs.add_parser("env", help='exports that arm later starts in this shell: eval "$(perftui env)"')
 
 

@@ -1,4 +1,4 @@
-"""The reader thread: pulls from the hub at most four times a second, folds, and posts the newest state.
+"""The reader thread: pulls from the hub at most so many times a second, folds, and posts the newest state.
 
 It owns the socket. A silent hub is noticed, kept asking for with a fresh socket (so no pulls pile up), and
 followed to the run that replaced it.
@@ -7,7 +7,7 @@ followed to the run that replaced it.
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from textual.message import Message
 
@@ -15,6 +15,7 @@ from perftui.ipc.dashboard_link import DashboardLink
 from perftui.ipc.dashboard_messages import Answer, Command, Done, Question, ToDashboard, Update
 from perftui.ipc.errors import PerftuiError
 from perftui.ipc.places import run_places
+from perftui.tui.key_map import KEY_NAMES
 from perftui.tui.messages import CommandAnswered, CommandDone, LinkFailed, StateChanged
 from perftui.tui.past import Past, remembered
 from perftui.tui.state import DashboardState, apply, followed, silent
@@ -29,13 +30,27 @@ _RETRY_S = 2.0
 
 
 class HubLink:
-    """A thread between one hub and the app; `post` must be safe to call from it."""
+    """A thread between one hub and the app.
 
-    def __init__(self, run_id: str, post: Callable[[Message], object]) -> None:
+    Args:
+        run_id: whose hub.
+        post: must be safe to call from the thread.
+        pulls_per_s: how often to ask the hub at most; None: as often as suits the number of ranks.
+        keys: what the keys of actions look like.
+    """
+
+    def __init__(
+        self,
+        run_id: str,
+        post: Callable[[Message], object],
+        pulls_per_s: float | None = None,
+        keys: Mapping[str, str] = KEY_NAMES,
+    ) -> None:
         self._post = post
+        self._period_s = None if pulls_per_s is None else 1.0 / pulls_per_s
         self._commands: queue.SimpleQueue[Command | Question] = queue.SimpleQueue()
         self._closing = threading.Event()
-        self._state = DashboardState(run_id=run_id)
+        self._state = DashboardState(run_id=run_id, keys=keys)
         self._past = Past()
         self._heard_s = self._opened_s = time.monotonic()
         self._pulled_s = 0.0
@@ -83,7 +98,8 @@ class HubLink:
         """Ask again once the last pull was answered; a pull without an answer waits for the socket's end."""
         now = time.monotonic()
         answered = self._heard_s >= self._pulled_s
-        period_s = _PULL_S if len(self._state.ranks) <= _FEW_RANKS else _PULL_MANY_S
+        suits_s = _PULL_S if len(self._state.ranks) <= _FEW_RANKS else _PULL_MANY_S
+        period_s = suits_s if self._period_s is None else self._period_s
         if answered and now - self._pulled_s >= period_s:
             self._pulled_s = now
             link.pull()

@@ -1,6 +1,7 @@
 """The pages of the dashboard as they are opened, what they ask of the hub, and the clipboard."""
 
 from perftui.ipc.dashboard_messages import Answer, Command, Done, Question
+from perftui.tui.config.settled import DEFAULT, Config
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.messages import QuestionAsked, RankOpened, TextCopied
 from perftui.tui.pages import PAGES
@@ -19,8 +20,10 @@ _OPEN_MAX = 16
 class PagedApp(TerminalApp[None]):
     """An app with pages; `send_to_hub` is what it needs of the dashboard."""
 
-    def __init__(self, glyphs: Glyphs | None = None, *, read_only: bool = False) -> None:
-        super().__init__(glyphs)
+    def __init__(
+        self, glyphs: Glyphs | None = None, config: Config = DEFAULT, *, read_only: bool = False
+    ) -> None:
+        super().__init__(glyphs, config)
         self.read_only = read_only
         self._questions: dict[str, RunScreen] = {}
 

@@ -39,5 +39,6 @@ PAGES = (
     PageEntry("o", "output", "OutputScreen", "The training's output, to be searched"),
     PageEntry("e", "ledger", "LedgerScreen", "Experiments: what was changed, measured how, what came of it"),
     PageEntry("i", "settings", "SettingsScreen", "Settings in force on each rank, as read back from it"),
+    PageEntry("t", "tune", "TuneScreen", "The newest search for faster settings: its trials, and its result"),
     PageEntry("m", "ranks", "RanksScreen", "Ranks over time: who holds the others up, and since when"),
 )

@@ -9,8 +9,9 @@ from textual.screen import Screen
 from textual.widgets import Footer
 
 from perftui.tui import format as fmt
+from perftui.tui.config.settled import DEFAULT, Config
 from perftui.tui.glyphs import Glyphs, glyphs_of_this_terminal
-from perftui.tui.keys import TRACE_APP
+from perftui.tui.keys import ALONE
 from perftui.tui.renderables.lines import Line, Run, line, spread
 from perftui.tui.renderables.trace_names import middle_cut
 from perftui.tui.report_shelf import ReportShelf, WindowRef
@@ -73,10 +74,16 @@ class TraceScreen(Screen[None]):
 class TraceApp(TerminalApp[None]):
     """Shows a report until the person leaves."""
 
-    BINDINGS = TRACE_APP
+    BINDINGS = ALONE
 
-    def __init__(self, report: Shown, before: Shown | None = None, glyphs: Glyphs | None = None) -> None:
-        super().__init__(glyphs)
+    def __init__(
+        self,
+        report: Shown,
+        before: Shown | None = None,
+        glyphs: Glyphs | None = None,
+        config: Config = DEFAULT,
+    ) -> None:
+        super().__init__(glyphs, config)
         self._report, self._before = report, before
 
     def on_mount(self) -> None:
@@ -86,22 +93,18 @@ class TraceApp(TerminalApp[None]):
 
     def action_help(self) -> None:
         """Show all keys."""
-        self.push_screen(HelpScreen(self.glyphs, of="trace"))
+        self.push_screen(HelpScreen(self.glyphs, of="trace", keys=self.config.keys))
 
     def action_leave(self) -> None:
         """Leave."""
         self.exit(return_code=0)
-
-    def action_repaint(self) -> None:
-        """Paint everything anew."""
-        self.refresh(layout=True)
-        self.screen.refresh(layout=True)
 
 
 def run_trace_app(
     report: Path | tuple[Path, str],
     before: Path | tuple[Path, str] | None = None,
     *,
+    config: Config = DEFAULT,
     ascii_only: bool = False,
 ) -> int:
     """Show a report until the person leaves; return 0, or 128 plus the signal that ended it.
@@ -109,6 +112,7 @@ def run_trace_app(
     Args:
         report: the path of a `TraceReport`, with its timelines beside it, and what a person knows it as.
         before: the same of another window, which the tab `difference` compares it with.
+        config: the person's own.
         ascii_only: draw with ASCII, whatever the environment says.
 
     Raises:
@@ -116,7 +120,8 @@ def run_trace_app(
     """
     require_terminal("`perftui trace --json FILE` prints the report instead")
     earlier = _shown(before) if before is not None else None
-    return TraceApp(_shown(report), earlier, glyphs_of_this_terminal(ascii_only=ascii_only)).run_here()
+    glyphs = glyphs_of_this_terminal(ascii_only=ascii_only)
+    return TraceApp(_shown(report), earlier, glyphs, config).run_here()
 
 
 def _shown(report: Path | tuple[Path, str]) -> Shown:

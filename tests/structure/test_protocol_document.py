@@ -21,6 +21,7 @@ from perftui.ipc import (
     rank_link,
     rank_map,
     recording,
+    search_view,
     step_history,
     view,
     worker_stacks,
@@ -39,6 +40,7 @@ MODULES = (
     mark,
     recording,
     rank_map,
+    search_view,
     step_history,
     worker_stacks,
 )

@@ -1,6 +1,14 @@
-"""What a dashboard may ask of any run, live or recorded: steps of a rank, and the ledger; nothing changes."""
+"""What a dashboard may ask of any run, live or recorded: a rank's steps, the ledger, a search."""
 
-from perftui.ipc.dashboard_messages import Answer, Done, LedgerQuery, Question, RanksQuery, StepsQuery
+from perftui.ipc.dashboard_messages import (
+    Answer,
+    Done,
+    LedgerQuery,
+    Question,
+    RanksQuery,
+    SearchQuery,
+    StepsQuery,
+)
 from perftui.ipc.errors import NoSuchRun, PerftuiError
 from perftui.ipc.places import ledger_path
 from perftui.trainer.hub.fold import RunFold
@@ -22,6 +30,10 @@ def answered(question: Question, fold: RunFold, peer: bytes) -> list[Reply]:
             done = Done(command_id=ident, ok=True, comparisons=newest_comparisons(ledger_path(), limit))
         elif isinstance(question, RanksQuery):
             done = _ranks(question, fold)
+        elif isinstance(question, SearchQuery):
+            from perftui.trainer.tuning.search.search_reading import read_search  # few runs are asked for it
+
+            done = Done(command_id=ident, ok=True, search=read_search(question.search))
         else:
             done = _steps(question, fold)
     except (PerftuiError, OSError) as error:

@@ -10,6 +10,7 @@ from perftui.ipc.dashboard_messages import (
     Mismatch,
     Pull,
     RanksQuery,
+    SearchQuery,
     StepsQuery,
     ToDashboard,
     Update,
@@ -68,7 +69,7 @@ class DashboardServer:
             self.unreadable += 1
             mismatch = Mismatch(hub_protocol=PROTOCOL_VERSION, your_protocol=-1)
             return [Reply(peer, mismatch)]
-        if isinstance(message, StepsQuery | RanksQuery | LedgerQuery):
+        if isinstance(message, StepsQuery | RanksQuery | LedgerQuery | SearchQuery):
             return answered(message, self._run.fold, peer)
         if not isinstance(message, Pull):
             return self._run.take(message, peer)

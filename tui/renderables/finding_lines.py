@@ -69,7 +69,9 @@ def _remedy(finding: Finding, state: DashboardState, width: int) -> list[Line]:
         return []
     if remedy.set:
         if offered(finding, state):
-            return _hanging(f"relaunch with {change_words(remedy, state)}", width, "r", "key")
+            return _hanging(
+                f"relaunch with {change_words(remedy, state)}", width, state.keys["relaunch"], "key"
+            )
         return _hanging(change_words(remedy, state), width, "→", "fine")
     place = f" ({fmt.clean(remedy.at)})" if remedy.at else ""
     return _hanging(f"{fmt.clean(remedy.advice)}{place}", width, "→", "fine") if remedy.advice else []
@@ -85,5 +87,6 @@ def _doubts(finding: Finding, width: int) -> list[Line]:
 
 
 def _hanging(text: str, width: int, mark: str, role: str) -> list[Line]:
-    wrapped = wrap(text, width - 4)
-    return [(Run(f"  {mark} " if index == 0 else "    ", role), *part) for index, part in enumerate(wrapped)]
+    lead = f"  {mark} "
+    wrapped = wrap(text, width - len(lead))
+    return [(Run(lead if index == 0 else " " * len(lead), role), *part) for index, part in enumerate(wrapped)]

@@ -1,12 +1,13 @@
 """The main screen: is it fine, every rank, step times, findings, output."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container, Grid
 
 from perftui.ipc.findings import Finding
+from perftui.tui.config.settled import PANEL_WORDS
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.keys import OVERVIEW
 from perftui.tui.layout import WIDE, Plan, plan
@@ -33,9 +34,9 @@ class OverviewScreen(RunScreen):
 
     BINDINGS = OVERVIEW
 
-    def __init__(self, glyphs: Glyphs, run_id: str) -> None:
+    def __init__(self, glyphs: Glyphs, run_id: str, panels: Collection[str] = PANEL_WORDS) -> None:
         super().__init__()
-        self._glyphs = glyphs
+        self._glyphs, self._panels = glyphs, panels
         self._state = DashboardState(run_id=run_id)
         self._rank = 0
         self._needed_for: tuple[tuple[Finding, ...], int] = ((), 0)
@@ -103,6 +104,7 @@ class OverviewScreen(RunScreen):
             device_times=any(view.device_ms for view in self._state.ranks),
             relaunch=relaunch,
             findings=self._lines_needed(),
+            panels=self._panels,
         )
         self.set_class(relaunch > 0, "-relaunch")
         if wanted != self._plan:
@@ -135,12 +137,14 @@ class OverviewScreen(RunScreen):
         chart.styles.height = wanted.middle
         panel.display = wanted.middle > 0 and relaunching
         panel.styles.height = wanted.middle
+        self._status.display = wanted.status > 0
         self._status.styles.height = wanted.status
         self._bottom.set_class(wanted.side_by_side, "-wide")
         cramped = not wanted.side_by_side and wanted.bottom < 8
-        self._findings.display = not (cramped and relaunching)
+        alone = cramped and wanted.output > 0
+        self._findings.display = wanted.findings > 0 and not (alone and relaunching)
         self._findings.styles.height = wanted.bottom if cramped else wanted.findings
-        self._output.display = not cramped or relaunching
+        self._output.display = wanted.output > 0 and (not cramped or relaunching or not wanted.findings)
 
     def _pictures(self) -> Sequence[RankPicture]:
         state = self._state

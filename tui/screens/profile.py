@@ -5,6 +5,7 @@ from textual.widgets import Footer
 
 from perftui.ipc.view import ProfileView
 from perftui.tui.glyphs import Glyphs
+from perftui.tui.key_map import KEY_NAMES
 from perftui.tui.keys import PROFILE
 from perftui.tui.report_shelf import ReportShelf, report_path_of
 from perftui.tui.screens.run_screen import RunScreen
@@ -54,7 +55,7 @@ class ProfileScreen(RunScreen):
 
     def _show_window(self) -> None:
         view = self._view()
-        self._pane.show(view, report_path_of(view), _why_no_report(view))
+        self._pane.show(view, report_path_of(view), _why_no_report(view, self._state))
 
     def action_window(self, step: int) -> None:
         """Go to an older or newer window."""
@@ -66,9 +67,11 @@ class ProfileScreen(RunScreen):
         self._show_window()
 
 
-def _why_no_report(view: ProfileView | None) -> str:
+def _why_no_report(view: ProfileView | None, state: DashboardState | None) -> str:
     if view is None:
-        return "no profiling window yet: p opens one, 3 steps on all ranks; P asks what to record"
+        keys = state.keys if state is not None else KEY_NAMES
+        one, asked = keys["profile"], keys["profile-choose"]
+        return f"{one} opens one, 3 steps on all ranks; {asked} asks what to record"
     if view.state in _UNDER_WAY:
         return f"{view.state} …"
     return ""

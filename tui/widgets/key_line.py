@@ -11,10 +11,11 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 
 from perftui.tui.glyphs import Glyphs
+from perftui.tui.key_map import display
 from perftui.tui.renderables.lines import Line, Run, line, width_of
 from perftui.tui.widgets.picture import Picture, app_of
 
-_ALWAYS = ("time-back", "back", "help", "detach")
+_ALWAYS = ("time-back", "back", "help", "palette", "detach", "leave")
 """Ids of keys that have their place before all others, and stand at the end."""
 
 
@@ -70,4 +71,4 @@ class KeyLine(Picture):
 
 
 def _entry(binding: Binding) -> Line:
-    return line(Run(binding.key_display or binding.key, "key"), Run(f" {binding.description}", "dim"))
+    return line(Run(display(binding), "key"), Run(f" {binding.description}", "dim"))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from perftui.tui.renderables.lines import BLANK, Line, Run, clip, line
-from perftui.tui.widgets.picture import ScrolledPicture
+from perftui.tui.widgets.picture import ScrolledPicture, key_names_for
 
 
 class OutputTail(ScrolledPicture):
@@ -24,9 +24,8 @@ class OutputTail(ScrolledPicture):
     def title(self) -> Line:
         """Return the title."""
         of = Run(" of the whole run" if self.whole else "", "dim")
-        return line(
-            Run("output", "title"), of, Run("" if self.follows else " held; End follows again", "key")
-        )
+        held = "" if self.follows else f" held; {key_names_for(self)['follow']} follows again"
+        return line(Run("output", "title"), of, Run(held, "key"))
 
     def body(self, width: int) -> Sequence[Line]:
         """Return all lines; the longest are cut, not wrapped."""
