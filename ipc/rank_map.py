@@ -7,10 +7,9 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-RankMeasure: TypeAlias = Literal["before", "step"]
-"""before: the step without its backward, in which ranks wait for each other, and without the optimizer's
-step that follows: what a rank did before the exchange. step: the whole step, for ranks that go each its own
-way."""
+RankMeasure: TypeAlias = Literal["wait", "before", "step"]
+"""wait: for the loader. before: what a rank did before the exchange, which is the step without its backward,
+in which ranks wait for each other, and without the optimizer's step. step: all of it."""
 BANDS_MAX = 128
 
 
@@ -20,7 +19,8 @@ class RankBand(msgspec.Struct, frozen=True, kw_only=True):
     first_rank: int
     last_rank: int
     excess_ms: list[float | None]
-    """Mean over the block's steps of how much longer it took than the median rank did in the same step."""
+    """Mean over the block's steps of how much longer it took than the median rank did in the same step; of an
+    even number of ranks the lower of the two in the middle."""
     excess_share: list[float | None]
     """Over the median rank's whole step."""
     rank: list[int]

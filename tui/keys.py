@@ -175,7 +175,13 @@ RANK: list[BindingType] = [
 RANKS: list[BindingType] = [
     _key("rank-detail", "enter", "open", "rank", "All about the latest rank of the row", display="enter"),
     *_STRETCH,
-    _key("measure", "v", "measure", "measure", "Compare whole steps, or what comes before the exchange"),
+    _key(
+        "measure",
+        "v",
+        "measure",
+        "measure",
+        "Compare waits for the loader, what comes before the exchange, or whole steps",
+    ),
     *PAGE,
 ]
 OUTPUT: list[BindingType] = [

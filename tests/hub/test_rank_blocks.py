@@ -12,17 +12,22 @@ def test_the_excess_is_over_the_median_rank_in_the_same_step() -> None:
     found = rank_map(uneven_logs(4, 40, {1: 15.0, 3: 6.0}), 0, None, 4, 32, "before")
     assert (found.block_steps, found.looked_steps, found.ranks) == (10, 10, 4)
     assert found.median_ms == [100.0] * 4
-    # own times 60, 75, 60, 66: the median is 63
+    # own times 60, 75, 60, 66: the lower of the two in the middle is 60
     assert [band.excess_ms for band in found.bands] == [
-        pytest.approx([value] * 4) for value in (-3.0, 12.0, -3.0, 3.0)
+        pytest.approx([value] * 4) for value in (0.0, 15.0, 0.0, 6.0)
     ]
-    assert [band.mean_share for band in found.bands] == pytest.approx([-0.03, 0.12, -0.03, 0.03])
+    assert [band.mean_share for band in found.bands] == pytest.approx([0.0, 0.15, 0.0, 0.06])
     assert [band.rank for band in found.bands] == [[rank] * 4 for rank in range(4)]
 
 
 def test_whole_steps_of_ranks_that_keep_step_are_alike() -> None:
     found = rank_map(uneven_logs(4, 40, {1: 15.0}), 0, None, 4, 32, "step")
     assert {value for band in found.bands for value in band.excess_ms} == {0.0}
+
+
+def test_waits_for_the_loader_are_compared_by_themselves() -> None:
+    found = rank_map(uneven_logs(2, 40, {1: 15.0}), 0, None, 4, 32, "wait")
+    assert [band.excess_ms for band in found.bands] == [pytest.approx([0.0] * 4), pytest.approx([15.0] * 4)]
 
 
 def test_a_band_has_the_latest_of_its_ranks() -> None:

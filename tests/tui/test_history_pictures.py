@@ -130,7 +130,7 @@ def test_the_axis_and_the_median_stand_below() -> None:
     axis = plain(heat_axis(found, 66, [ChartMark(20, "epoch")]))
     assert axis.startswith("steps   0")
     assert axis.index("◆epoch") == 8 + 20
-    assert texts(heat_median(found, 66, "block"))[0].endswith("100 ms")
+    assert texts(heat_median(found, 66, 3, "block"))[0].endswith("100 ms")
 
 
 def test_every_picture_is_ascii_where_nothing_else_can_be_shown() -> None:
@@ -142,7 +142,7 @@ def test_every_picture_is_ascii_where_nothing_else_can_be_shown() -> None:
         *worker_timeline(found, 78, "block"),
         *distribution(_history(412, 70), 78, 5, "block"),
         *(row.line for row in heat_rows(heat, 78, "ascii")),
-        *heat_median(heat, 78, "ascii"),
+        *heat_median(heat, 78, 2, "ascii"),
         *heat_key(heat, 78, "ascii"),
     ]
     for text in map(to_ascii, texts(drawn)):

@@ -7,9 +7,9 @@ ranks not every step is looked at, so that a question costs the hub some tens of
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Mapping, Sequence
-from statistics import fmean, median
+from statistics import fmean, median_low
 
-from perftui.ipc.messages import FLAG_PHASES_UNKNOWN, UNUSUAL_FLAGS
+from perftui.ipc.messages import FLAG_PHASES_UNKNOWN, FLAG_WAIT_UNKNOWN, UNUSUAL_FLAGS
 from perftui.ipc.rank_map import BANDS_MAX, RankBand, RankMap, RankMeasure
 from perftui.ipc.step_history import BLOCKS_MAX
 from perftui.ipc.step_record import StepRecord
@@ -43,9 +43,9 @@ def rank_map(
     exact_from = max(log.raw[0].step for log in logs.values())
     last = newest if last is None else max(0, min(last, newest))
     first = max(0, min(first, last))
-    size = block_size(first, last, max(1, min(blocks, BLOCKS_MAX)))
-    count = last // size - first // size + 1
     ranks = sorted(logs)
+    size = block_size(first, last, max(1, min(blocks, BLOCKS_MAX, LOOKS_MAX // len(ranks))))
+    count = last // size - first // size + 1
     each = max(1, min(size, LOOKS_MAX // (len(ranks) * count)))
     steps = _looked(first, last, size, each, exact_from)
     table = _table(logs, ranks, steps, first // size, size, count, measure)
@@ -64,15 +64,25 @@ def rank_map(
 
 
 class _Table:
-    """Excess in ms by rank and block, and the median rank's step."""
+    """Sums over the steps of each block that count: excess in ms by rank, and the median rank's step."""
 
     def __init__(self, ranks: int, count: int) -> None:
-        self.excess: list[list[list[float]]] = [[[] for _ in range(count)] for _ in range(ranks)]
-        self.walls: list[list[float]] = [[] for _ in range(count)]
+        self.steps = [0] * count
+        self.median_step_ms = [0.0] * count
+        self.excess_ms = [[0.0] * ranks for _ in range(count)]
 
     @property
     def median_ms(self) -> list[float | None]:
-        return [fmean(walls) if walls else None for walls in self.walls]
+        sums = zip(self.median_step_ms, self.steps, strict=True)
+        return [total / steps if steps else None for total, steps in sums]
+
+    def mean_excess_ms(self) -> list[list[float | None]]:
+        """Return one row a rank."""
+        columns = [
+            [total / steps for total in totals] if steps else [None] * len(totals)
+            for totals, steps in zip(self.excess_ms, self.steps, strict=True)
+        ]
+        return [list(row) for row in zip(*columns, strict=True)]
 
 
 def _looked(first: int, last: int, size: int, each: int, exact_from: int) -> list[int]:
@@ -93,18 +103,33 @@ def _table(
 ) -> _Table:
     table = _Table(len(ranks), count)
     columns = [_rows(logs[rank].raw, steps) for rank in ranks]
-    unusual = UNUSUAL_FLAGS | (FLAG_PHASES_UNKNOWN if measure == "before" else 0)
-    for at, step in enumerate(steps):
-        rows = [column[at] for column in columns]
+    unusual = UNUSUAL_FLAGS | _UNKNOWN[measure]
+    for step, rows in zip(steps, zip(*columns, strict=True), strict=True):
         known = [row for row in rows if row is not None and not row.flags & unusual]
         if len(known) < len(rows):  # compared is only what every rank has
             continue
-        values = [own_ms(row) if measure == "before" else row.wall_ns / 1e6 for row in known]
-        middle, place = median(values), step // size - base
-        table.walls[place].append(median(row.wall_ns for row in known) / 1e6)
-        for cells, value in zip(table.excess, values, strict=True):
-            cells[place].append(value - middle)
+        values = _values(known, measure)
+        middle, place = median_low(values), step // size - base
+        table.steps[place] += 1
+        table.median_step_ms[place] += median_low(row.wall_ns for row in known) / 1e6
+        sums = zip(table.excess_ms[place], values, strict=True)
+        table.excess_ms[place] = [total + value - middle for total, value in sums]
     return table
+
+
+_UNKNOWN: Mapping[RankMeasure, int] = {
+    "wait": FLAG_WAIT_UNKNOWN,
+    "before": FLAG_PHASES_UNKNOWN,
+    "step": 0,
+}
+"""Flags of steps in which it is not known."""
+
+
+def _values(rows: Sequence[StepRecord], measure: RankMeasure) -> list[float]:
+    """Return what is compared, in ms."""
+    if measure == "before":
+        return [own_ms(row) for row in rows]
+    return [(row.wait_ns if measure == "wait" else row.wall_ns) / 1e6 for row in rows]
 
 
 def _rows(raw: "deque[StepRecord]", steps: Sequence[int]) -> list[StepRecord | None]:
@@ -124,7 +149,7 @@ def _rows(raw: "deque[StepRecord]", steps: Sequence[int]) -> list[StepRecord | N
 def _bands(table: _Table, ranks: Sequence[int], most: int) -> list[RankBand]:
     each = -(-len(ranks) // most)
     medians = table.median_ms
-    means = [[fmean(cell) if cell else None for cell in row] for row in table.excess]
+    means = table.mean_excess_ms()
     return [_band(ranks[at : at + each], means[at : at + each], medians) for at in range(0, len(ranks), each)]
 
 

@@ -55,7 +55,8 @@ def header_line(state: DashboardState, width: int, note: str = "") -> Line:
         Run(f"{fmt.duration(header.elapsed_s)} ", "value"),
     )
     room = width - width_of(right) - 2
-    return spread(join_fitting([name, status, *_progress(header)], _GAP, room), right, width)
+    progress = _progress(header)[1 if note else 0 :]  # the note says at which step that was
+    return spread(join_fitting([name, status, *progress], _GAP, room), right, width)
 
 
 def _progress(header: Header) -> list[Line]:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from perftui.ipc.rank_map import RankBand, RankMap
+from perftui.ipc.findings import Finding
+from perftui.ipc.rank_map import RankBand, RankMap, RankMeasure
 from perftui.tui import format as fmt
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.renderables.bars import bar_rows
@@ -18,7 +19,8 @@ _SHADES: dict[HeatStyle, str] = {"braille": "⠂⠒⠶⡷⣿", "block": "·░�
 _FROM = (0.02, 0.05, 0.1, 0.2)
 """Shares of the step from which the next shade begins: the same on every run, so that pictures compare."""
 _WORDS = ("under 2 %", "2 %", "5 %", "10 %", "20 % and more")
-MEASURES = {
+MEASURES: dict[RankMeasure, str] = {
+    "wait": "waiting for the loader",
     "before": "what each did before the exchange (the step without backward and optimizer)",
     "step": "the whole step",
 }
@@ -34,6 +36,11 @@ class HeatRow(NamedTuple):
 def heat_style(glyphs: Glyphs) -> HeatStyle:
     """Return how shades are drawn here: without colours by characters of different weight."""
     return "ascii" if glyphs.textured else glyphs.chart
+
+
+def measure_for(findings: Sequence[Finding]) -> RankMeasure:
+    """Return what to compare at first: the waits, where a finding says that a rank waits for its loader."""
+    return "wait" if any(finding.code == "rank.straggler_input" for finding in findings) else "before"
 
 
 def columns_for(width: int) -> int:
@@ -87,16 +94,16 @@ def heat_axis(found: RankMap, width: int, marks: Sequence[ChartMark] = ()) -> Li
     return (Run(f"{'steps':<{LABEL}}", "dim"), *drawn[1:])
 
 
-def heat_median(found: RankMap, width: int, style: HeatStyle = "braille") -> list[Line]:
-    """Draw how long the median rank's step took, below the rows."""
+def heat_median(found: RankMap, width: int, height: int, style: HeatStyle = "braille") -> list[Line]:
+    """Draw how long the median rank's step took, over so many lines (at least two)."""
     known = [value for value in found.median_ms if value is not None]
     if not known or columns_for(width) < 8:
         return []
     top = max(known)
     heights = [None if value is None else value / top for value in found.median_ms]
-    rows = bar_rows(heights, columns_for(width), 2, "braille" if style == "braille" else "block")
-    tails = (f"{fmt.milliseconds(top)}", "highest")
-    names = ("median", "step")
+    rows = bar_rows(heights, columns_for(width), height, "braille" if style == "braille" else "block")
+    tails = (f"{fmt.milliseconds(top)}", "highest", *[""] * (height - 2))
+    names = ("median", "step", *[""] * (height - 2))
     return [
         line(Run(f"{name:<{LABEL}}", "dim"), Run(row, "accent"), Run(f"{tail:>{RIGHT}}", "dim"))
         for name, row, tail in zip(names, rows, tails, strict=True)

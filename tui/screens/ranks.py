@@ -13,12 +13,14 @@ from perftui.tui.messages import QuestionAsked, RankOpened
 from perftui.tui.renderables.lines import BLANK, Line, Run, line, wrap
 from perftui.tui.renderables.page import Block
 from perftui.tui.renderables.rank_heat import (
+    MEASURES,
     columns_for,
     heat_axis,
     heat_key,
     heat_median,
     heat_rows,
     heat_style,
+    measure_for,
 )
 from perftui.tui.renderables.rank_sheet import chart_marks
 from perftui.tui.screens.page_screen import PageScreen
@@ -29,6 +31,7 @@ _ASK_AGAIN_S, _ASK_MANY_AGAIN_S = 1.0, 4.0
 _MANY_RANKS = 64
 _AROUND = 9
 """Lines of the page beside the rows: title, axis, median, key."""
+_MEDIAN_MOST = 8
 
 
 class RanksScreen(PageScreen):
@@ -39,7 +42,8 @@ class RanksScreen(PageScreen):
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__(glyphs)
         self._window = StepWindow()
-        self._measure: RankMeasure = "before"
+        self._measure: RankMeasure | None = None
+        """None: what suits the findings."""
         self._map: RankMap | None = None
         self._why = ""
         self._asked_s = 0.0
@@ -69,7 +73,7 @@ class RanksScreen(PageScreen):
             newest=newest,
             blocks=columns_for(width),
             bands=max(4, min(BANDS_MAX, self.page.size.height - _AROUND)),
-            measure=self._measure,
+            measure=self._measure or measure_for(self.state.findings),
         )
         self.post_message(QuestionAsked(question))
 
@@ -107,12 +111,15 @@ class RanksScreen(PageScreen):
         marks = chart_marks(state.marks, state.profiles, 0, state.header.parent if state.header else None)
         below = [
             heat_axis(found, width, marks),
-            *heat_median(found, width, style),
+            *heat_median(found, width, self._median_lines(len(found.bands)), style),
             BLANK,
             *heat_key(found, width, style),
         ]
         rows = [Block(f"{row.rank}", (row.line,)) for row in heat_rows(found, width, style)]
         return [*rows, Block("", tuple(below))]
+
+    def _median_lines(self, rows: int) -> int:
+        return max(2, min(_MEDIAN_MOST, self.page.size.height - _AROUND + 2 - rows))
 
     def action_zoom(self, way: int) -> None:
         """See fewer steps, or more."""
@@ -130,8 +137,10 @@ class RanksScreen(PageScreen):
         self._ask()
 
     def action_measure(self) -> None:
-        """Compare the whole step, or what each did before the exchange."""
-        self._measure = "step" if self._measure == "before" else "before"
+        """Compare something else: the wait, what each did before the exchange, or the whole step."""
+        now = self._measure or measure_for(self.state.findings)
+        measures = list(MEASURES)
+        self._measure = measures[(measures.index(now) + 1) % len(measures)]
         self._ask()
 
     def action_open(self) -> None:
