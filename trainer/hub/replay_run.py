@@ -28,6 +28,9 @@ _LOOP_MS = 50
 _IDLE_END_S = 10.0
 """A replay nobody looks at ends by itself."""
 _SPEED_MAX = 1000.0
+_JUDGED_BEFORE_S = 60.0
+"""On the way to another time only the last judgements are made: what is shown depends on no older ones, and
+they are nearly all that a jump costs."""
 
 
 class ReplayRun:
@@ -71,7 +74,7 @@ class ReplayRun:
             entry = self._entries[self._next]
             self._next += 1
             self.fold.apply(entry)
-            if entry.unix - self._judged_unix >= 1.0:
+            if entry.unix - self._judged_unix >= 1.0 and entry.unix >= self._at - _JUDGED_BEFORE_S:
                 self._judged_unix = entry.unix
                 self._windows.tick()
                 began_s = self._description.started_unix
