@@ -54,17 +54,17 @@ def test_lanes_stand_on_the_axis_of_the_chart_with_their_highest(style: ChartSty
         ],
         [],
     )
-    heading, forward, missing = texts(lanes_of(found, "step", 58, style))
+    heading, forward, missing = texts(lanes_of(found, "step", 59, style))
     assert heading.startswith("phases")
     bars = {"braille": "⣤" * 20 + "⣿" * 10, "block": "▄" * 20 + "█" * 10}[style]
-    assert forward == f"{'forward':<8}{bars}{' ' * 10}{'20.0 ms':>10}"
+    assert forward == f"{'forward':<8}{bars}{' ' * 10}{'20.0 ms':>11}"
     assert missing == "— copy: not measured in these steps"
     share = {"braille": "⣤" * 40, "block": "▄" * 40}[style]
-    assert texts(lanes_of(found, "gpu", 58, style))[1] == f"{'SM':<8}{share}{'50 %':>10}", (
+    assert texts(lanes_of(found, "gpu", 59, style))[1] == f"{'SM':<8}{share}{'50 %':>11}", (
         "of all, not of itself"
     )
-    assert lanes_of(found, "host", 58, style) == []
-    assert lanes_of(None, "step", 58, style) == []
+    assert lanes_of(found, "host", 59, style) == []
+    assert lanes_of(None, "step", 59, style) == []
 
 
 def test_figures_with_one_reason_stand_together() -> None:
@@ -79,15 +79,15 @@ def test_workers_show_whose_batches_were_waited_for(style: ChartStyle) -> None:
         WorkerLane(worker=0, batches=[5, 5, 0, 5], wait_ms=[0.0, 40.0, None, 0.1]),
         WorkerLane(worker=1, batches=[5, 5, 10, 5], wait_ms=[0.0, 0.0, 80.0, None]),
     ]
-    rows = texts(worker_timeline(history([], lanes), 58, style))
+    rows = texts(worker_timeline(history([], lanes), 59, style))
     half, full = {"braille": ("⣤", "⣿"), "block": ("▄", "█")}[style]
-    assert rows[1] == f"{'0':<8}{'·' * 10}{half * 10}{' ' * 10}{'·' * 10}{'40.0 ms':>10}"
-    assert rows[2] == f"{'1':<8}{'·' * 20}{full * 10}{'·' * 10}{'80.0 ms':>10}"
+    assert rows[1] == f"{'0':<8}{'·' * 10}{half * 10}{' ' * 10}{'·' * 10}{'40.0 ms':>11}"
+    assert rows[2] == f"{'1':<8}{'·' * 20}{full * 10}{'·' * 10}{'80.0 ms':>11}"
 
 
 def test_without_workers_the_reason_stands_there() -> None:
     rows = texts(worker_timeline(history([], [], "the loader has no workers"), 78))
-    assert [row.rstrip() for row in rows] == ["loader workers over time", "— the loader has no workers"]
+    assert [row.rstrip() for row in rows] == ["batches of each worker", "— the loader has no workers"]
 
 
 @pytest.mark.parametrize("style", ["braille", "block", "ascii"])

@@ -14,7 +14,7 @@ from perftui.tui.renderables.bars import bar_rows
 from perftui.tui.renderables.chart_parts import LABEL
 from perftui.tui.renderables.lines import BLANK, Line, Run, fit, line, spread, wrap
 
-RIGHT = 10
+RIGHT = 11
 """Cells at the right of every line: its highest value."""
 
 
@@ -45,10 +45,10 @@ _LOOKS = {
     "memory_used_mib": _Look("memory", "note"),
 }
 _TITLES = {
-    "step": ("phases", "mean ms a step"),
-    "gpu": ("GPU activity", "means of the seconds before each reading"),
-    "workers": ("workers at work", "cores each, share of time without a core, waiting for a device"),
-    "host": ("host", "cores busy with this run and with others, waiting for a CPU, memory"),
+    "step": ("phases over these steps", "mean of a step"),
+    "gpu": ("GPU activity over these steps", "means of the seconds before each reading"),
+    "workers": ("workers over these steps", "cores each, share of time without a core, waiting for a device"),
+    "host": ("host over these steps", "cores busy with this run and with others, waiting for a CPU, memory"),
 }
 
 
@@ -108,8 +108,8 @@ def worker_timeline(history: StepHistory | None, width: int, style: ChartStyle =
     """
     if history is None:
         return []
-    about = "wait for the batches of each, · without; highest" if history.workers else ""
-    heading = spread(line(Run("loader workers over time", "heading")), line(Run(about, "dim")), width)
+    about = "how long they were waited for, · not at all; highest" if history.workers else ""
+    heading = spread(line(Run("batches of each worker", "heading")), line(Run(about, "dim")), width)
     if not history.workers:
         return [heading, *wrap(f"{fmt.NOTHING} {fmt.clean(history.why_no_workers)}", width, "dim")]
     cells = width - LABEL - RIGHT
