@@ -6,13 +6,14 @@ import msgspec
 import pytest
 
 from perftui.ipc.dashboard_messages import SeekCommand
-from perftui.ipc.messages import LoaderFacts
+from perftui.ipc.messages import Effective, LoaderFacts
 from perftui.ipc.recording import Entry, RecordingWriter
+from perftui.ipc.settings import SettingValue
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.judge import Judge
 from perftui.trainer.hub.replay_run import ReplayRun
 from perftui.trainer.hub.views import header
-from tests.hub.test_fold import START_UNIX, EffectiveSettings, batch, hello
+from tests.hub.test_fold import START_UNIX, batch, hello
 
 SECONDS = 160
 STEPS_A_SECOND = 10
@@ -28,8 +29,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run")
     writer = RecordingWriter(folder / "recording", 64 * 1024 * 1024)
     (folder / "recording").mkdir()
-    settings = {"loader.num_workers": 0}
-    told = EffectiveSettings(
+    settings: dict[str, SettingValue] = {"loader.num_workers": 0}
+    told = Effective(
         run_id="r", host="h", rank=0, seq=1, settings=settings, failed={}, loader=LOADER, device="cpu"
     )
     fold, judge = RunFold(), Judge()
