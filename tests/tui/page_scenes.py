@@ -2,7 +2,7 @@
 
 import msgspec
 
-from perftui.ipc.dashboard_messages import Answer, Done, LedgerQuery, Question, ToDashboard
+from perftui.ipc.dashboard_messages import Answer, Done, LedgerQuery, Question, SearchQuery, ToDashboard
 from perftui.ipc.facts import AllocatorFacts, BackendFacts, OptimizerFacts, RankFacts
 from perftui.ipc.findings import Evidence, Finding, Remedy, Unjudged
 from perftui.ipc.host_view import LoaderWorkers, Pressure, WorkerView
@@ -11,7 +11,7 @@ from perftui.ipc.step_record import StepRecord
 from perftui.ipc.view import HostView, RunView
 from perftui.trainer.hub.step_blocks import step_history
 from perftui.trainer.hub.step_log import StepLog
-from tests.tui import scenes
+from tests.tui import scenes, search_scenes
 
 CAUSE = Finding(
     code="input.too_many_workers",
@@ -143,6 +143,8 @@ def told(question: Question) -> list[ToDashboard]:
     taken = Answer(command_id=ident, accepted=True)
     if isinstance(question, LedgerQuery):
         return [taken, Done(command_id=ident, ok=True, comparisons=COMPARISONS)]
+    if isinstance(question, SearchQuery):
+        return [taken, Done(command_id=ident, ok=True, search=search_scenes.GOING_ON)]
     first, last = question.first_step, question.last_step
     if question.newest is not None:
         first, last = max(0, len(LOG) - question.newest), None

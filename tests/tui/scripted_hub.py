@@ -19,6 +19,7 @@ from perftui.ipc.dashboard_messages import (
     LedgerQuery,
     Pull,
     Question,
+    SearchQuery,
     StepsQuery,
     ToDashboard,
     Update,
@@ -90,7 +91,7 @@ class ScriptedHub:
 
     def _replies(self, message: Pull | Command | Question) -> list[ToDashboard]:
         if not isinstance(message, Pull):
-            if isinstance(message, StepsQuery | LedgerQuery):
+            if isinstance(message, StepsQuery | LedgerQuery | SearchQuery):
                 self.questions.append(message)
                 return self.tell(message)
             self.commands.append(message)
