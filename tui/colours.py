@@ -129,7 +129,7 @@ CONTRAST_LIGHT = {
     "track": "#b2b2b2",
     "key": "#5f0087",
     "critical": "#af0000",
-    "warning": "#5f5f00",
+    "warning": "#5f005f",
     "fine": "#005f00",
     "note": "#00005f",
     "accent": "#0000d7",

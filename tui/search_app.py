@@ -40,16 +40,16 @@ class SearchRead(Message):
 class _Title(Picture):
     """Which search this is."""
 
-    name = ""
+    search_id = ""
 
-    def show(self, name: str) -> None:
-        """Show its name."""
-        self.name = name
+    def show(self, search_id: str) -> None:
+        """Show its id."""
+        self.search_id = search_id
         self.redraw()
 
     def draw(self) -> Sequence[Line]:
         """Draw it."""
-        right = line(Run(f"{fmt.visible(self.name)} ", "dim"))
+        right = line(Run(f"{fmt.visible(self.search_id)} ", "dim"))
         return [spread(line(Run(" perftui tune", "title")), right, self.size.width)]
 
 

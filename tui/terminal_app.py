@@ -32,7 +32,7 @@ class TerminalApp(App[_Result]):
     """An app that suits its terminal and its person, and leaves the terminal as it was."""
 
     TITLE = "perftui"
-    CSS_PATH = "app.tcss"
+    CSS_PATH = Path(__file__).with_name("app.tcss")
 
     def __init__(self, glyphs: Glyphs | None = None, config: Config = DEFAULT) -> None:
         super().__init__()

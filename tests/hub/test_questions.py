@@ -1,5 +1,6 @@
 """Questions to a real hub: steps of a rank, the ledger, and what could not be judged."""
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,14 +12,17 @@ from perftui.ipc.dashboard_messages import (
     Done,
     LedgerQuery,
     Question,
+    SearchQuery,
     StepsQuery,
     ToDashboard,
     Update,
 )
 from perftui.ipc.errors import Refused
 from perftui.ipc.places import RunPlaces, ledger_path
+from perftui.ipc.search_records import Ended, SearchPlan
 from perftui.trainer.tuning.ledger import open_ledger
 from perftui.trainer.tuning.ledger_reading import newest_comparisons
+from perftui.trainer.tuning.search.search_ledger import open_search_ledger
 from tests.tui.page_scenes import comparison
 
 from .conftest import HubProcess, until
@@ -99,6 +103,25 @@ def test_the_ledger_comes_newest_first_and_failed_trials_with_it(
     _, done = asked(link, LedgerQuery(command_id=new_command_id(), limit=3))
     assert done is not None
     assert done.comparisons == [comparison(4), comparison(3), comparison(2)]
+
+
+def test_the_newest_search_is_told_as_it_stands(hub: HubProcess, rank: FakeRank, link: DashboardLink) -> None:
+    hub.start()
+    rank.hello()
+    until(link, lambda u: bool(u.view.ranks))
+    _, done = asked(link, SearchQuery(command_id=new_command_id()))
+    assert done is not None
+    assert (done.ok, done.search) == (True, None)
+    plan = SearchPlan(
+        search_id="tune-made-1", unix=1.0, host=socket.gethostname(), name="made", command=["x"], cwd="/"
+    )
+    with open_search_ledger(ledger_path()) as ledger:
+        ledger.begin_search(plan)
+        ledger.add_entry(plan.search_id, Ended(reason="interrupted", sentence="Broken off."))
+    _, done = asked(link, SearchQuery(command_id=new_command_id(), search="made"))
+    assert done is not None
+    assert done.search is not None
+    assert (done.search.search_id, done.search.sentence) == ("tune-made-1", "Broken off.")
 
 
 def test_what_cannot_be_judged_is_told_once(hub: HubProcess, rank: FakeRank, link: DashboardLink) -> None:

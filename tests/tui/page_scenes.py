@@ -2,7 +2,15 @@
 
 import msgspec
 
-from perftui.ipc.dashboard_messages import Answer, Done, LedgerQuery, Question, RanksQuery, ToDashboard
+from perftui.ipc.dashboard_messages import (
+    Answer,
+    Done,
+    LedgerQuery,
+    Question,
+    RanksQuery,
+    SearchQuery,
+    ToDashboard,
+)
 from perftui.ipc.facts import AllocatorFacts, BackendFacts, OptimizerFacts, RankFacts
 from perftui.ipc.findings import Evidence, Finding, Remedy, Unjudged
 from perftui.ipc.host_view import LoaderWorkers, Pressure, WorkerView
@@ -12,7 +20,7 @@ from perftui.ipc.view import HostView, RunView
 from perftui.trainer.hub.rank_blocks import rank_map
 from perftui.trainer.hub.step_blocks import step_history
 from perftui.trainer.hub.step_log import StepLog
-from tests.tui import scenes
+from tests.tui import scenes, search_scenes
 
 CAUSE = Finding(
     code="input.too_many_workers",
@@ -160,6 +168,8 @@ def told(question: Question) -> list[ToDashboard]:
     taken = Answer(command_id=ident, accepted=True)
     if isinstance(question, LedgerQuery):
         return [taken, Done(command_id=ident, ok=True, comparisons=COMPARISONS)]
+    if isinstance(question, SearchQuery):
+        return [taken, Done(command_id=ident, ok=True, search=search_scenes.GOING_ON)]
     first, last = question.first_step, question.last_step
     if isinstance(question, RanksQuery):
         ranks = rank_map(LOGS, first, last, question.blocks, question.bands, question.measure)

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from perftui.tui.renderables.lines import Line, Run, line
 
+_ROUNDING = 1e-6
+"""Of a cell: a value on the border of two lies in the right one, whatever arithmetic makes of it."""
+
 
 @dataclass(frozen=True)
 class Axis:
@@ -17,7 +20,7 @@ class Axis:
         """Return the cell, from 0, in which a value lies; what is outside lies in the last one there."""
         span = self.high - self.low
         place = (value - self.low) / span * width if span > 0 else 0.0
-        return max(0, min(width - 1, int(place)))
+        return max(0, min(width - 1, int(place + _ROUNDING)))
 
 
 def axis_of(intervals: Sequence[tuple[float, float]]) -> Axis:

@@ -40,7 +40,7 @@ def search_blocks(
         return [Block("", tuple(wrap(f"○ {fmt.clean(why or _NO_SEARCH)}", width, "note")))]
     head = Block("", (*now_lines(view, width), BLANK))
     rows = trial_rows(view, width)
-    trials = [Block("", (rows.heading,)), Block("", (rows.original,))]
+    trials = [Block("", (clip(rows.heading, width), clip(rows.original, width)))]
     every = [*view.trials, *([view.now] if view.now is not None else []), *_final(view)]
     for trial, row in zip(every, rows.trials, strict=True):
         details = trial_details(trial, width) if trial.comparison_id in opened else []
