@@ -5,7 +5,7 @@ import pytest
 from perftui.ipc.step_history import Lane, StepHistory, WorkerLane
 from perftui.trainer.hub.rank_blocks import rank_map
 from perftui.tui.glyphs import ChartStyle, to_ascii
-from perftui.tui.renderables.bars import bar_rows
+from perftui.tui.renderables.bars import bar_rows, top_of
 from perftui.tui.renderables.chart_parts import ChartMark
 from perftui.tui.renderables.distribution import distribution
 from perftui.tui.renderables.history_lanes import lanes_of, worker_timeline
@@ -42,6 +42,14 @@ def test_bars_have_their_height_in_both_styles() -> None:
     assert bar_rows([0.1, 1.0, 0.5, 0.2], 2, 1, "block") == ["█▄"], "of more the highest is seen"
     assert bar_rows([0.001], 1, 1, "block") == ["▁"], "what is not 0 is seen"
     assert bar_rows([], 3, 1, "block") == ["   "]
+
+
+def test_a_few_that_tower_above_all_others_do_not_flatten_them() -> None:
+    assert top_of([1.0, 2.0, 4.0]) == 4.0
+    assert top_of([4.0, 4.0]) == 4.0
+    assert top_of([10.0] * 99 + [500.0, None]) == 15.0
+    assert top_of([0.0] * 99 + [500.0]) == 500.0
+    assert top_of([None]) == 0.0
 
 
 @pytest.mark.parametrize("style", ["braille", "block"])

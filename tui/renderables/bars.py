@@ -1,6 +1,7 @@
 """Heights as rows of glyphs: blocks (a column a cell, eight levels a row) or braille (two columns, four)."""
 
 from collections.abc import Sequence
+from math import ceil
 
 from perftui.tui.glyphs import ChartStyle
 
@@ -12,6 +13,21 @@ BRAILLE = [
 ]
 """The braille cell by how high its left and its right column are filled."""
 BRAILLE[0][0] = " "
+
+
+_TAIL, _MOST = 1.5, 0.95
+
+
+def top_of(values: Sequence[float | None]) -> float:
+    """Return the top of a scale from zero that holds all values, or most where a few tower above the others.
+
+    That is 1.5 times the value that 95 % of them do not exceed, or the highest, whichever is less; 0 of none.
+    """
+    known = sorted(value for value in values if value is not None)
+    if not known:
+        return 0.0
+    most = known[ceil(_MOST * (len(known) - 1))]
+    return min(known[-1], _TAIL * most) if most else known[-1]
 
 
 def bar_rows(

@@ -1,7 +1,7 @@
 """What else happened over a rank's steps, a line a figure, below the chart of its step time and on its axis.
 
-Each line has its own scale from zero: shares up to 100 %, all else up to the highest, which stands at the
-right.
+Each line has its own scale from zero: shares up to 100 %, all else up to the highest, unless a few tower above
+the others. The highest stands at the right.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from perftui.ipc.step_history import Lane, StepHistory
 from perftui.tui import format as fmt
 from perftui.tui.glyphs import ChartStyle
-from perftui.tui.renderables.bars import bar_rows
+from perftui.tui.renderables.bars import bar_rows, top_of
 from perftui.tui.renderables.chart_parts import LABEL
 from perftui.tui.renderables.lines import BLANK, Line, Run, fit, line, spread, wrap
 
@@ -69,7 +69,7 @@ def lanes_of(history: StepHistory | None, of: str, width: int, style: ChartStyle
 def _drawn(lane: Lane, cells: int, style: ChartStyle) -> Line:
     look = _LOOKS.get(lane.name, _Look(fmt.clean(lane.name)[: LABEL - 1], "accent"))
     most = max((value for value in lane.values if value is not None), default=0.0)
-    top = max(1.0, most) if lane.unit == "share" else most
+    top = 1.0 if lane.unit == "share" else top_of(lane.values)
     heights = [None if value is None else value / top if top else 0.0 for value in lane.values]
     return line(
         Run(f"{look.word:<{LABEL}}", "dim"),
@@ -116,7 +116,7 @@ def worker_timeline(history: StepHistory | None, width: int, style: ChartStyle =
     if cells < 16:
         return []
     waits = [wait for lane in history.workers for wait in lane.wait_ms if wait is not None]
-    top = max(waits, default=0.0)
+    top = top_of(waits)
     drawn: list[Line] = [heading]
     for lane in history.workers:
         mine = [wait for wait in lane.wait_ms if wait is not None]

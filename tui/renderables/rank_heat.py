@@ -7,7 +7,7 @@ from perftui.ipc.findings import Finding
 from perftui.ipc.rank_map import RankBand, RankMap, RankMeasure
 from perftui.tui import format as fmt
 from perftui.tui.glyphs import Glyphs
-from perftui.tui.renderables.bars import bar_rows
+from perftui.tui.renderables.bars import bar_rows, top_of
 from perftui.tui.renderables.chart_parts import LABEL, ChartMark, axis, merged
 from perftui.tui.renderables.lines import BLANK, Line, Run, join_fitting, line, spread, wrap
 
@@ -99,10 +99,10 @@ def heat_median(found: RankMap, width: int, height: int, style: HeatStyle = "bra
     known = [value for value in found.median_ms if value is not None]
     if not known or columns_for(width) < 8:
         return []
-    top = max(known)
+    top = top_of(known)
     heights = [None if value is None else value / top for value in found.median_ms]
     rows = bar_rows(heights, columns_for(width), height, "braille" if style == "braille" else "block")
-    tails = (f"{fmt.milliseconds(top)}", "highest", *[""] * (height - 2))
+    tails = (f"{fmt.milliseconds(max(known))}", "highest", *[""] * (height - 2))
     names = ("median", "step", *[""] * (height - 2))
     return [
         line(Run(f"{name:<{LABEL}}", "dim"), Run(row, "accent"), Run(f"{tail:>{RIGHT}}", "dim"))
