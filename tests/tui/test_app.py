@@ -54,6 +54,16 @@ def test_two_ranks_mark_the_starved_one_and_can_be_chosen() -> None:
     with_app(scenes.two_ranks(), LARGE, play)
 
 
+def test_a_rank_that_is_heard_of_later_stands_in_its_place() -> None:
+    async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
+        await shown(pilot, "rank 2")
+        hub.say(msgspec.structs.replace(scenes.starved(), ranks=[scenes.rank(each) for each in (0, 1, 2)]))
+        screen = await shown(pilot, "rank 0 ")
+        assert screen.index("rank 0 ") < screen.index("rank 1 ") < screen.index("rank 2 ")
+
+    with_app(msgspec.structs.replace(scenes.starved(), ranks=[scenes.rank(2)]), LARGE, play)
+
+
 def test_many_ranks_become_a_table_that_scrolls() -> None:
     async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
         await shown(pilot, "1 to 16 of 64")

@@ -1,7 +1,7 @@
 """What else happened over a rank's steps, a line a figure, below the chart of its step time and on its axis.
 
-Each line has its own scale from zero: shares up to 100 %, all else up to the highest, unless a few tower above
-the others. The highest stands at the right.
+Each line has its own scale from zero: shares up to 100 %, all else up to the highest, unless a few tower
+above the others. The highest stands at the right.
 """
 
 from collections.abc import Sequence

@@ -162,7 +162,7 @@ class OverviewScreen(RunScreen):
         self._output.show(state.output, state.partial, whole=state.replayed)
 
     def _fill_cards(self, pictures: Sequence[RankPicture]) -> None:
-        """Show every rank in its card; cards come and go only when ranks do."""
+        """Show every rank in its card, in their order; cards come and go only when ranks do."""
         grid = self._cards
         if not grid.is_attached:
             return
@@ -174,7 +174,9 @@ class OverviewScreen(RunScreen):
             panel = known.get(picture.view.rank)
             if panel is None:
                 panel = RankPanel(self._glyphs, picture)
-                grid.mount(panel)
+                later = [rank for rank in known if rank > picture.view.rank and rank in wanted]
+                grid.mount(panel, before=known[min(later)] if later else None)
+                known[picture.view.rank] = panel
             panel.show(picture, selected=picture.view.rank == self._rank and len(pictures) > 1)
 
     def _choose(self, rank: int) -> None:
