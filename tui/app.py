@@ -24,6 +24,7 @@ from perftui.tui.messages import (
     CommandAnswered,
     CommandDone,
     LinkFailed,
+    RankFollowed,
     SeekAsked,
     StateChanged,
 )
@@ -123,6 +124,10 @@ class DashboardApp(OrderingApp):
     def on_link_failed(self, message: LinkFailed) -> None:
         """Say why nothing more will come."""
         self.notify(clean(message.reason), severity="error", timeout=3600, markup=False)
+
+    def on_rank_followed(self, message: RankFollowed) -> None:
+        """Have all told about the rank that is looked at, and about the overview's."""
+        self._link.look_closer(tuple(sorted({message.rank, self._overview.rank})))
 
     def on_seek_asked(self, message: SeekAsked) -> None:
         """In a replay, go to another time."""

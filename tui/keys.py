@@ -84,6 +84,11 @@ OVERVIEW: list[BindingType] = [
     _quiet("rank-after", "l", "rank(1)", "rank after", "Choose the next rank"),
     _quiet("page-up", "pageup", "page(-1)", "page up", "Scroll a page up"),
     _quiet("page-down", "pagedown", "page(1)", "page down", "Scroll a page down"),
+    _quiet("rank-first", "g,home", "edge(-1)", "first rank", "Choose the first rank of the table"),
+    _quiet("rank-last", "G", "edge(1)", "last rank", "Choose the last rank of the table"),
+    _quiet("rank-sort", "greater_than_sign", "sort(1)", "sort", "Sort many ranks by the next column"),
+    _quiet("rank-sort-back", "less_than_sign", "sort(-1)", "sort left", "Sort them by the column before"),
+    _quiet("rank-invert", "v", "invert", "invert", "Turn the order of the ranks round"),
     _quiet("follow", "end", "follow", "newest output", "Follow the newest line of the output again"),
 ]
 PAGE: list[BindingType] = [

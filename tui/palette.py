@@ -12,7 +12,7 @@ from textual.theme import BUILTIN_THEMES, Theme
 
 DARK_NAME, LIGHT_NAME, ANSI_NAME = "perftui-dark", "perftui-light", "perftui-ansi"
 
-_BOLD = {"title", "value", "critical", "warning", "fine", "key", "heading"}
+_BOLD = {"title", "value", "critical", "warning", "fine", "key", "heading", "heat1"}
 _DIM_WITHOUT_COLOUR = {"dim", "frame", "track"}
 _REVERSED = {"cursor"}
 
@@ -50,6 +50,9 @@ _DARK = {
     "sync": "#ff5f5f",
     "launch": "#d7af5f",
     "dependency": "#87afd7",
+    "heat1": "#ffd75f",
+    "heat2": "#ffaf5f",
+    "heat3": "#ff5f5f",
     "on-bar": "#121212",
     "cursor": "#eeeeee",
 }
@@ -87,6 +90,9 @@ _LIGHT = {
     "sync": "#d70000",
     "launch": "#875f00",
     "dependency": "#005f87",
+    "heat1": "#af5f00",
+    "heat2": "#d75f00",
+    "heat3": "#d70000",
     "on-bar": "#ffffff",
     "cursor": "#121212",
 }
@@ -124,6 +130,9 @@ _ANSI = {
     "sync": "bright_red",
     "launch": "yellow",
     "dependency": "bright_blue",
+    "heat1": "yellow",
+    "heat2": "yellow",
+    "heat3": "bright_red",
     "on-bar": "black",
     "cursor": "default",
 }

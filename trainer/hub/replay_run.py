@@ -28,6 +28,9 @@ _LOOP_MS = 50
 _IDLE_END_S = 10.0
 """A replay nobody looks at ends by itself."""
 _SPEED_MAX = 1000.0
+_JUDGE_S = 1.0
+_RANKS_A_SECOND = 128
+"""More are judged less often, as in a live run, where a look takes as much time as there are ranks."""
 
 
 class ReplayRun:
@@ -71,7 +74,7 @@ class ReplayRun:
             entry = self._entries[self._next]
             self._next += 1
             self.fold.apply(entry)
-            if entry.unix - self._judged_unix >= 1.0:
+            if entry.unix - self._judged_unix >= max(_JUDGE_S, len(self.fold.ranks) / _RANKS_A_SECOND):
                 self._judged_unix = entry.unix
                 self._windows.tick()
                 began_s = self._description.started_unix
