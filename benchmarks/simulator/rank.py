@@ -169,19 +169,24 @@ class MadeRank:
             text = f"epoch {step // BATCHES_PER_EPOCH}"
             yield RankEvent(**self._sender(), at_ns=end_ns, event="epoch", text=text, step=step)
         if self.place.gpu and step % _SAMPLED_EVERY == 0:
-            ms = part.wall_ns / 1e6
-            yield DeviceSteps(
-                **self._sender(),
-                step=[step],
-                total_ms=[ms],
-                wait_ms=[part.wait_ns / 1e6],
-                h2d_ms=[0.01 * ms],
-                forward_ms=[0.3 * ms],
-                backward_ms=[0.5 * ms],
-                comm_ms=[0.1 * ms],
-                optimizer_ms=[0.03 * ms],
-                other_ms=[0.06 * ms - part.wait_ns / 1e6],
-            )
+            yield self._on_device(step, part)
+
+    def _on_device(self, step: int, part: StepParts) -> DeviceSteps:
+        """Return a sampled step on the GPU's timeline, which runs right behind the host's."""
+        total, wait, forward, backward, optimizer, comm, _ = (ns / 1e6 for ns in part)
+        h2d = 0.01 * total
+        return DeviceSteps(
+            **self._sender(),
+            step=[step],
+            total_ms=[total],
+            wait_ms=[wait],
+            h2d_ms=[h2d],
+            forward_ms=[forward - h2d],
+            backward_ms=[backward - comm],
+            comm_ms=[comm],
+            optimizer_ms=[optimizer],
+            other_ms=[total - wait - forward - backward - optimizer],
+        )
 
     def _loss(self, step: int) -> float:
         """Return a loss that falls, and jumps from batch to batch and from rank to rank."""

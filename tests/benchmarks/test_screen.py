@@ -11,7 +11,7 @@ def test_the_step_is_read_from_the_first_line_even_when_one_digit_changes() -> N
     painted = [
         Painted(1.0, b"\x1b[H perftui x  \xe2\x97\x8f training  step 1,234  loss"),
         Painted(1.2, b"\x1b[5;1Hstep 9"),
-        Painted(1.5, b"\x1b[1;33H5"),
+        Painted(1.5, b"\x1b[1;34H5"),
     ]
     assert shown_steps(painted, 60, 10) == [(1.0, 1234), (1.5, 1235)]
 

@@ -62,7 +62,9 @@ def _progress(header: Header, together: RanksTogether | None) -> list[Line]:
     """Return the parts of the progress, the most needed first."""
     step = line(Run("step ", "dim"), Run(fmt.count(header.step), "value"))
     loss = line(Run("loss ", "dim"), fmt.number(header.loss)) if header.loss is not None else BLANK
-    return [step, _epoch(header), _epoch_left(header), loss, _ranks(header, together)]
+    ranks = _ranks(header, together)
+    rest = [step, _epoch(header), _epoch_left(header), loss]
+    return [ranks, *rest] if any(run.role == "warning" for run in ranks) else [*rest, ranks]
 
 
 def _ranks(header: Header, together: RanksTogether | None) -> Line:
