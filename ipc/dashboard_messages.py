@@ -17,6 +17,9 @@ from perftui.ipc.settings import SettingValue
 from perftui.ipc.step_history import StepHistory
 from perftui.ipc.view import Mark, ProfileView, RankHistory, RunView
 
+MANY_RANKS = 64
+"""Beyond so many, ranks at which nobody looks come in brief."""
+
 
 class _Frame(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
     pass
@@ -29,6 +32,10 @@ class Pull(_Frame, frozen=True, kw_only=True, tag="pull"):
     since: int = 0
     output_since: int = 0
     """Number of the last line of output that this dashboard has."""
+    closer: list[int] = []
+    """Ranks of which all is wanted. Of many ranks (more than 64) the others come in brief."""
+    anew: bool = False
+    """`closer` is another than in the pull before: tell all about these ranks, whatever `since`."""
 
 
 class ProfileCommand(_Frame, frozen=True, kw_only=True, tag="profile"):
@@ -151,7 +158,7 @@ class Update(_Frame, frozen=True, kw_only=True, tag="update"):
     snapshot: bool
     """True: forget what you had. The hub was restarted, or `since` was 0 or too old."""
     view: RunView
-    """`ranks` and `profiles` hold only what changed, unless this is a snapshot."""
+    """`ranks` and `profiles` hold only what changed, unless this is a snapshot; so do `gpus` and `hosts`."""
     history: list[RankHistory] = []
     marks: list[Mark] = []
     output: list[str] = []
@@ -162,6 +169,10 @@ class Update(_Frame, frozen=True, kw_only=True, tag="update"):
     sent_unix: float = 0.0
     unjudged: list[Unjudged] | None = None
     """Judgements that could not be made, at most 100; None: as before."""
+    closer: list[int] = []
+    """Ranks about which all is told: of many ranks those that the pull named."""
+    anew: bool = False
+    """What is known of their history and of all marks is to be forgotten: here it is from the beginning."""
 
 
 class Answer(_Frame, frozen=True, kw_only=True, tag="answer"):

@@ -19,6 +19,7 @@ from perftui.tui.messages import (
     CommandAnswered,
     CommandDone,
     LinkFailed,
+    RankFollowed,
     StateChanged,
 )
 from perftui.tui.report_shelf import ReportShelf
@@ -124,6 +125,10 @@ class DashboardApp(TimeApp):
     def on_link_failed(self, message: LinkFailed) -> None:
         """Say why nothing more will come."""
         self.notify(clean(message.reason), severity="error", timeout=3600, markup=False)
+
+    def on_rank_followed(self, message: RankFollowed) -> None:
+        """Have all told about the rank that is looked at, and about the overview's."""
+        self._link.look_closer(tuple(sorted({message.rank, self._overview.rank})))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         """Offer only what there is: a relaunch, a window to end, another time; no change if read-only."""

@@ -106,10 +106,13 @@ OVERVIEW: list[BindingType] = [
     _quiet("right", "right", "sideways(1)", "right", "Choose the next rank"),
     _quiet("rank-before", "h", "rank(-1)", "rank before", "Choose the rank before"),
     _quiet("rank-after", "l", "rank(1)", "rank after", "Choose the next rank"),
-    _quiet("first", "home,g", f"rank({-_FAR})", "first rank", "Choose the first rank"),
-    _quiet("last", "G", f"rank({_FAR})", "last rank", "Choose the last rank"),
+    _quiet("first", "home,g", "edge(-1)", "first rank", "Choose the first rank"),
+    _quiet("last", "G", "edge(1)", "last rank", "Choose the last rank"),
     _quiet("page-up", "pageup,ctrl+u", "page(-1)", "page up", "Scroll a page up"),
     _quiet("page-down", "pagedown,ctrl+d", "page(1)", "page down", "Scroll a page down"),
+    _quiet("sort", "greater_than_sign", "sort(1)", "sort", "Sort many ranks by the next column"),
+    _quiet("sort-back", "less_than_sign", "sort(-1)", "sort left", "Sort them by the column before"),
+    _quiet("invert", "v", "invert", "invert", "Turn the order of the ranks round"),
     _quiet("follow", "end", "follow", "newest output", "Follow the newest line of the output again"),
 ]
 MOVES: list[BindingType] = [

@@ -57,6 +57,14 @@ class RankChosen(Message):
         self.rank = rank
 
 
+class RankFollowed(Message):
+    """All about this rank is shown from now on."""
+
+    def __init__(self, rank: int) -> None:
+        super().__init__()
+        self.rank = rank
+
+
 class RankOpened(Message):
     """All about one rank is wanted."""
 

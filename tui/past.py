@@ -119,8 +119,8 @@ def state_at(live: DashboardState, past: Past, moment: Moment) -> DashboardState
         number=kept.number,
         header=view.header,
         ranks=ranks,
-        gpus=tuple(view.gpus),
-        hosts=tuple(view.hosts),
+        gpus=tuple(view.gpus or ()),
+        hosts=tuple(view.hosts or ()),
         findings=tuple(view.findings),
         unjudged=tuple(kept.unjudged),
         profiles=tuple(view.profiles),
@@ -131,6 +131,7 @@ def state_at(live: DashboardState, past: Past, moment: Moment) -> DashboardState
         output_number=kept.output_number,
         partial=kept.partial,
         trials_s=view.trials_s,
+        together=view.together,
         connected=True,
         silent_s=0.0,
     )
@@ -151,6 +152,7 @@ def _moment(state: DashboardState, facts: Mapping[int, RankFacts]) -> Moment:
         profiles=list(state.profiles),
         relaunch=state.relaunch,
         trials_s=state.trials_s,
+        together=state.together,
     )
     kept = _Kept(view, list(state.unjudged), state.number, state.output_number, state.partial)
     told = {each.rank: each.facts for each in state.ranks if each.facts is not None}

@@ -66,11 +66,11 @@ def test_a_rank_that_is_heard_of_later_stands_in_its_place() -> None:
 
 def test_many_ranks_become_a_table_that_scrolls() -> None:
     async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
-        await shown(pilot, "1 to 16 of 64")
+        await shown(pilot, "▶      0")
         await shown(pilot, " ▲     5  ● training")
         for _ in range(4):
             await pilot.press("pagedown")
-        await shown(pilot, "▶     40")
+        await shown(pilot, "▶     63")
 
     with_app(scenes.gpus(64), LARGE, play)
 

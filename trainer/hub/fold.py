@@ -11,6 +11,7 @@ from perftui.trainer.hub.appearances import Appearances
 from perftui.trainer.hub.host_log import HostLog, with_workers
 from perftui.trainer.hub.rank_track import RankTrack
 from perftui.trainer.hub.readings import Readings
+from perftui.trainer.hub.step_log import StepLog, raw_steps_of
 from perftui.trainer.hub.worker_log import WorkerLog, together
 
 _PAST_ATTEMPTS = 8
@@ -98,7 +99,8 @@ class RunFold:
         if track is not None:
             self.attempts += 1
             self.past = [*self.past[1 - _PAST_ATTEMPTS :], track]
-        fresh = RankTrack(hello=hello, first_unix=unix, last_unix=unix)
+        log = StepLog(raw_steps_of(hello.world_size))
+        fresh = RankTrack(hello=hello, first_unix=unix, last_unix=unix, log=log)
         fresh.device = hello.device
         fresh.gpu_uuid = hello.gpu_uuid
         fresh.next_seq = hello.seq + 1

@@ -31,6 +31,9 @@ _SPEED_MAX = 1000.0
 _JUDGED_BEFORE_S = 60.0
 """On the way to another time only the last judgements are made: what is shown depends on no older ones, and
 they are nearly all that a jump costs."""
+_JUDGE_S = 1.0
+_RANKS_A_SECOND = 128
+"""More are judged less often, as in a live run, where a look takes as much time as there are ranks."""
 
 
 class ReplayRun:
@@ -74,7 +77,9 @@ class ReplayRun:
             entry = self._entries[self._next]
             self._next += 1
             self.fold.apply(entry)
-            if entry.unix - self._judged_unix >= 1.0 and entry.unix >= self._at - _JUDGED_BEFORE_S:
+            due_s = max(_JUDGE_S, len(self.fold.ranks) / _RANKS_A_SECOND)
+            near = entry.unix >= self._at - _JUDGED_BEFORE_S * due_s
+            if near and entry.unix - self._judged_unix >= due_s:
                 self._judged_unix = entry.unix
                 self._windows.tick()
                 began_s = self._description.started_unix

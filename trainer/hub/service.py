@@ -14,11 +14,14 @@ from perftui.ipc.messages import PROTOCOL_VERSION, AskHello, Hello, Welcome
 from perftui.ipc.places import RunPlaces
 from perftui.ipc.recording import Entry
 from perftui.ipc.run_files import write_bytes
+from perftui.trainer.hub.file_limit import make_room
 from perftui.trainer.hub.live_run import LiveRun
 from perftui.trainer.hub.seats import Seats
 from perftui.trainer.hub.server import DashboardServer
 
 _LOOP_MS = 50
+_TICK_S = 0.02
+"""A thousand ranks wake the loop a thousand times a second; what does not hang on a frame need not follow."""
 _LAST_WORDS_S = 0.5
 """After the training's end its ranks' last frames may still be on their way."""
 _LINGER_S = 3.0
@@ -55,9 +58,13 @@ class HubService:
             over_since: float | None = None
             idle_since = time.monotonic()
             summarised = analysing = False
+            ticked = 0.0
             while not stopped.flag:
                 for arrival in sockets.arrivals(_LOOP_MS):
                     self._take(sockets, arrival)
+                if time.monotonic() - ticked < _TICK_S:
+                    continue
+                ticked = time.monotonic()
                 self._run.seats_note = self._seats.message
                 for reply in self._run.tick():
                     sockets.to_dashboard(reply.peer, reply.message)
@@ -108,6 +115,7 @@ class HubService:
             self.unreadable += 1
             return
         if isinstance(message, Hello):
+            make_room(message.world_size)
             sockets.to_rank(arrival.peer, Welcome(protocol=PROTOCOL_VERSION, hub_pid=os.getpid()))
         track = self._run.fold.ranks.get(message.rank)
         counts = self._seats.may_speak(arrival.peer, message, track)

@@ -14,7 +14,7 @@ from perftui.tui.renderables.lines import BLANK, Line, Run, join_fitting, line, 
 HeatStyle: TypeAlias = Literal["braille", "block", "ascii"]
 RIGHT = 18
 """Cells at the right of a row: who was the latest of it, and by how much."""
-_ROLES = ("dim", "text", "note", "warning", "critical")
+_ROLES = ("dim", "text", "heat1", "heat2", "heat3")
 _SHADES: dict[HeatStyle, str] = {"braille": "⠂⠒⠶⡷⣿", "block": "·░▒▓█", "ascii": ".:+%#"}
 _FROM = (0.02, 0.05, 0.1, 0.2)
 """Shares of the step from which the next shade begins: the same on every run, so that pictures compare."""

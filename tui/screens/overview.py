@@ -11,7 +11,7 @@ from perftui.tui.config.settled import PANEL_WORDS
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.keys import OVERVIEW
 from perftui.tui.layout import WIDE, Plan, plan
-from perftui.tui.messages import RankChosen, RankOpened
+from perftui.tui.messages import RankChosen, RankFollowed, RankOpened
 from perftui.tui.renderables.finding_lines import finding_heights
 from perftui.tui.renderables.rank_card import RankPicture
 from perftui.tui.renderables.relaunch_lines import relaunch_lines
@@ -45,7 +45,7 @@ class OverviewScreen(RunScreen):
         self._header = RunHeader(glyphs, id="header")
         self._verdict = VerdictLines(glyphs, id="verdict")
         self._cards = Grid(id="cards")
-        self._table = RankTable(id="table")
+        self._table = RankTable(glyphs, id="table")
         self._chart = StepChart(glyphs, id="chart")
         self._relaunch = RelaunchPanel(glyphs, id="relaunch")
         self._bottom = Container(id="bottom")
@@ -84,8 +84,9 @@ class OverviewScreen(RunScreen):
         self._header.show(state, note)
         self._verdict.show(state)
         self._status.show(state)
-        if state.ranks and self._rank not in [view.rank for view in state.ranks]:
+        if state.ranks and all(view.rank != self._rank for view in state.ranks):
             self._rank = state.ranks[0].rank
+            self.post_message(RankFollowed(self._rank))
         self._arrange()
         self._fill()
 
@@ -155,7 +156,8 @@ class OverviewScreen(RunScreen):
         if self._plan is not None and self._plan.columns:
             self._fill_cards(pictures)
         else:
-            self._table.show(pictures, self._rank)
+            together = state.together
+            self._table.show(pictures, self._rank, together.medians if together else {})
         self._chart.show(self._rank, state.track(self._rank), state.marks)
         self._relaunch.show(state.relaunch)
         self._findings.show(state)
@@ -182,23 +184,45 @@ class OverviewScreen(RunScreen):
     def _choose(self, rank: int) -> None:
         if rank != self._rank:
             self._rank = rank
+            self.post_message(RankFollowed(rank))
             self._fill()
 
     def on_rank_chosen(self, message: RankChosen) -> None:
         """Show the history of the chosen rank."""
         self._choose(message.rank)
 
+    @property
+    def _carded(self) -> bool:
+        return self._plan is not None and self._plan.columns > 0
+
     def action_rank(self, step: int) -> None:
-        """Choose another rank, in order."""
+        """Choose another rank, in the order in which they stand."""
         ranks = [view.rank for view in self._state.ranks]
         if not ranks:
+            return
+        if not self._carded:
+            self._choose(self._table.beside(self._rank, step))
             return
         here = ranks.index(self._rank) if self._rank in ranks else 0
         rank = ranks[max(0, min(len(ranks) - 1, here + step))]
         self._choose(rank)
         for panel in self.query(RankPanel):
-            if panel.picture.view.rank == rank and self._plan is not None and self._plan.columns:
+            if panel.picture.view.rank == rank:
                 panel.focus()
+
+    def action_edge(self, way: int) -> None:
+        """Choose the first rank, or the last."""
+        self.action_rank(way * max(1, len(self._state.ranks)))
+
+    def action_sort(self, way: int) -> None:
+        """Sort the table of ranks by the next column, or by the one before."""
+        if not self._carded:
+            self._table.sort(self._table.order.beside(self.size.width, way))
+
+    def action_invert(self) -> None:
+        """Turn the order of the table round."""
+        if not self._carded:
+            self._table.sort(self._table.order.turned())
 
     def action_vertical(self, step: int) -> None:
         """Scroll the panel that has the focus, or choose the rank above or below."""
@@ -217,7 +241,7 @@ class OverviewScreen(RunScreen):
         if isinstance(focused, ScrolledPicture):
             focused.scroll_lines(step * max(1, focused.size.height - 3))
         else:
-            self.action_rank(step * 10)
+            self.action_rank(step * (10 if self._carded else self._table.rows))
 
     def action_follow(self) -> None:
         """Follow the output again."""

@@ -9,7 +9,7 @@ from perftui.ipc.step_history import StepHistory
 from perftui.ipc.view import RankView
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.keys import RANK
-from perftui.tui.messages import QuestionAsked
+from perftui.tui.messages import QuestionAsked, RankFollowed
 from perftui.tui.renderables.band_chart import columns_for
 from perftui.tui.renderables.history_lanes import RIGHT
 from perftui.tui.renderables.lines import Line, Run, line
@@ -49,6 +49,10 @@ class RankScreen(PageScreen):
         super().show(state, live, note)
         if moved or (not self._frozen and time.monotonic() - self._asked_s >= _ASK_AGAIN_S):
             self._ask()
+
+    def on_mount(self) -> None:
+        """Have all told about the rank."""
+        self.post_message(RankFollowed(self._rank))
 
     def _ask(self) -> None:
         view, width = self._view(), self.page.room
@@ -124,5 +128,6 @@ class RankScreen(PageScreen):
         if self._rank in ranks:
             self._rank = ranks[max(0, min(len(ranks) - 1, ranks.index(self._rank) + step))]
             self._history = None
+            self.post_message(RankFollowed(self._rank))
             self.draw_page()
             self._ask()
