@@ -37,7 +37,7 @@ SCREENS = (
     ("tune", ("t",), "MEASURING trial 3"),
     ("output", ("o",), "output 26 lines"),
     ("rank", ("enter",), "distribution of these"),
-    ("profile", ("w",), "_SingleProcessDataLoaderIter"),
+    ("profile", ("w",), "[operators]"),
     ("proposal", ("r",), "relaunch with this change?"),
     ("question", ("s",), "stop the training?"),
     ("window", ("P",), "open a profiling window?"),
