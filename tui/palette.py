@@ -69,12 +69,6 @@ def _theme(word: str, background: str, panel: str, *, dark: bool) -> Theme:
         panel=panel,
         dark=dark,
         variables={
-            "footer-background": panel,
-            "footer-item-background": panel,
-            "footer-key-background": panel,
-            "footer-description-background": panel,
-            "footer-key-foreground": roles["key"],
-            "footer-description-foreground": roles["dim"],
             "scrollbar": roles["frame"],
             "scrollbar-background": background,
             "scrollbar-corner-color": background,
@@ -82,11 +76,9 @@ def _theme(word: str, background: str, panel: str, *, dark: bool) -> Theme:
     )
 
 
-def _of_terminal(word: str, base: str, key: str) -> Theme:
+def _of_terminal(word: str, base: str) -> Theme:
     """Return a theme in the terminal's own 16 colours."""
-    builtin = BUILTIN_THEMES[base]
-    variables = {**builtin.variables, "footer-key-foreground": key}
-    return replace(builtin, name=f"{_PREFIX}{word}", variables=variables)
+    return replace(BUILTIN_THEMES[base], name=f"{_PREFIX}{word}")
 
 
 _COLOURS: Mapping[str, Mapping[str, str]] = {
@@ -103,9 +95,9 @@ THEMES = (
     _theme("light", "#ffffff", "#eeeeee", dark=False),
     _theme("contrast", "#000000", "#1c1c1c", dark=True),
     _theme("contrast-light", "#ffffff", "#eeeeee", dark=False),
-    _of_terminal("ansi", "ansi-dark", "ansi_yellow"),
-    _of_terminal("ansi-light", "ansi-light", "ansi_magenta"),
-    _of_terminal("ansi-contrast", "ansi-dark", "ansi_default"),
+    _of_terminal("ansi", "ansi-dark"),
+    _of_terminal("ansi-light", "ansi-light"),
+    _of_terminal("ansi-contrast", "ansi-dark"),
 )
 _FEW_COLOURS = {
     "dark": "ansi",

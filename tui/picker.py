@@ -5,7 +5,6 @@ from pathlib import PurePath
 
 from textual import events
 from textual.app import ComposeResult
-from textual.widgets import Footer
 
 from perftui.ipc.run_lines import RunLine
 from perftui.tui import format as fmt
@@ -15,6 +14,7 @@ from perftui.tui.keys import PICKER
 from perftui.tui.renderables.lines import Line, Run, clip, frame, line, plain
 from perftui.tui.terminal import require_terminal
 from perftui.tui.terminal_app import TerminalApp
+from perftui.tui.widgets.key_line import KeyLine
 from perftui.tui.widgets.picture import Picture
 
 _NAME, _STATE, _PID = 24, 10, 8
@@ -76,7 +76,7 @@ class PickerApp(TerminalApp[str]):
     def compose(self) -> ComposeResult:
         """Place the list and its keys."""
         yield self._list
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine(self.glyphs)
 
     def on_mount(self) -> None:
         """Watch the terminal."""

@@ -22,7 +22,7 @@ from perftui.tui.terminal import require_terminal
 from perftui.tui.terminal_app import TerminalApp
 from perftui.tui.widgets.key_line import KeyLine
 from perftui.tui.widgets.page import Page
-from perftui.tui.widgets.picture import Picture
+from perftui.tui.widgets.run_header import HeaderLine
 
 Read: TypeAlias = Callable[[], SearchView | None]
 """Returns the search as it stands; called in a thread."""
@@ -37,7 +37,7 @@ class SearchRead(Message):
         self.view, self.why = view, why
 
 
-class _Title(Picture):
+class _Title(HeaderLine):
     """Which search this is."""
 
     search_id = ""

@@ -6,7 +6,6 @@ from pathlib import Path
 from textual import events
 from textual.app import ComposeResult
 from textual.screen import Screen
-from textual.widgets import Footer
 
 from perftui.tui import format as fmt
 from perftui.tui.config.settled import DEFAULT, Config
@@ -18,7 +17,8 @@ from perftui.tui.report_shelf import ReportShelf, WindowRef
 from perftui.tui.screens.help import HelpScreen
 from perftui.tui.terminal import require_terminal
 from perftui.tui.terminal_app import TerminalApp
-from perftui.tui.widgets.picture import Picture
+from perftui.tui.widgets.key_line import KeyLine
+from perftui.tui.widgets.run_header import HeaderLine
 from perftui.tui.widgets.trace_pane import TracePane
 
 
@@ -31,7 +31,7 @@ class Shown:
     label: str
 
 
-class _Title(Picture):
+class _Title(HeaderLine):
     """Which report this is."""
 
     def __init__(self, glyphs: Glyphs, label: str) -> None:
@@ -52,6 +52,7 @@ class TraceScreen(Screen[None]):
 
     def __init__(self, glyphs: Glyphs, shown: Shown, before: Shown | None) -> None:
         super().__init__()
+        self._glyphs = glyphs
         shelf = ReportShelf()
         for each in (before, shown):
             if each is not None:
@@ -64,7 +65,7 @@ class TraceScreen(Screen[None]):
         """Place the widgets."""
         yield self._title
         yield self._pane
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine(self._glyphs)
 
     def on_mount(self, _event: events.Mount) -> None:
         """Have the report read."""

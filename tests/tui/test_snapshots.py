@@ -38,7 +38,7 @@ SCREENS = (
     ("output", ("o",), "output 26 lines"),
     ("rank", ("enter",), "distribution of these"),
     ("ranks", ("m",), "20 % and more"),
-    ("profile", ("w",), "_SingleProcessDataLoaderIter"),
+    ("profile", ("w",), "[operators]"),
     ("proposal", ("r",), "relaunch with this change?"),
     ("question", ("s",), "stop the training?"),
     ("window", ("P",), "open a profiling window?"),

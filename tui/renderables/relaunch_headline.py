@@ -23,7 +23,7 @@ def relaunch_headline(view: RelaunchView, state: DashboardState, width: int) -> 
     if view.state == "starting" and view.launches:  # it goes on already, and is measured as it goes
         return line(
             Run("● SWITCHED ", "accent"), Run(f"{change}: how it goes is measured", "value")
-        ), _launch(view.launches[-1])
+        ), _launch(view.launches[-1], state.keys["close"])
     if view.state != "measuring":
         word = view.state.upper()
         why = "the training, to measure" if view.state == "stopping" else "the training with"

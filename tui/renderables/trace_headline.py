@@ -20,7 +20,7 @@ def headline(context: TraceContext, width: int, *, textured: bool = False) -> li
     if context.report is None and context.view is None and context.why:
         return [line(Run(" ○ ", "note"), *part) for part in wrap(context.why, max(8, width - 3), "note")[:1]]
     if context.report is None:
-        lines = window_lines(context.view, width, context.why)
+        lines = window_lines(context.view, width)
         told = where_parts(None, context.profile_rank)
         why = line(Run(f"   {fmt.visible(context.why)}", "note")) if context.why and context.view else BLANK
         return [*lines, why, *_bar(told, width, textured=textured)] if not why else [*lines, why]
@@ -80,16 +80,10 @@ def steps_words(view: ProfileView) -> str:
     return f"steps {view.start_step:,} to {view.start_step + view.steps - 1:,}"
 
 
-def window_lines(view: ProfileView | None, width: int, why: str = "") -> list[Line]:
-    """Draw a window of which there is no report (yet): what it says, or how far it is.
-
-    Without a window, `why`.
-    """
+def window_lines(view: ProfileView | None, width: int) -> list[Line]:
+    """Draw a window of which there is no report (yet): what it says, or how far it is."""
     if view is None:
-        return [
-            line(Run(" ○ no profiling window yet", "note")),
-            *([line(Run(f"   {fmt.visible(why)}", "dim"))] if why else []),
-        ]
+        return [line(Run(" ○ no profiling window yet", "note"))]
     ranks = "1 rank" if len(view.ranks) == 1 else f"{len(view.ranks)} ranks"
     about = line(Run(f"   window {fmt.visible(view.window_id)} · {steps_words(view)} · {ranks}", "dim"))
     if view.state == "failed":

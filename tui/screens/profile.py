@@ -1,7 +1,6 @@
 """The profiling windows of a run: the newest, or an older one."""
 
 from textual.app import ComposeResult
-from textual.widgets import Footer
 
 from perftui.ipc.view import ProfileView
 from perftui.tui.glyphs import Glyphs
@@ -10,6 +9,7 @@ from perftui.tui.keys import PROFILE
 from perftui.tui.report_shelf import ReportShelf, report_path_of
 from perftui.tui.screens.run_screen import RunScreen
 from perftui.tui.state import DashboardState
+from perftui.tui.widgets.key_line import KeyLine
 from perftui.tui.widgets.run_header import RunHeader
 from perftui.tui.widgets.trace_pane import TracePane
 
@@ -24,6 +24,7 @@ class ProfileScreen(RunScreen):
 
     def __init__(self, glyphs: Glyphs, shelf: ReportShelf) -> None:
         super().__init__()
+        self._glyphs = glyphs
         self._state: DashboardState | None = None
         self._header = RunHeader(glyphs, id="header")
         self._pane = TracePane(glyphs, shelf)
@@ -34,7 +35,7 @@ class ProfileScreen(RunScreen):
         """Place the widgets."""
         yield self._header
         yield self._pane
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine(self._glyphs)
 
     def show(self, state: DashboardState, live: DashboardState, note: str) -> None:  # noqa: ARG002
         """Show the chosen window of a state."""
@@ -71,7 +72,7 @@ def _why_no_report(view: ProfileView | None, state: DashboardState | None) -> st
     if view is None:
         keys = state.keys if state is not None else KEY_NAMES
         one, asked = keys["profile"], keys["profile-choose"]
-        return f"{one} opens one, 3 steps on all ranks; {asked} asks what to record"
+        return f"no profiling window yet: {one} opens one, 3 steps on all ranks; {asked} asks what to record"
     if view.state in _UNDER_WAY:
         return f"{view.state} …"
     return ""
