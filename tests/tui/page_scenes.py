@@ -157,8 +157,8 @@ def _track() -> tuple[RankTrack, Readings]:
     """The rank that has made these steps, its GPU and its host read once a second."""
     hello = Hello(
         run_id="demo-1", host="gpu07", rank=0, seq=0, protocol=PROTOCOL_VERSION, pid=4000, start_ticks=1,
-        local_rank=0, world_size=1, python="3.11", torch="2.14", device="cuda:0", command=["python", "train.py"],
-        wall_offset_ns=0, gpu_uuid="GPU-0",
+        local_rank=0, world_size=1, python="3.11", torch="2.14", device="cuda:0",
+        command=["python", "train.py"], wall_offset_ns=0, gpu_uuid="GPU-0",
     )  # fmt: skip
     track = RankTrack(hello, 0.0, 0.0, log=LOG, gpu_uuid="GPU-0")
     readings = Readings()

@@ -36,7 +36,7 @@ SCREENS = (
     ("settings", ("i",), "settings in force"),
     ("tune", ("t",), "MEASURING trial 3"),
     ("output", ("o",), "output 26 lines"),
-    ("rank", ("enter",), "distribution of these"),
+    ("rank", ("enter",), "phases over these steps"),
     ("ranks", ("m",), "20 % and more"),
     ("profile", ("w",), "[operators]"),
     ("proposal", ("r",), "relaunch with this change?"),

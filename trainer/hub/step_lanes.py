@@ -72,7 +72,7 @@ def _phases_of(row: StepRecord) -> dict[str, float | None]:
         "forward": forward,
         "backward": backward,
         "comm_exposed": row.comm_ns / 1e6 if row.comm_ns >= 0 else None,
-        "optimizer": optimizer,
+        "optimizer": optimizer or None,  # none was seen
         "other": max(0.0, row.wall_ns / 1e6 - sum(known) - backward - optimizer),
     }
 
