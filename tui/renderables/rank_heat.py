@@ -59,6 +59,7 @@ def heat_rows(found: RankMap, width: int, style: HeatStyle = "braille") -> list[
 def _row(band: RankBand, found: RankMap, cells: int, style: HeatStyle) -> Line:
     several = band.last_rank > band.first_rank
     name = f"{band.first_rank}-{band.last_rank}" if several else f"{band.first_rank}"
+    name = name if len(name) < LABEL else f"{band.first_rank}…"  # the next row says where it ends
     count = len(band.excess_share)
     shown = [band.excess_share[cell * count // cells] for cell in range(cells)] if count else []
     shades = _SHADES[style]
