@@ -10,7 +10,7 @@ from perftui.tui.palette import THEMES, palette_of
 from perftui.tui.renderables.heat import hot, longer, lost, worse
 from perftui.tui.renderables.lines import plain, width_of
 from perftui.tui.renderables.rank_card import RankPicture
-from perftui.tui.renderables.rank_columns import COLUMNS, column_at, columns_for
+from perftui.tui.renderables.rank_columns import COLUMNS, absent_columns, column_at, columns_for
 from perftui.tui.renderables.rank_order import RankOrder
 from perftui.tui.renderables.rank_rows import rank_heading, rank_row, scroll_bar
 from perftui.tui.state import NO_TRACK
@@ -83,10 +83,28 @@ def test_ranks_are_sorted_by_a_column_equal_ones_by_number_and_what_is_unknown_l
     def ranks(order: RankOrder) -> list[int]:
         return [picture.view.rank for picture in order.sorted(pictures)]
 
-    assert ranks(RankOrder()) == [0, 1, 2, 3]
+    assert ranks(RankOrder()) == ranks(RankOrder().by("rank")) == [0, 1, 2, 3]
     assert ranks(RankOrder().by("step ms")) == [2, 0, 3, 1]
     assert ranks(RankOrder().by("step ms").turned()) == [0, 3, 2, 1]
-    assert ranks(RankOrder().by("rank")) == [3, 2, 1, 0]
+    assert ranks(RankOrder().by("rank").by("rank")) == [3, 2, 1, 0]
+
+
+def test_at_first_silent_ranks_stand_first_then_those_with_findings_then_all_others() -> None:
+    pictures = [
+        picture_of(0),
+        picture_of(1, marks=["rank.imbalance"]),
+        picture_of(2, state="silent"),
+        picture_of(3),
+    ]
+    assert [picture.view.rank for picture in RankOrder().sorted(pictures)] == [2, 1, 0, 3]
+
+
+def test_what_no_rank_has_gives_its_room_to_others() -> None:
+    pictures = [picture_of(0), picture_of(1, tokens_per_s=4000.0)]
+    absent = absent_columns(pictures)
+    assert absent == {"comm", "workers", "SM", "kernel", "GPU memory"}
+    assert "host" in plain(rank_heading(200, absent=absent))
+    assert "host" not in plain(rank_heading(200))
 
 
 def test_states_are_sorted_by_what_needs_a_look_first() -> None:
@@ -96,7 +114,8 @@ def test_states_are_sorted_by_what_needs_a_look_first() -> None:
 
 def test_the_order_goes_from_column_to_column_of_those_that_fit() -> None:
     headings = [column.heading for column in columns_for(80)]
-    order = RankOrder()
+    order = RankOrder().beside(80, 1)
+    assert order == RankOrder("rank", falling=False)
     for heading in (*headings[1:], headings[0]):
         order = order.beside(80, 1)
         assert order.heading == heading
@@ -144,7 +163,7 @@ def test_a_thousand_ranks_are_sorted_by_keys_and_walked_through_in_that_order(si
         await pilot.press("G")
         await shown(pilot, "▶   1023  ")
         await pilot.press("g")
-        await shown(pilot, "▶      0  ")
+        await shown(pilot, "▶     11  ")
         while "step ms↓" not in text(app):
             await pilot.press(">")
         assert text(app).index("▲     7") < text(app).index("  104")

@@ -38,7 +38,7 @@ class DashboardServer:
     def __init__(self, run: ServedRun) -> None:
         self._run = run
         self._increments = Increments()
-        self._ranks = RankViews()
+        self._ranks = RankViews(run)
         self._gpus = GpuReadings()
         self._hosts = HostReadings()
         self._profiles: dict[str, tuple[int, ProfileView]] = {}
@@ -125,7 +125,7 @@ class DashboardServer:
             self.restart()
         self._picture_at = now
         number = self._increments.advance(self._run.fold)
-        self._ranks.refresh(self._run, number)
+        self._ranks.refresh(number)
         self._gpus.refresh(self._run.fold.gpus, number)
         self._hosts.refresh(host_views(self._run.fold, self._run.now()), number)
         unjudged = self._run.unjudged()

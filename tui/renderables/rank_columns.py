@@ -1,6 +1,6 @@
 """The columns of the table of ranks: what stands in a cell, how hot it is, and what it is sorted by."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from perftui.tui import format as fmt
@@ -116,6 +116,12 @@ def _marks(picture: RankPicture, _medians: Medians) -> Line:
     return line(Run(", ".join(fmt.clean(code) for code in codes), "critical"))
 
 
+def _needs_a_look(picture: RankPicture) -> SortKey:
+    """Return what puts silent ranks first, then those with findings, and leaves all others in their order."""
+    silent = picture.view.state == "silent"
+    return len(picture.view.marks) + 100 * silent or None
+
+
 def _busy(picture: RankPicture) -> SortKey:
     return picture.view.workers.cpu_share if picture.view.workers else None
 
@@ -128,9 +134,10 @@ COLUMNS = (
     RankColumn("state", 12, _state, lambda p: _GRAVITY.index(p.view.state), right=False, falling=False),
     RankColumn("p50", 6, _stat("p50"), lambda p: _of_steps(p, "p50")),
     RankColumn("p99", 6, _stat("p99"), lambda p: _of_steps(p, "p99")),
-    RankColumn("finding", 22, _marks, lambda p: len(p.view.marks) or None, right=False),
+    RankColumn("finding", 22, _marks, _needs_a_look, right=False),
     RankColumn("fwd", 5, _part("forward"), _share_of("forward")),
     RankColumn("bwd", 5, _part("backward"), _share_of("backward")),
+    RankColumn("comm", 5, _part("comm_exposed"), _share_of("comm_exposed")),
     RankColumn("samples/s", 10, _samples, lambda p: p.view.samples_per_s, falling=False),
     RankColumn("tokens/s", 9, _tokens, lambda p: p.view.tokens_per_s, falling=False),
     RankColumn("SM", 5, lambda p, _: line(fmt.percent(_sm(p))), _sm, falling=False),
@@ -149,28 +156,38 @@ COLUMNS = (
 """The most needed first."""
 _ORDER = (
     "rank", "host", "device", "state", "steps", "step ms", "p50", "p99", "history", "wait", "fwd", "bwd",
-    "workers", "samples/s", "tokens/s", "SM", "kernel", "GPU memory", "finding",
+    "comm", "workers", "samples/s", "tokens/s", "SM", "kernel", "GPU memory", "finding",
 )  # fmt: skip
+_OPTIONAL = ("comm", "workers", "tokens/s", "SM", "kernel", "GPU memory")
 MARGIN = 3
 """Cells before the first column: which rank is chosen, and which has a finding."""
 GAP = 2
 
 
-def columns_for(width: int) -> list[RankColumn]:
+def absent_columns(pictures: Sequence[RankPicture]) -> frozenset[str]:
+    """Return the columns of which no rank has anything: they give their room to others."""
+    return frozenset(
+        column.heading
+        for column in COLUMNS
+        if column.heading in _OPTIONAL and all(column.key(picture) is None for picture in pictures)
+    )
+
+
+def columns_for(width: int, absent: frozenset[str] = frozenset()) -> list[RankColumn]:
     """Return the columns that a width has room for, from left to right."""
     room = width - MARGIN
     chosen: list[RankColumn] = []
     for column in COLUMNS:
-        if column.width + GAP <= room:
+        if column.heading not in absent and column.width + GAP <= room:
             chosen.append(column)
             room -= column.width + GAP
     return sorted(chosen, key=lambda column: _ORDER.index(column.heading))
 
 
-def column_at(width: int, x: int) -> RankColumn | None:
+def column_at(width: int, x: int, absent: frozenset[str] = frozenset()) -> RankColumn | None:
     """Return the column in which a cell of the screen lies."""
     left = MARGIN
-    for column in columns_for(width):
+    for column in columns_for(width, absent):
         if left <= x < left + column.width + GAP:
             return column
         left += column.width + GAP

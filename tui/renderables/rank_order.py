@@ -11,10 +11,10 @@ _BY_HEADING = {column.heading: column for column in COLUMNS}
 
 @dataclass(frozen=True)
 class RankOrder:
-    """The column that the ranks are sorted by, and which way."""
+    """The column that the ranks are sorted by, and which way: at first, who needs a look stands first."""
 
-    heading: str = "rank"
-    falling: bool = False
+    heading: str = "finding"
+    falling: bool = True
 
     def by(self, heading: str) -> "RankOrder":
         """Return the order by a column; the other way round where that one is in force already."""
@@ -26,9 +26,9 @@ class RankOrder:
         """Return the order the other way round."""
         return replace(self, falling=not self.falling)
 
-    def beside(self, width: int, way: int) -> "RankOrder":
+    def beside(self, width: int, way: int, absent: frozenset[str] = frozenset()) -> "RankOrder":
         """Return the order by the next column that a width has room for, or by the one before (`way` -1)."""
-        headings = [column.heading for column in columns_for(width)]
+        headings = [column.heading for column in columns_for(width, absent)]
         if self.heading not in headings:
             return self.by(headings[0])
         return self.by(headings[(headings.index(self.heading) + way) % len(headings)])

@@ -17,19 +17,26 @@ def _aligned(cell: Line, column: RankColumn) -> Line:
     return fit(cell, column.width)
 
 
-def rank_heading(width: int, order: RankOrder | None = None) -> Line:
+def rank_heading(width: int, order: RankOrder | None = None, *, absent: frozenset[str] = frozenset()) -> Line:
     """Draw the heading; the column that the ranks are sorted by has an arrow."""
     cells: list[Line] = []
-    for column in columns_for(width):
+    for column in columns_for(width, absent):
         by = order is not None and order.heading == column.heading
         mark = ("↓" if order.falling else "↑") if by and order is not None else ""
         cells.append(_aligned(line(Run(column.heading + mark, "key" if by else "heading")), column))
     return _row(line(Run(" " * MARGIN)), cells, width)
 
 
-def rank_row(picture: RankPicture, width: int, *, selected: bool = False, medians: Medians = _NONE) -> Line:
+def rank_row(
+    picture: RankPicture,
+    width: int,
+    *,
+    selected: bool = False,
+    medians: Medians = _NONE,
+    absent: frozenset[str] = frozenset(),
+) -> Line:
     """Draw one rank; what is worse than the ranks' medians is hot."""
-    cells = [_aligned(column.cell(picture, medians), column) for column in columns_for(width)]
+    cells = [_aligned(column.cell(picture, medians), column) for column in columns_for(width, absent)]
     head = line(
         Run("▶" if selected else " ", "accent"), Run("▲" if picture.view.marks else " ", "critical"), Run(" ")
     )

@@ -217,7 +217,7 @@ class OverviewScreen(RunScreen):
     def action_sort(self, way: int) -> None:
         """Sort the table of ranks by the next column, or by the one before."""
         if not self._carded:
-            self._table.sort(self._table.order.beside(self.size.width, way))
+            self._table.sort_beside(way)
 
     def action_invert(self) -> None:
         """Turn the order of the table round."""

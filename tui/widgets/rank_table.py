@@ -8,7 +8,7 @@ from perftui.tui.glyphs import Glyphs
 from perftui.tui.messages import RankChosen, RankOpened
 from perftui.tui.renderables.lines import Line
 from perftui.tui.renderables.rank_card import RankPicture
-from perftui.tui.renderables.rank_columns import Medians, column_at
+from perftui.tui.renderables.rank_columns import Medians, absent_columns, column_at
 from perftui.tui.renderables.rank_order import RankOrder
 from perftui.tui.renderables.rank_rows import rank_heading, rank_row, scroll_bar
 from perftui.tui.widgets.picture import Picture
@@ -25,6 +25,7 @@ class RankTable(Picture, can_focus=True):
         self.order = RankOrder()
         self._pictures: Sequence[RankPicture] = ()
         self._medians: Medians = {}
+        self._absent: frozenset[str] = frozenset()
         self._selected = 0
         self._top = 0
 
@@ -32,9 +33,14 @@ class RankTable(Picture, can_focus=True):
         """Show the ranks, and keep the chosen one in view when it changes."""
         moved = selected != self._selected or len(pictures) != len(self._pictures)
         self._pictures, self._medians, self._selected = self.order.sorted(pictures), medians, selected
+        self._absent = absent_columns(pictures)
         if moved:
             self._keep_in_view()
         self.redraw()
+
+    def sort_beside(self, way: int) -> None:
+        """Sort by the next column in view, or by the one before."""
+        self.sort(self.order.beside(self._room, way, self._absent))
 
     def sort(self, order: RankOrder) -> None:
         """Show the ranks in another order, from its first on."""
@@ -57,9 +63,10 @@ class RankTable(Picture, can_focus=True):
         return max(1, self.size.height - 1)
 
     def _keep_in_view(self) -> None:
+        if self.size.height == 0:
+            return
         row = next((i for i, p in enumerate(self._pictures) if p.view.rank == self._selected), 0)
-        if not self._top <= row < self._top + self.rows:
-            self._top = row - self.rows // 2
+        self._top = min(row, max(self._top, row - self.rows + 1))
 
     def scroll_rows(self, rows: int) -> None:
         """Look at other rows; the chosen rank stays the chosen one."""
@@ -77,17 +84,23 @@ class RankTable(Picture, can_focus=True):
         shown = self._pictures[self._top : self._top + self.rows]
         room = self._room
         lines = [
-            rank_row(picture, room, selected=picture.view.rank == self._selected, medians=self._medians)
+            rank_row(
+                picture,
+                room,
+                selected=picture.view.rank == self._selected,
+                medians=self._medians,
+                absent=self._absent,
+            )
             for picture in shown
         ]
         bar = scroll_bar(self._top, self.rows, len(self._pictures))
         drawn = [(*row, mark) for row, mark in zip(lines, bar, strict=True)] if bar else lines
-        return [rank_heading(room, self.order), *drawn]
+        return [rank_heading(room, self.order, absent=self._absent), *drawn]
 
     def on_click(self, event: events.Click) -> None:
         """Sort by the column under the mouse; or choose the rank, and with two clicks show all about it."""
         if event.y == 0:
-            column = column_at(self._room, event.x)
+            column = column_at(self._room, event.x, self._absent)
             if column is not None:
                 self.sort(self.order.by(column.heading))
             return
