@@ -4,6 +4,7 @@ import asyncio
 import base64
 import re
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -40,9 +41,13 @@ def with_config(written: str, play: Play, size: tuple[int, int] = LARGE, view: R
     asyncio.run(scene())
 
 
+def _has(app: DashboardApp, words: str) -> bool:
+    return words in text(app)
+
+
 async def _shown(app: DashboardApp, pilot: Pilot[None], *words: str) -> None:
     for each in words:
-        await until(pilot, lambda each=each: each in text(app), each)
+        await until(pilot, partial(_has, app, each), each)
 
 
 OWN_KEYS = """
