@@ -111,6 +111,16 @@ def test_a_click_on_the_line_of_keys_does_what_ones_own_key_does() -> None:
     with_config(OWN_KEYS, play)
 
 
+def test_a_click_on_the_top_line_has_every_action_to_be_clicked() -> None:
+    async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
+        await _shown(app, pilot, "q detach")
+        assert "^p all" not in text(app)
+        await pilot.click("#header", offset=(30, 0))
+        await _shown(app, pilot, "Leave the dashboard; the training goes on", "freeze  space")
+
+    with_config(OWN_KEYS, play, SMALL)
+
+
 def test_mistakes_are_told_and_the_rest_holds() -> None:
     async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
         await _shown(app, pilot, "not in force", "line 1: colour is not", "2 more: `perftui", "X stop")

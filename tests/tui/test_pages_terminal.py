@@ -58,6 +58,47 @@ def test_what_is_copied_reaches_the_terminal_by_osc_52(hub: ScriptedHub) -> None
         terminal.close()
 
 
+def test_inside_tmux_it_is_wrapped_as_well(hub: ScriptedHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMUX", "/tmp/tmux-0/default,1,0")
+    terminal = Terminal(80, 24, ("-c", RUN.format("")))
+    try:
+        terminal.wait_for("q detach")
+        terminal.type(b"f")
+        terminal.wait_for("CRITICAL input.too_many_workers")
+        terminal.type(b"y")
+        terminal.wait_for("command copied")
+        plain = re.search(rb"\x1b\]52;c;[A-Za-z0-9+/=]+\x07", terminal.raw)
+        assert plain is not None
+        assert b"\x1bPtmux;\x1b" + plain[0] + b"\x1b\\" in terminal.raw
+    finally:
+        terminal.close()
+
+
+def test_ctrl_l_paints_all_of_it_anew(hub: ScriptedHub) -> None:
+    terminal = Terminal(80, 24, ("-c", RUN.format("")))
+    try:
+        terminal.wait_for("q detach")
+        terminal.wait_for("output")
+        for _ in range(5):
+            terminal.read(0.2)
+        before = terminal.lines()
+        terminal.wipe()
+        terminal.type(b"\x0c")
+        terminal.wait_for("q detach")
+        for _ in range(10):
+            terminal.read(0.2)
+        assert terminal.lines()[:4] == before[:4]
+        assert [line[:1] for line in terminal.lines()] == [line[:1] for line in before]
+        terminal.type(b"s")
+        terminal.wait_for("stop the training?")
+        terminal.wipe()
+        terminal.type(b"\x0c")
+        terminal.wait_for("stop the training?")
+        assert hub.commands == []
+    finally:
+        terminal.close()
+
+
 def test_an_ascii_read_only_dashboard_is_both(hub: ScriptedHub) -> None:
     terminal = Terminal(80, 24, ("-c", RUN.format(", read_only=True, ascii_only=True")))
     try:
