@@ -13,7 +13,7 @@ from textual.screen import Screen
 
 from perftui.ipc.errors import Refused
 from perftui.tui import format as fmt
-from perftui.tui.clipboard import clipboard_sequences
+from perftui.tui.clipboard import clipboard_sequences, hand_to_tmux
 from perftui.tui.config.settled import DEFAULT, Config
 from perftui.tui.glyphs import Glyphs, glyphs_of_this_terminal
 from perftui.tui.key_map import display, key_names
@@ -105,6 +105,8 @@ class TerminalApp(App[_Result]):
         if self._driver is not None:
             for sequence in clipboard_sequences(text, os.environ):
                 self._driver.write(sequence)
+        if os.environ.get("TMUX"):
+            self.run_worker(partial(hand_to_tmux, text), thread=True, group="clipboard")
 
     def action_repaint(self) -> None:
         """Paint everything anew."""

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 
 import msgspec
@@ -54,6 +55,11 @@ class ScriptedHub:
         self._closing = threading.Event()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._serve)
+
+    @property
+    def folder(self) -> Path:
+        """A short path, for sockets."""
+        return self._places.runtime
 
     def __enter__(self) -> "ScriptedHub":
         self._thread.start()

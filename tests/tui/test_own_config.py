@@ -4,6 +4,7 @@ import asyncio
 import base64
 import re
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -40,9 +41,13 @@ def with_config(written: str, play: Play, size: tuple[int, int] = LARGE, view: R
     asyncio.run(scene())
 
 
+def _has(app: DashboardApp, words: str) -> bool:
+    return words in text(app)
+
+
 async def _shown(app: DashboardApp, pilot: Pilot[None], *words: str) -> None:
     for each in words:
-        await until(pilot, lambda each=each: each in text(app), each)
+        await until(pilot, partial(_has, app, each), each)
 
 
 OWN_KEYS = """
@@ -104,6 +109,16 @@ def test_a_click_on_the_line_of_keys_does_what_ones_own_key_does() -> None:
         await _shown(app, pilot, "stop the training?")
 
     with_config(OWN_KEYS, play)
+
+
+def test_a_click_on_the_top_line_has_every_action_to_be_clicked() -> None:
+    async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
+        await _shown(app, pilot, "q detach")
+        assert "^p all" not in text(app)
+        await pilot.click("#header", offset=(30, 0))
+        await _shown(app, pilot, "Leave the dashboard; the training goes on", "freeze  space")
+
+    with_config(OWN_KEYS, play, SMALL)
 
 
 def test_mistakes_are_told_and_the_rest_holds() -> None:

@@ -52,7 +52,7 @@ def test_what_is_measured_now_is_no_part_of_what_waits() -> None:
         ({"loader.num_workers": 4}, True),
         ({"precision.tf32": True}, False),
     ]
-    assert "--allow" in waiting.aside[1].reason
+    assert "GPU" in waiting.aside[1].reason
     begun = after(state, Begun(comparison_id="c1", purpose="trial", proposal=WORKERS))
     view = search_view(begun, choice_now(begun, KNOWN), None)
     assert view.now is not None
@@ -152,7 +152,7 @@ def test_a_full_disk_costs_the_picture_and_not_the_search(
     runtime_dirs: RuntimeDirs,
 ) -> None:
     shared = SharedProgress("s")
-    tell = shared.of(LaunchMove("A", {}), lambda *_: None)
+    tell = shared.of(LaunchMove("A", {}), lambda _stage, _steps, _step_ms: None)
     folder = search_progress_path(socket.gethostname()).parent
     for path in folder.iterdir():
         path.unlink()

@@ -95,7 +95,7 @@ def _aside(aside: SearchAside, mark: str, width: int) -> Block:
 def _result(view: SearchView, width: int) -> list[Block]:
     if not view.changed:
         return []
-    written = [line(Run(f"  {fmt.clean(text)}", "text")) for text in view.write]
+    written = [line(Run(f"    {fmt.clean(text)}", "text")) for text in view.write]
     title = "the result" if view.final is not None else "the best so far"
     lines = [
         BLANK,

@@ -119,7 +119,7 @@ def _right(cell: Line, width: int) -> Line:
 def _axis_words(axis: Axis) -> str:
     if axis.low == axis.high:
         return ""
-    left, right = _signed(axis.low), _signed(axis.high)
+    left, right = (_signed(end) if end else "0" for end in (axis.low, axis.high))
     return f"{left}{right:>{max(1, _PLOT - len(left))}}"
 
 
