@@ -26,6 +26,9 @@ _PACKING = 1
 """Level of zlib: the fastest; figures shrink to a third."""
 
 
+_NO_FACTS: Mapping[int, RankFacts] = MappingProxyType({})
+
+
 class _Kept(msgspec.Struct, frozen=True):
     view: RunView
     unjudged: list[Unjudged]
@@ -97,7 +100,7 @@ def remembered(past: Past, before: DashboardState, state: DashboardState) -> Pas
     anchors = past.anchors
     if _anchor_due(anchors, state):
         anchors = (*anchors, _anchor(state))
-    facts = past.moments[-1].facts if past.moments else MappingProxyType({})
+    facts = past.moments[-1].facts if past.moments else _NO_FACTS
     return _bounded(Past((*past.moments, _moment(state, facts)), anchors))
 
 

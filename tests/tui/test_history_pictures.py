@@ -4,6 +4,7 @@ import pytest
 
 from perftui.ipc.step_history import Lane, StepHistory, WorkerLane
 from perftui.trainer.hub.rank_blocks import rank_map
+from perftui.trainer.hub.step_blocks import step_history
 from perftui.tui.glyphs import ChartStyle, to_ascii
 from perftui.tui.renderables.bars import bar_rows, top_of
 from perftui.tui.renderables.chart_parts import ChartMark
@@ -18,8 +19,7 @@ from perftui.tui.renderables.rank_heat import (
     heat_median,
     heat_rows,
 )
-from tests.tui.page_scenes import uneven_logs
-from tests.tui.test_page_pictures import _history
+from tests.tui.page_scenes import LOG, uneven_logs
 
 
 def texts(lines: list[Line]) -> list[str]:
@@ -148,7 +148,7 @@ def test_every_picture_is_ascii_where_nothing_else_can_be_shown() -> None:
     drawn = [
         *lanes_of(found, "step", 78, "block"),
         *worker_timeline(found, 78, "block"),
-        *distribution(_history(412, 70), 78, 5, "block"),
+        *distribution(step_history(LOG, 0, 0, None, 70), 78, 5, "block"),
         *(row.line for row in heat_rows(heat, 78, "ascii")),
         *heat_median(heat, 78, 2, "ascii"),
         *heat_key(heat, 78, "ascii"),
@@ -160,9 +160,9 @@ def test_every_picture_is_ascii_where_nothing_else_can_be_shown() -> None:
 
 @pytest.mark.parametrize("style", ["braille", "block"])
 def test_the_distribution_keeps_its_shape_in_both_styles(style: ChartStyle) -> None:
-    rows = texts(distribution(_history(412, 70), 150, 5, style))
+    rows = texts(distribution(step_history(LOG, 0, 0, None, 70), 150, 5, style))
     highest = {cell for cell, glyph in enumerate(rows[0]) if glyph in "█⣿"}
-    blocks = texts(distribution(_history(412, 70), 150, 5, "block"))
+    blocks = texts(distribution(step_history(LOG, 0, 0, None, 70), 150, 5, "block"))
     assert set() != {cell for cell, glyph in enumerate(blocks[0]) if glyph == "█"} <= highest
     assert len(highest) < 24
     assert rows[-1] == blocks[-1]
