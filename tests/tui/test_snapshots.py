@@ -1,7 +1,7 @@
 """Every screen as text and in colour, whole, against what was looked at and found good.
 
-`PERFTUI_SNAPSHOTS=write pytest -m 'long or not long' tests/tui/test_snapshots.py` writes them anew: look at the
-difference then.
+`PERFTUI_SNAPSHOTS=write pytest -m 'long or not long' tests/tui/test_snapshots.py` writes them anew: look at
+the difference then.
 Words are compared in Unicode and in ASCII, colours in three themes at once (`screen_styles`).
 """
 
