@@ -54,7 +54,9 @@ class DashboardApp(TimeApp):
         self._asked: dict[str, str] = {}
         self._shelf = ReportShelf()
         self._overview = OverviewScreen(self.glyphs, run_id, config.panels)
-        self._link = HubLink(run_id, self.post_message, config.updates_per_s, self.key_names)
+        self._link = HubLink(
+            run_id, self.post_message, config.updates_per_s, self.key_names, read_only=read_only
+        )
         self.time = TimeKeys(self.command)
         show, glyphs = self._show_windows, self.glyphs
         self._window_keys = WindowKeys(self, glyphs, self.can_change, self.command, show)

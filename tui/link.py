@@ -18,6 +18,8 @@ from perftui.ipc.dashboard_messages import (
     Command,
     Done,
     Question,
+    SeekCommand,
+    SummaryQuery,
     ToDashboard,
     Update,
 )
@@ -37,6 +39,8 @@ _PULL_CLOSER_S = 0.1
 _POLL_MS = 40
 _SILENT_S = 2.0
 _RETRY_S = 2.0
+_HARMLESS = SeekCommand | SummaryQuery | Question
+"""What a read-only dashboard may send."""
 
 
 class HubLink:
@@ -47,6 +51,7 @@ class HubLink:
         post: must be safe to call from the thread.
         pulls_per_s: how often to ask the hub at most; None: as often as suits the number of ranks.
         keys: what the keys of actions look like.
+        read_only: no command that changes anything leaves it, whatever the app asks.
     """
 
     def __init__(
@@ -55,8 +60,11 @@ class HubLink:
         post: Callable[[Message], object],
         pulls_per_s: float | None = None,
         keys: Mapping[str, str] = KEY_NAMES,
+        *,
+        read_only: bool = False,
     ) -> None:
         self._post = post
+        self._read_only = read_only
         self._period_s = None if pulls_per_s is None else 1.0 / pulls_per_s
         self._commands: queue.SimpleQueue[Command | Question] = queue.SimpleQueue()
         self._closing = threading.Event()
@@ -127,10 +135,13 @@ class HubLink:
                 command = self._commands.get_nowait()
             except queue.Empty:
                 return
-            if self._state.connected:
+            if self._read_only and not isinstance(command, _HARMLESS):
+                reason = "read-only: this dashboard changes nothing"
+            elif self._state.connected:
                 link.command(command)
                 continue
-            reason = "the run has ended" if self._state.ended else "the run's hub does not answer"
+            else:
+                reason = "the run has ended" if self._state.ended else "the run's hub does not answer"
             self._post(CommandAnswered(Answer(command_id=command.command_id, accepted=False, reason=reason)))
 
     def _take(self, message: ToDashboard) -> None:

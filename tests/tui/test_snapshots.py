@@ -1,6 +1,7 @@
 """Every screen as text and in colour, whole, against what was looked at and found good.
 
-`PERFTUI_SNAPSHOTS=write pytest tests/tui/test_snapshots.py` writes them anew: look at the difference then.
+`PERFTUI_SNAPSHOTS=write pytest -m 'long or not long' tests/tui/test_snapshots.py` writes them anew: look at
+the difference then.
 Words are compared in Unicode and in ASCII, colours in three themes at once (`screen_styles`).
 """
 
@@ -48,7 +49,9 @@ MARKS = [
     Mark(unix=0.0, rank=None, event="epoch", text="epoch 1", step=100),
     Mark(unix=0.0, rank=0, event="checkpoint", text="saved", step=300),
 ]
-sizes = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+sizes = pytest.mark.parametrize(
+    "size", [(80, 24), pytest.param((120, 40), marks=pytest.mark.long)], ids=["80x24", "120x40"]
+)
 looks = pytest.mark.parametrize("glyphs", [UNICODE, ASCII], ids=["unicode", "ascii"])
 pytestmark = pytest.mark.usefixtures("places", "utc")
 

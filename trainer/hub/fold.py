@@ -13,6 +13,7 @@ from perftui.trainer.hub.rank_track import RankTrack
 from perftui.trainer.hub.readings import Readings
 from perftui.trainer.hub.step_log import StepLog, raw_steps_of
 from perftui.trainer.hub.worker_log import WorkerLog, together
+from perftui.trainer.hub.worker_memory import WorkerMemory
 
 _PAST_ATTEMPTS = 8
 
@@ -29,6 +30,8 @@ class RunFold:
     hosts_unix: float = 0.0
     """When they were read."""
     worker_logs: dict[int, WorkerLog] = field(default_factory=dict)
+    """By rank."""
+    worker_memory: dict[int, WorkerMemory] = field(default_factory=dict)
     """By rank."""
     gpus: list[GpuView] = field(default_factory=list)
     worked: dict[str, tuple[float, GpuView]] = field(default_factory=dict)
@@ -79,6 +82,7 @@ class RunFold:
                 look = together(mine)
                 log.add(look, unix, training=training)
                 self.readings.hear_workers(rank, look, unix)
+                self.worker_memory.setdefault(rank, WorkerMemory()).add(mine, unix)
 
     def _apply_message(self, message: FromRank, unix: float) -> bool:
         track = self.ranks.get(message.rank)

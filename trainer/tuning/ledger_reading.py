@@ -58,5 +58,5 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
         address = f"{path.absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(address, uri=True, timeout=_BUSY_S)) as file:
             yield file
-    except (sqlite3.Error, msgspec.MsgspecError) as error:
+    except (sqlite3.Error, msgspec.MsgspecError, RecursionError) as error:
         raise Refused(f"{path}: the ledger cannot be read ({error}); try: perftui ledger") from error

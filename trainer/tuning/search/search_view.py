@@ -2,7 +2,7 @@
 
 from perftui.ipc.search_records import SearchPlan
 from perftui.ipc.search_view import SearchAside, SearchProgress, SearchTrial, SearchView
-from perftui.trainer.tuning.search.adoption import lines_to_write
+from perftui.ipc.settings_as_code import lines_to_write
 from perftui.trainer.tuning.search.next_move import MOST_LAUNCHES
 from perftui.trainer.tuning.search.proposals import Choice
 from perftui.trainer.tuning.search.search_document import not_tried

@@ -20,6 +20,7 @@ import msgspec
 
 from perftui.ipc.argument_templates import ArgumentTemplate
 from perftui.ipc.errors import NoSuchRun, Refused, UsageError
+from perftui.ipc.harmless import harmless, harmless_json
 from perftui.ipc.places import ledger_path, run_places, state_root
 from perftui.ipc.run_files import RunDescription, read_record, write_bytes
 from perftui.ipc.search_records import SearchEntry, SearchPlan, Sitting
@@ -112,7 +113,7 @@ def tune_verb(asked: Asked, ask: Callable[[str], str] | None, caps: Caps | None 
 def print_search(state: SearchState, choice: Choice, json_target: str | None) -> None:
     """Print a search as it stands, and write it as JSON where that is wanted; `-`: to standard output."""
     out = _to_stderr if json_target == "-" else _to_stdout
-    out("".join(f"{text}\n" for text in end_lines(state, choice)))
+    out(harmless("".join(f"{text}\n" for text in end_lines(state, choice))))
     _write_json(json_target, search_document(state, choice))
 
 
@@ -318,6 +319,6 @@ def _write_json(target: str | None, document: TuneDocument) -> None:
         return
     data = msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
     if target == "-":
-        _to_stdout(data.decode())
+        _to_stdout(harmless_json(data.decode()))
     else:
         write_bytes(Path(target), data)
