@@ -40,7 +40,7 @@ async def live_through(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub, 
         await until(pilot, lambda now=second: app.live.ranks[0].steps == 400 + now, f"second {second}")  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE])
+@pytest.mark.parametrize("size", [SMALL, pytest.param(LARGE, marks=pytest.mark.long)])
 def test_one_goes_back_to_the_whole_screen_of_then_and_on_to_live(size: tuple[int, int]) -> None:
     async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
         await live_through(app, pilot, hub, 5)
@@ -118,6 +118,7 @@ def test_a_rank_is_shown_with_the_steps_it_had_then() -> None:
     with_app(at(0), LARGE, play)
 
 
+@pytest.mark.long
 def test_the_frozen_picture_says_what_has_become_of_the_run() -> None:
     async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
         await live_through(app, pilot, hub, 2)
