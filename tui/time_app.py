@@ -4,6 +4,7 @@ from abc import abstractmethod
 
 from textual.widgets import Input
 
+from perftui.ipc.findings import Finding, Remedy
 from perftui.tui.ordering_app import OrderingApp
 from perftui.tui.screens.overview import OverviewScreen
 from perftui.tui.screens.profile import ProfileScreen
@@ -32,6 +33,14 @@ class TimeApp(OrderingApp):
         if action == "faster":
             return self.live.replayed
         return self.time.in_force(self.live, on_overview=isinstance(screen, OverviewScreen))
+
+    def propose(self, finding: Finding, remedy: Remedy) -> None:
+        """Propose a remedy, but none of an earlier time that nothing speaks for any more."""
+        now = [(each.code, each.rank, each.remedy.set) for each in self.live.findings if each.remedy]
+        if self.time.held and (finding.code, finding.rank, remedy.set) not in now:
+            self.notify("that was found then, and is not any more: nothing is proposed", markup=False)
+        else:
+            super().propose(finding, remedy)
 
     def action_freeze(self) -> None:
         """Hold the picture or let it go; a replay is paused at its hub."""

@@ -130,6 +130,24 @@ def test_the_frozen_picture_says_what_has_become_of_the_run() -> None:
     with_app(at(0), LARGE, play)
 
 
+def test_nothing_is_proposed_for_what_is_not_found_any_more() -> None:
+    async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
+        await live_through(app, pilot, hub, 4)
+        hub.say(msgspec.structs.replace(at(6), findings=[]))
+        await shown(pilot, "no finding yet")
+        await pilot.press("f", "space", "left")
+        await shown(pilot, "⏸ 2 s ago, step 404")
+        await pilot.press("enter")
+        await shown(pilot, "that was found then, and is not any more")
+        hub.say(at(7))
+        await until(pilot, lambda: bool(app.live.findings), "found again")
+        await pilot.press("enter")
+        await shown(pilot, "relaunch with this change?")
+        assert hub.commands == []
+
+    with_app(at(0), LARGE, play)
+
+
 def test_words_of_then_and_of_a_replay() -> None:
     then = DashboardState(run_id="r", header=scenes.header(elapsed_s=100.0, step=1340), connected=True)
     live = DashboardState(run_id="r", header=scenes.header(elapsed_s=700.0), silent_s=7.0)
