@@ -18,6 +18,8 @@ from perftui.ipc.dashboard_messages import (
     Command,
     Done,
     Question,
+    SeekCommand,
+    SummaryQuery,
     ToDashboard,
     Update,
 )
@@ -35,13 +37,19 @@ _PULL_CLOSER_S = 0.1
 _POLL_MS = 40
 _SILENT_S = 2.0
 _RETRY_S = 2.0
+_HARMLESS = SeekCommand | SummaryQuery | Question
+"""What a read-only dashboard may send."""
 
 
 class HubLink:
-    """A thread between one hub and the app; `post` must be safe to call from it."""
+    """A thread between one hub and the app; `post` must be safe to call from it.
 
-    def __init__(self, run_id: str, post: Callable[[Message], object]) -> None:
+    `read_only`: no command that changes anything leaves it, whatever the app asks.
+    """
+
+    def __init__(self, run_id: str, post: Callable[[Message], object], *, read_only: bool = False) -> None:
         self._post = post
+        self._read_only = read_only
         self._commands: queue.SimpleQueue[Command | Question] = queue.SimpleQueue()
         self._closing = threading.Event()
         self._closer: tuple[int, ...] = (0,)
@@ -109,10 +117,13 @@ class HubLink:
                 command = self._commands.get_nowait()
             except queue.Empty:
                 return
-            if self._state.connected:
+            if self._read_only and not isinstance(command, _HARMLESS):
+                reason = "read-only: this dashboard changes nothing"
+            elif self._state.connected:
                 link.command(command)
                 continue
-            reason = "the run has ended" if self._state.ended else "the run's hub does not answer"
+            else:
+                reason = "the run has ended" if self._state.ended else "the run's hub does not answer"
             self._post(CommandAnswered(Answer(command_id=command.command_id, accepted=False, reason=reason)))
 
     def _take(self, message: ToDashboard) -> None:
