@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -16,6 +17,7 @@ from benchmarks.screen.cells import Plan
 from benchmarks.screen.records import Row, spread
 from benchmarks.screen.terminal import ENVIRONMENT, RecordedTerminal, cpu_s, family, resident_mib
 
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 _Own: TypeAlias = Callable[[list[int]], list[int]]
 """Of all processes those that are the program's own, and not the training's."""
 _START_S = 60.0
@@ -24,13 +26,14 @@ _SAMPLES = 10
 _LOOP = """\
 import time
 import torch
-from traceml_ai.decorators import trace_step
+import traceml_ai
+traceml_ai.init(mode="auto")
 model = torch.nn.Sequential(*[torch.nn.Linear(256, 256) for _ in range(4)])
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 data = torch.randn(32, 256)
 ends = time.monotonic() + {seconds}
 while time.monotonic() < ends:
-    with trace_step(model):
+    with traceml_ai.trace_step(model):
         optimizer.zero_grad()
         model(data).square().mean().backward()
         optimizer.step()
@@ -82,8 +85,7 @@ def _watched(base: Row, terminal: RecordedTerminal, plan: Plan, own: _Own) -> Ro
         first = terminal.wait_for(b"\x1b[", terminal.started_s, _START_S)
         time.sleep(_SETTLE_S)
         if first is None or terminal.process.poll() is not None:
-            text = b"".join(piece.data for piece in terminal.painted).decode(errors="replace").strip()
-            return _noted(base, f"does not run here: {text.splitlines()[-1][:200] if text else 'no word'}")
+            return _noted(base, f"does not run here: {_last_word(terminal)}")
         pids = own(family(terminal.process.pid))
         began, before = time.perf_counter(), sum(map(cpu_s, pids))
         rss: list[float] = []
@@ -109,6 +111,14 @@ def _watched(base: Row, terminal: RecordedTerminal, plan: Plan, own: _Own) -> Ro
         bytes_per_s=round(rate),
         rss_mib=rss,
     )
+
+
+def _last_word(terminal: RecordedTerminal) -> str:
+    """Return the line in which a program says why it ended."""
+    text = b"".join(piece.data for piece in terminal.painted).decode(errors="replace")
+    lines = [_ESCAPES.sub("", line).strip() for line in text.splitlines()]
+    said = [line for line in lines if line]
+    return next((line for line in said if "error" in line.lower()), said[-1] if said else "no word")[:200]
 
 
 def _noted(row: Row, why: str) -> Row:

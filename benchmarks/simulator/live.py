@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,7 +52,7 @@ class Simulation:
 
 
 @contextlib.contextmanager
-def simulated(job: Job, seconds: float | None = None, *, keep: bool = False) -> Iterator[Simulation]:
+def simulated(job: Job, seconds: float | None = None, *, keep: bool = False) -> Generator[Simulation]:
     """Run a job until the block ends; its folders go with it, unless they are to be kept.
 
     Args:

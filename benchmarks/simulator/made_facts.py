@@ -1,5 +1,9 @@
 """What a made-up rank tells beside its steps: facts, loader, settings, of the size that real ones have."""
 
+from functools import lru_cache
+
+import msgspec
+
 from perftui.ipc.facts import (
     AllocatorFacts,
     BackendFacts,
@@ -37,6 +41,7 @@ SETTINGS: dict[str, SettingValue] = {
     "ddp.gradient_as_bucket_view": True,
     "ddp.static_graph": False,
 }
+_STARTING_S = 4.0
 _LINES = ("self.layer1(x)", "loss.backward()", "optimizer.step()", "images = images.to(device)")
 
 
@@ -61,8 +66,22 @@ def made_loader(rank: int) -> LoaderFacts:
 
 def passing_facts(second: int, began_ns: int, now_ns: int) -> RankFacts:
     """Return what changes from second to second."""
+    passed_s = (now_ns - began_ns) / 1e9
+    phases = PhaseFacts(
+        phase="training",
+        since_ns=began_ns + int(_STARTING_S * 1e9),
+        at_ns=now_ns,
+        began_ns=began_ns,
+        newest_ns=now_ns,
+        seconds={"starting": min(_STARTING_S, passed_s), "training": max(0.0, passed_s - _STARTING_S)},
+    )
+    return msgspec.structs.replace(_of_all_ranks(second), phases=phases)
+
+
+@lru_cache(maxsize=4)
+def _of_all_ranks(second: int) -> RankFacts:
+    """Return what all ranks tell alike in a second: made once for all of them."""
     looks = 10 * (second + 1)
-    trained_s = max(0.0, (now_ns - began_ns) / 1e9 - 4.0)
     return RankFacts(
         gc=GcFacts(
             counts=[40 * second, 4 * second, second // 9],
@@ -98,14 +117,6 @@ def passing_facts(second: int, began_ns: int, now_ns: int) -> RankFacts:
                            count=looks // 24)
                 for place in range(24)
             ],
-        ),
-        phases=PhaseFacts(
-            phase="training",
-            since_ns=began_ns + 4_000_000_000,
-            at_ns=now_ns,
-            began_ns=began_ns,
-            newest_ns=now_ns,
-            seconds={"starting": min(4.0, (now_ns - began_ns) / 1e9), "training": trained_s},
         ),
     )  # fmt: skip
 

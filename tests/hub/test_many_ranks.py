@@ -178,7 +178,7 @@ def test_what_is_remembered_of_many_ranks_is_bounded(run: PlayedRun) -> None:
     for track in list(run.fold.ranks.values()):
         for copy in range(1, 20):
             run.fold.ranks[track.hello.rank + copy * 1000] = track
-    first = increments.advance(run.fold)
+    first = newest = increments.advance(run.fold)
     for _ in range(400):
         newest = increments.advance(run.fold)
     assert not increments.is_known(first)

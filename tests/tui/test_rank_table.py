@@ -32,7 +32,7 @@ QUIET = Shares(loader_wait=0.01, forward=0.3, backward=0.6, optimizer=0.05, othe
 
 
 def view_of(rank: int, **changes: object) -> RankView:
-    usual = {
+    usual: dict[str, object] = {
         "now_ms": 100.0,
         "step_ms": StepStats(mean=100.0, p50=100.0, p90=110.0, p99=120.0),
         "samples_per_s": 640.0,

@@ -8,6 +8,7 @@ from perftui.ipc.messages import FromRank, Hello, RankMessage
 from perftui.ipc.recording import Entry
 from perftui.ipc.view import GpuView, HostView
 from perftui.trainer.hub.appearances import Appearances
+from perftui.trainer.hub.facts_log import POINTS_KEPT, FactsLog
 from perftui.trainer.hub.host_log import HostLog, with_workers
 from perftui.trainer.hub.rank_track import RankTrack
 from perftui.trainer.hub.readings import Readings
@@ -16,6 +17,8 @@ from perftui.trainer.hub.worker_log import WorkerLog, together
 from perftui.trainer.hub.worker_memory import WorkerMemory
 
 _PAST_ATTEMPTS = 8
+_FACTS_OF_ALL, _FACTS_LEAST = 64 * POINTS_KEPT, 64
+"""Points of how facts grew, over all ranks and of each."""
 
 
 @dataclass
@@ -104,7 +107,8 @@ class RunFold:
             self.attempts += 1
             self.past = [*self.past[1 - _PAST_ATTEMPTS :], track]
         log = StepLog(raw_steps_of(hello.world_size))
-        fresh = RankTrack(hello=hello, first_unix=unix, last_unix=unix, log=log)
+        facts_log = FactsLog(max(_FACTS_LEAST, min(POINTS_KEPT, _FACTS_OF_ALL // max(1, hello.world_size))))
+        fresh = RankTrack(hello=hello, first_unix=unix, last_unix=unix, log=log, facts_log=facts_log)
         fresh.device = hello.device
         fresh.gpu_uuid = hello.gpu_uuid
         fresh.next_seq = hello.seq + 1

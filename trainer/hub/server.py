@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from perftui.ipc.audit import actor_of
 from perftui.ipc.codec import decode_from_dashboard
 from perftui.ipc.dashboard_messages import (
+    MANY_RANKS,
     Answer,
     FromDashboard,
     LedgerQuery,
@@ -125,7 +126,7 @@ class DashboardServer:
         known = self._increments.is_known(pull.since)
         since = pull.since if known else None
         number, many = self._increments.number, self._ranks.many
-        near = Near(frozenset(pull.closer), anew=pull.anew or since is None) if many else None
+        near = Near(frozenset(pull.closer[:MANY_RANKS]), anew=pull.anew or since is None) if many else None
         lines, last = self._run.output.since(pull.output_since if known else 0)
         top, findings = header(self._run.fold, self._run.facts(), self._run.now()), self._run.findings()
         view = RunView(

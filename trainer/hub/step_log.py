@@ -21,12 +21,13 @@ from perftui.trainer.hub.step_totals import stats_of as stats_of
 
 RAW_STEPS = 4096
 _RAW_OF_ALL = 64 * RAW_STEPS
-"""Some 150 MB."""
-_RAW_LEAST = 512
+"""Some 180 MB."""
+_RAW_LEAST = 256
 _PLAIN_LEAST = 4
 """Fewer are counted sooner one by one than by columns."""
 _THINNED_POINTS = 1024
-_QUANTILE_POINTS = 8192
+_QUANTILE_POINTS_A_STEP = 2
+"""For each step that is kept one by one, so many are kept in a sample of the whole run."""
 _KNUTH_MULTIPLIER = 2654435761
 _MASK = 0xFFFFFFFF
 
@@ -89,6 +90,7 @@ class StepLog:
 
     def __init__(self, raw_steps: int = RAW_STEPS) -> None:
         self.raw: deque[StepRecord] = deque(maxlen=raw_steps)
+        self._walls_most = _QUANTILE_POINTS_A_STEP * raw_steps
         self.thinned = Thinned()
         self._warm: list[StepRecord] = []
         self._totals = Totals()
@@ -143,7 +145,7 @@ class StepLog:
             for row in rows
             if (mixed := (row.step * _KNUTH_MULTIPLIER) & _MASK) <= below
         ]
-        while len(self._walls) > _QUANTILE_POINTS:
+        while len(self._walls) > self._walls_most:
             self._walls_below //= 2
             self._walls = [point for point in self._walls if point[0] <= self._walls_below]
 
