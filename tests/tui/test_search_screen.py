@@ -1,6 +1,9 @@
 """A search on the screen: as pictures, on its page of a dashboard, and in an app of its own."""
 
 import asyncio
+import socket
+import sys
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -8,7 +11,10 @@ from textual.pilot import Pilot
 
 from perftui.ipc.dashboard_messages import Answer, Question, SearchQuery, ToDashboard
 from perftui.ipc.errors import NoSuchRun, Refused, UsageError
+from perftui.ipc.places import ledger_path, state_root
+from perftui.ipc.search_records import Ended, SearchPlan
 from perftui.ipc.search_view import SearchView
+from perftui.trainer.tuning.search.search_ledger import open_search_ledger
 from perftui.tui.app import DashboardApp
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.renderables.interval_plot import Axis, axis_of, interval_line
@@ -22,6 +28,7 @@ from tests.tui.played import LARGE, SMALL, shown, with_app
 from tests.tui.screen_text import text, until
 from tests.tui.scripted_hub import ScriptedHub
 from tests.tui.search_scenes import BROKEN_OFF, ENDED, GOING_ON
+from tests.tui.test_terminal import Terminal
 
 
 def _texts(view: SearchView | None, width: int, opened: frozenset[str] = frozenset()) -> str:
@@ -172,3 +179,36 @@ def test_watch_takes_no_command_and_needs_a_search(runtime_dirs: RuntimeDirs) ->
     both = parser().parse_args(["tune", "--watch", "x", "--resume", "y"])
     with pytest.raises(UsageError, match="only looks"):
         tune(both)
+
+
+def test_a_recorded_search_is_watched_with_ones_own_keys(places: Path, tmp_path: Path) -> None:
+    plan = SearchPlan(
+        search_id="tune-made-1", unix=1.0, host=socket.gethostname(), name="made", command=["x.py"], cwd="/"
+    )
+    with open_search_ledger(ledger_path()) as ledger:
+        ledger.begin_search(plan)
+        ledger.add_entry(plan.search_id, Ended(reason="interrupted", sentence="Nothing has been measured."))
+    config = tmp_path / "config.toml"
+    config.write_text('theme = "light"\n[keys]\nleave = "X"\nsound = "s"\n')
+    terminal = Terminal(100, 30, ("-m", "perftui.tui", "tune", "--watch", "made", "--config", str(config)))
+    try:
+        for words in ("Nothing has been measured.", "$ x.py", "X leave", "line 4: keys.sound is no action"):
+            terminal.wait_for(words)
+        terminal.type(b"q")
+        terminal.read(0.5)
+        assert terminal.process.poll() is None
+        terminal.type(b"X")
+        assert terminal.wait_for_exit() == 0
+    finally:
+        terminal.close()
+
+
+def test_a_configuration_that_is_not_there_is_refused_before_anything_starts(places: Path) -> None:
+    words = ("-m", "perftui.tui", "run", "--config", "/gone.toml", "--", sys.executable, "-c", "pass")
+    terminal = Terminal(100, 30, words)
+    try:
+        assert terminal.wait_for_exit() == 2
+        assert b"perftui: --config /gone.toml is not there" in terminal.raw
+        assert not (state_root() / "runs").exists()
+    finally:
+        terminal.close()

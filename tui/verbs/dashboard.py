@@ -79,6 +79,10 @@ def run_with_dashboard(spec: "LaunchSpec", json_target: str | None, parsed: argp
     from perftui.trainer.launch.foreground import after_dashboard, start_for_dashboard
 
     check_size()
+    if parsed.config is not None:  # one that cannot be read is refused before anything is started
+        from perftui.tui.config.place import load_config
+
+        load_config(parsed.config)
     places = start_for_dashboard(spec)
     run_dashboard = load_dashboard(parsed)
     code = run_dashboard(places.run_id)
