@@ -33,7 +33,7 @@ def parser() -> argparse.ArgumentParser:
         description="See why a PyTorch training is slow, change one thing, and know whether it helped.",
         epilog="First: `perftui demo` shows it on a script of its own, `perftui run -- python train.py` on "
         "yours; `perftui doctor` says what is missing. `perftui [RUN] [--read-only] [--ascii] "
-        "[--config FILE]` alone opens a dashboard on a run; RUN is its id, the beginning of one, or its name. "
+        "[--config FILE]` alone opens a dashboard on a run; RUN is its id, the beginning of one, or a name. "
         "Exit codes: 0 fine, 2 usage, 3 no such run, 4 refused, 127 command not found; `run` returns the "
         "training's own code.",
     )
