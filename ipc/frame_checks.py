@@ -97,9 +97,11 @@ def _check_steps(batch: StepBatch) -> None:
         _whole(batch, "first_step", batch.first_step, 0, _LARGEST)
     if min(batch.dropped, batch.probe_ns, batch.hook_ns, batch.hook_steps, batch.shadow_steps) < 0:
         raise ProtocolError("steps: a count or a time below 0")
-    needed = len(wall), len(batch.wait_ns), len(batch.forward_ns), len(batch.backward_ns)
-    needed += len(batch.optimizer_ns), len(batch.cpu_ns), len(batch.samples), len(batch.micro_batches)
-    needed += len(batch.epoch), len(batch.flags)
+    needed = (
+        *(len(wall), len(batch.wait_ns), len(batch.forward_ns), len(batch.backward_ns)),
+        *(len(batch.optimizer_ns), len(batch.cpu_ns), len(batch.samples), len(batch.micro_batches)),
+        *(len(batch.epoch), len(batch.flags)),
+    )
     may_be = len(batch.h2d_ns), len(batch.comm_ns), len(batch.worker), len(batch.tokens)
     if needed.count(count) < len(needed) or may_be.count(count) + may_be.count(0) < len(may_be):
         raise ProtocolError(f"steps: columns of {sorted({*needed, *may_be})} numbers, {count} in end_ns")
@@ -171,6 +173,7 @@ def check_from_dashboard(message: FromDashboard) -> None:
     if isinstance(message, Pull):
         _whole(message, "since", message.since, 0, _LARGEST)
         _whole(message, "output_since", message.output_since, 0, _LARGEST)
+        _whole(message, "len(closer)", len(message.closer), 0, RANKS_MAX)
         return
     _check_name(message, message.command_id)
     if isinstance(message, ProfileCommand):

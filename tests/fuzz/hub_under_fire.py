@@ -39,6 +39,7 @@ _ANSWERED = (
     "summary",
     "steps_of",
     "ledger",
+    "ranks_over_steps",
     "search",
 )
 _LEFT_OUT = ("stop", "relaunch")

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from perftui.ipc import codec
-from perftui.ipc.dashboard_messages import StepsQuery
+from perftui.ipc.dashboard_messages import RanksQuery, StepsQuery
 from perftui.ipc.errors import ProtocolError, RecordingError
 from perftui.ipc.harmless import harmless
 from perftui.ipc.recording import Entry, read_recording
@@ -103,7 +103,7 @@ class Folding:
         if not self.fold.ranks:
             for frame in recorded():
                 self(frame)
-        if isinstance(message, StepsQuery):
+        if isinstance(message, StepsQuery | RanksQuery):
             answered(message, self.fold, b"peer")
         return "taken"
 
