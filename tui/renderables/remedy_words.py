@@ -48,7 +48,9 @@ def change_words(remedy: Remedy, state: DashboardState) -> str:
 
 def settled_by(text: str, state: DashboardState) -> str:
     """Say what would settle a question, with the key where one does it."""
-    key = "" if state.replayed or state.ended or "profile window" not in text else " (p opens one)"
+    key = ""
+    if "profile window" in text and not (state.replayed or state.ended):
+        key = " (P asks how many steps)" if "longer profile window" in text else " (p opens one)"
     return f"to settle it: {fmt.clean(text)}{key}"
 
 
