@@ -32,10 +32,10 @@ def parser() -> argparse.ArgumentParser:
         prog="perftui",
         description="See why a PyTorch training is slow, change one thing, and know whether it helped.",
         epilog="First: `perftui demo` shows it on a script of its own, `perftui run -- python train.py` on "
-        "yours; `perftui doctor` says what is missing. `perftui [RUN] [--read-only] [--ascii]` alone opens a "
-        "dashboard on a run; RUN is its id, the beginning of one, or its name. Exit codes: "
-        "0 fine, 2 usage, 3 no such run, 4 refused, 127 command not found; `run` returns the training's own "
-        "code.",
+        "yours; `perftui doctor` says what is missing. `perftui [RUN] [--read-only] [--ascii] "
+        "[--config FILE]` alone opens a dashboard on a run; RUN is its id, the beginning of one, or a name. "
+        "Exit codes: 0 fine, 2 usage, 3 no such run, 4 refused, 127 command not found; `run` returns the "
+        "training's own code.",
     )
     top.add_argument("--version", action="version", version=_version())
     verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
@@ -59,6 +59,7 @@ def dashboard_parser() -> argparse.ArgumentParser:
 
 
 def _add_screen(parser: argparse.ArgumentParser, *, read_only: bool = True) -> None:
+    _add_config(parser)
     parser.add_argument(
         "--ascii", action="store_true", help="draw with ASCII; by itself where the locale is not UTF-8"
     )
@@ -71,6 +72,12 @@ def _add_screen(parser: argparse.ArgumentParser, *, read_only: bool = True) -> N
 def _verb(verbs: "_Verbs", name: str, what: str, epilog: str | None = None) -> _Parser:
     """Add a verb, of which the list of verbs and its own help say the same."""
     return verbs.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}", epilog=epilog)
+
+
+def _add_config(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="your configuration; `perftui config` tells where it is"
+    )
 
 
 def _add_run(verbs: "_Verbs") -> None:
@@ -144,6 +151,14 @@ def _add_tune(verbs: "_Verbs") -> None:
     tune.add_argument(
         "--resume", nargs="?", const="", metavar="SEARCH", help="go on with a search, the newest if not said"
     )
+    tune.add_argument(
+        "--watch",
+        nargs="?",
+        const="",
+        metavar="SEARCH",
+        help="look at a search as it runs or ended, the newest if not said; changes nothing",
+    )
+    _add_screen(tune, read_only=False)
     tune.add_argument("--no-nvml", action="store_true", help="leave the GPU libraries alone: no GPU figures")
     tune.add_argument("--json", nargs="?", const="-", metavar="FILE", help="the result as one JSON document")
     tune.add_argument("--yes", action="store_true", help="do not ask")
@@ -174,6 +189,12 @@ def _add_queries(verbs: "_Verbs") -> None:
     for query in (listing, status, ledger, report, compare, doctor):
         query.add_argument("--json", action="store_true", help="one JSON document")
     _verb(verbs, "env", 'exports that arm later starts in this shell: eval "$(perftui env)"')
+    config = _verb(verbs, "config", "your configuration of the screens: where it is, and what may be in it")
+    _add_config(config)
+    config.add_argument(
+        "--write", action="store_true", help="create the file; one that is there stays as it is"
+    )
+    config.add_argument("--json", action="store_true", help="what is in force, as one JSON document")
 
 
 def _add_actions(verbs: "_Verbs") -> None:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from perftui.ipc.findings import Finding, Severity
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.contention import UNSURE
+from perftui.trainer.diagnosis.in_parts import Parts, at_once
 from perftui.trainer.diagnosis.policy import POLICY, Policy
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.registry import (
@@ -45,8 +46,18 @@ def diagnose(signals: RunSignals, policy: Policy = POLICY) -> list[Finding]:
 
 def judge(signals: RunSignals, policy: Policy = POLICY, rules: Iterable[Rule] = RULES) -> Judgement:
     """Return findings and abstentions over one window."""
+    return at_once(judge_in_parts(signals, policy, rules))
+
+
+def judge_in_parts(
+    signals: RunSignals, policy: Policy = POLICY, rules: Iterable[Rule] = RULES
+) -> Parts[Judgement]:
+    """Do the same, and let others have a turn after each rule: with many ranks one takes milliseconds."""
     case = Case(signals, policy)
-    judged = [each for rule in rules for each in rule.evaluate(case)]
+    judged: list[Finding | Abstention] = []
+    for rule in rules:
+        judged += rule.evaluate(case)
+        yield
     found = [each for each in judged if isinstance(each, Finding)]
     abstained = tuple(each for each in judged if isinstance(each, Abstention))
     found = _hung(_without_healthy([_doubted(each, case) for each in found]), case)

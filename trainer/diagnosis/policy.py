@@ -384,8 +384,7 @@ class Policy:
     overhead_info: float = 0.01
     """Share of the step in perftui's own hooks."""
     overhead_warning: float = 0.10
-    """The same, from which it may lead: below, whatever else is found weighs as much without it; own choice,
-    as `wait_warning`."""
+    """The same, from which it may lead: below, all else weighs as much without it; as `wait_warning`."""
     dropped_share: float = 0.01
     """Share of steps that were dropped before the hub saw them."""
 
