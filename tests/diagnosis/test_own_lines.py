@@ -159,7 +159,8 @@ def _drawn(*lines: tuple[str, str, int], step_ms: float = 0.5) -> RankSignals:
     areas: dict[str, int] = {}
     for place in places:
         areas[place.area] = areas.get(place.area, 0) + place.count
-    seen = stacks(100, *places, **areas, backward=100 - sum(areas.values()))
+    areas["backward"] = areas.get("backward", 0) + 100 - sum(areas.values())
+    seen = stacks(100, *places, **areas)
     made = _looked(seen, wait=0.15, other=0.64, optimizer=0.03, forward=0.08)
     return replace(made, step_ms=rank(step_ms=step_ms).step_ms)
 
@@ -174,9 +175,16 @@ def test_lines_that_make_what_is_written_count_as_logging() -> None:
     assert found(run(apart)).keys().isdisjoint({"pause.logging", "cpu.python"})
 
 
+@pytest.mark.parametrize(("at_the_model", "seen"), [(4, True), (52, False)])
+def test_a_function_that_writes_of_the_model_is_none_that_runs_it(at_the_model: int, seen: bool) -> None:
+    lines = ("script", "train.py:24 draw", 40), ("logging", "train.py:26 draw", 12)
+    made = _drawn(*lines, ("model", "train.py:24 draw", at_the_model))
+    assert ("pause.logging" in found(run(made))) is seen
+
+
 def test_the_loop_itself_does_not_become_logging_by_its_print() -> None:
     lines = ("script", "train.py:40 main", 40), ("logging", "train.py:42 main", 12)
-    trains = _drawn(*lines, ("model", "train.py:36 main", 20), step_ms=7.0)
+    trains = _drawn(*lines, ("backward", "train.py:37 main", 20), step_ms=7.0)
     assert "pause.logging" not in found(run(trains))
     assert lead(run(trains)).code == "cpu.python"
 

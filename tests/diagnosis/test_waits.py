@@ -338,6 +338,18 @@ def test_kept_workers_idle_while_the_sampler_begins(heads: float, code: str) -> 
     assert ("input.item" in found(run(made, host=_FULL))) is (code == "input.item")
 
 
+@pytest.mark.parametrize(
+    ("samples", "settled"),
+    [(0, "a profile window"), (19, "a longer profile window"), (20, "a profile window")],
+)
+def test_a_window_that_saw_too_little_of_the_workers_must_be_longer(samples: int, settled: str) -> None:
+    stacks_seen = WorkerStacks(rank=0, pid=9, number=0, samples=samples)
+    busy = replace(_starved(2, cpu_share=0.9, cpu_wait_share=0.0), worker_stacks=(stacks_seen,))
+    finding = lead(run(busy, host=_FULL))
+    assert finding.code == "input.item"
+    assert (finding.unsure or "").startswith(settled)
+
+
 @pytest.mark.parametrize(("asleep", "code"), [(0.49, "input.workers"), (0.5, "input.storage")])
 def test_workers_that_the_kernel_has_waiting_for_a_socket(asleep: float, code: str) -> None:
     finding = lead(run(_starved(4, cpu_share=0.05, cpu_wait_share=0.0, socket_share=asleep), host=_FULL))

@@ -140,7 +140,8 @@ def _script_looks(rank: RankSignals, stacks: StackFacts) -> int:
 def _for_writing(rank: RankSignals, stacks: StackFacts, policy: Policy) -> int:
     """Return looks at lines that only prepare what is written: of a function that writes and does not train.
 
-    A function in which a batch is loaded, or the model runs, is the loop or calls it: its lines are its own.
+    A function in which a batch is loaded, or the model is mostly at work, is the loop or calls it: its lines
+    are its own. One that only walks over the model's parameters is found there as well, now and then.
     """
     if rank.device != "cpu":
         return 0
@@ -148,7 +149,12 @@ def _for_writing(rank: RankSignals, stacks: StackFacts, policy: Policy) -> int:
     for place in stacks.places:
         areas[_function(place.at)][place.area] += place.count
     writing = [counts for counts in areas.values() if counts["logging"] >= policy.own_looks]
-    return sum(counts["script"] for counts in writing if not counts.keys() - {"script", "logging"})
+    return sum(
+        counts["script"]
+        for counts in writing
+        if not counts.keys() - {"script", "logging", "model"}
+        and counts["model"] < counts["script"] + counts["logging"]
+    )
 
 
 def _function(at: str) -> str:

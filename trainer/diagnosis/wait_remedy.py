@@ -18,7 +18,7 @@ from perftui.trainer.tuning.predictor import SMALLEST_GAIN, WorkersProposal, pro
 
 _CHEAPER = (
     "make each sample cheaper to prepare (store it decoded and resized, a faster decoder, fewer or batched "
-    "augmentations), or give the job more cores"
+    "augmentations, no Python lists or loops in collate_fn), or give the job more cores"
 )
 _UNSHARDED = (
     "more workers only after the dataset shards itself over them (torch.utils.data.get_worker_info): "
@@ -285,10 +285,21 @@ def _allocated(host: HostSignals | None) -> str:
     return f": it was started on {host.given:g} of {host.online:g}"
 
 
+def _named_by(rank: RankSignals, policy: Policy) -> str:
+    """Say what would name the function that takes the workers' time, also after a window that did not."""
+    samples = sum(seen.samples for seen in rank.worker_stacks)
+    if rank.loader is not None and rank.loader.num_workers and 0 < samples < policy.worker_looks:
+        return (
+            f"a longer profile window: the last one found the workers {samples} time(s), and "
+            f"{policy.worker_looks} are needed to name the function that takes their time"
+        )
+    return "a profile window shows which function of the workers takes the time"
+
+
 def _dear_items(case: Case, rank: RankSignals, facts: LoaderFacts, cpus: float) -> Answer:
     ranks = case.ranks_on(rank.host)
     place, host = _at(case, rank), case.host(rank)
-    settled = None if place else "a profile window shows which function of the workers takes the time"
+    settled = None if place else _named_by(rank, case.policy)
     if facts.num_workers == 0:
         full = f"the usable cores ({cpus:g}) are full already, workers would only share them"
     else:
