@@ -11,6 +11,8 @@ import msgspec
 from perftui.ipc.findings import Unjudged
 from perftui.ipc.ledger_records import Comparison
 from perftui.ipc.messages import Preset
+from perftui.ipc.rank_map import RankMap, RankMeasure
+from perftui.ipc.search_view import SearchView
 from perftui.ipc.settings import SettingValue
 from perftui.ipc.step_history import StepHistory
 from perftui.ipc.view import Mark, ProfileView, RankHistory, RunView
@@ -104,11 +106,35 @@ class StepsQuery(_Frame, frozen=True, kw_only=True, tag="steps_of"):
     """At most so many."""
 
 
+class RanksQuery(_Frame, frozen=True, kw_only=True, tag="ranks_over_steps"):
+    """Answer with how late each rank was over a stretch of steps (`Done.ranks`)."""
+
+    command_id: str
+    first_step: int = 0
+    last_step: int | None = None
+    """None: the newest."""
+    newest: int | None = None
+    """This many of the newest steps; `first_step` and `last_step` do not count then."""
+    blocks: int = 120
+    """At most so many."""
+    bands: int = 32
+    """At most so many rows: beyond, neighbouring ranks share one."""
+    measure: RankMeasure = "before"
+
+
 class LedgerQuery(_Frame, frozen=True, kw_only=True, tag="ledger"):
     """Answer with the newest comparisons of the ledger on the hub's host (`Done.comparisons`)."""
 
     command_id: str
     limit: int = 200
+
+
+class SearchQuery(_Frame, frozen=True, kw_only=True, tag="search"):
+    """Answer with a search for faster settings in the ledger on the hub's host (`Done.search`)."""
+
+    command_id: str
+    search: str = ""
+    """Its id, the beginning of one, or a name; empty: the newest."""
 
 
 Command: TypeAlias = (
@@ -120,7 +146,7 @@ Command: TypeAlias = (
     | SeekCommand
     | SummaryQuery
 )
-Question: TypeAlias = StepsQuery | LedgerQuery
+Question: TypeAlias = StepsQuery | RanksQuery | LedgerQuery | SearchQuery
 """Answered from what is known of any run; changes nothing."""
 FromDashboard: TypeAlias = Pull | Command | Question
 
@@ -166,6 +192,8 @@ class Done(_Frame, frozen=True, kw_only=True, tag="done"):
     profile: ProfileView | None = None
     steps: StepHistory | None = None
     comparisons: list[Comparison] | None = None
+    ranks: RankMap | None = None
+    search: SearchView | None = None
 
 
 class Mismatch(_Frame, frozen=True, kw_only=True, tag="mismatch"):

@@ -17,6 +17,7 @@ from perftui.ipc.host_view import LoaderWorkers as LoaderWorkers
 from perftui.ipc.host_view import Pressure as Pressure
 from perftui.ipc.host_view import WorkerView as WorkerView
 from perftui.ipc.ledger_records import Launch, Verdict
+from perftui.ipc.mark import Mark as Mark
 from perftui.ipc.messages import Preset
 from perftui.ipc.settings import SettingValue
 from perftui.ipc.worker_stacks import WorkerStacks
@@ -174,6 +175,11 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """Its standard error."""
     step_us: float | None = None
     """Mean wall time of a usual step, over all ranks."""
+    replay_speed: float | None = None
+    """How many times as fast as it happened a recording is played; None: this is no replay."""
+    replay_paused: bool = False
+    replay_total_s: float | None = None
+    """How long the recorded run took."""
 
 
 class OperatorRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -283,18 +289,6 @@ class RankHistory(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     wall_ms: list[float]
     wait_ms: list[float]
     flags: list[int]
-
-
-class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """An event on the time axis."""
-
-    unix: float
-    rank: int | None
-    event: str
-    text: str
-    step: int = -1
-    duration_s: float = 0.0
-    """How long it took; 0 for what is a moment."""
 
 
 class RanksTogether(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""The reader thread: pulls from the hub at most four times a second, folds, and posts the newest state.
+"""The reader thread: pulls from the hub at most so many times a second, folds, and posts the newest state.
 
 It owns the socket. A silent hub is noticed, kept asking for with a fresh socket (so no pulls pile up), and
 followed to the run that replaced it.
@@ -7,7 +7,7 @@ followed to the run that replaced it.
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from textual.message import Message
 
@@ -25,7 +25,9 @@ from perftui.ipc.dashboard_messages import (
 )
 from perftui.ipc.errors import PerftuiError
 from perftui.ipc.places import run_places
+from perftui.tui.key_map import KEY_NAMES
 from perftui.tui.messages import CommandAnswered, CommandDone, LinkFailed, StateChanged
+from perftui.tui.past import Past, remembered
 from perftui.tui.state import DashboardState, apply, followed, silent
 
 _PULL_S = 0.25
@@ -42,19 +44,34 @@ _HARMLESS = SeekCommand | SummaryQuery | Question
 
 
 class HubLink:
-    """A thread between one hub and the app; `post` must be safe to call from it.
+    """A thread between one hub and the app.
 
-    `read_only`: no command that changes anything leaves it, whatever the app asks.
+    Args:
+        run_id: whose hub.
+        post: must be safe to call from the thread.
+        pulls_per_s: how often to ask the hub at most; None: as often as suits the number of ranks.
+        keys: what the keys of actions look like.
+        read_only: no command that changes anything leaves it, whatever the app asks.
     """
 
-    def __init__(self, run_id: str, post: Callable[[Message], object], *, read_only: bool = False) -> None:
+    def __init__(
+        self,
+        run_id: str,
+        post: Callable[[Message], object],
+        pulls_per_s: float | None = None,
+        keys: Mapping[str, str] = KEY_NAMES,
+        *,
+        read_only: bool = False,
+    ) -> None:
         self._post = post
         self._read_only = read_only
+        self._period_s = None if pulls_per_s is None else 1.0 / pulls_per_s
         self._commands: queue.SimpleQueue[Command | Question] = queue.SimpleQueue()
         self._closing = threading.Event()
+        self._state = DashboardState(run_id=run_id, keys=keys)
+        self._past = Past()
         self._closer: tuple[int, ...] = (0,)
         self._told_closer: tuple[int, ...] = ()
-        self._state = DashboardState(run_id=run_id)
         self._heard_s = self._opened_s = time.monotonic()
         self._pulled_s = 0.0
         self._thread = threading.Thread(target=self._run, name="perftui-link", daemon=True)
@@ -105,7 +122,8 @@ class HubLink:
         """Ask again once the last pull was answered; a pull without an answer waits for the socket's end."""
         now = time.monotonic()
         answered = self._heard_s >= self._pulled_s
-        period_s = _PULL_S if len(self._state.ranks) <= _FEW_RANKS else _PULL_MANY_S
+        suits_s = _PULL_S if len(self._state.ranks) <= _FEW_RANKS else _PULL_MANY_S
+        period_s = suits_s if self._period_s is None else self._period_s
         other = self._closer != self._told_closer and len(self._state.ranks) > MANY_RANKS
         if answered and now - self._pulled_s >= (_PULL_CLOSER_S if other else period_s):
             self._pulled_s, self._told_closer = now, self._closer
@@ -129,9 +147,10 @@ class HubLink:
     def _take(self, message: ToDashboard) -> None:
         if isinstance(message, Update):
             self._heard_s = time.monotonic()
-            self._state = apply(self._state, message)
+            before, self._state = self._state, apply(self._state, message)
+            self._past = remembered(self._past, before, self._state)
             self._follow()
-            self._post(StateChanged(self._state))
+            self._post(StateChanged(self._state, self._past))
         elif isinstance(message, Answer):
             self._post(CommandAnswered(message))
         elif isinstance(message, Done):
@@ -156,5 +175,5 @@ class HubLink:
             self._heard_s = now
         elif now - self._heard_s - self._state.silent_s >= 1.0 or self._state.connected:
             self._state = silent(self._state, now - self._heard_s)
-            self._post(StateChanged(self._state))
+            self._post(StateChanged(self._state, self._past))
         return now - self._opened_s >= _RETRY_S

@@ -25,6 +25,7 @@ from perftui.ipc.view import (
     RunView,
 )
 from perftui.tui.format import clean
+from perftui.tui.key_map import KEY_NAMES
 
 POINTS_MAX = 1200
 """Steps of history a rank keeps here, while there are few ranks."""
@@ -77,6 +78,8 @@ class DashboardState:
     connected: bool = False
     silent_s: float = 0.0
     """How long the hub has said nothing, while not connected."""
+    keys: Mapping[str, str] = field(default_factory=lambda: KEY_NAMES)
+    """What the key of each action looks like, for words that tell a person to press it."""
 
     @property
     def ended(self) -> bool:
@@ -105,7 +108,9 @@ class DashboardState:
 def apply(state: DashboardState, update: Update) -> DashboardState:
     """Fold one update into a state; an older one than the state holds changes nothing."""
     if update.snapshot:
-        state = DashboardState(run_id=state.run_id, relaunch=state.relaunch, updates=state.updates)
+        state = DashboardState(
+            run_id=state.run_id, relaunch=state.relaunch, updates=state.updates, keys=state.keys
+        )
     elif update.number < state.number:
         return state
     view = update.view
@@ -143,7 +148,7 @@ def silent(state: DashboardState, silent_s: float) -> DashboardState:
 
 def followed(state: DashboardState, run_id: str) -> DashboardState:
     """Return the empty state of the run that replaced this one; its verdict is carried over."""
-    return DashboardState(run_id=run_id, relaunch=state.relaunch, updates=state.updates)
+    return DashboardState(run_id=run_id, relaunch=state.relaunch, updates=state.updates, keys=state.keys)
 
 
 def open_window(state: DashboardState) -> ProfileView | None:

@@ -6,7 +6,7 @@ from textual.pilot import Pilot
 
 from perftui.ipc.view import RanksTogether, RankView, RunView, Shares, StepStats
 from perftui.tui.app import DashboardApp
-from perftui.tui.palette import DARK, palette_of
+from perftui.tui.palette import THEMES, palette_of
 from perftui.tui.renderables.heat import hot, longer, lost, worse
 from perftui.tui.renderables.lines import plain, width_of
 from perftui.tui.renderables.rank_card import RankPicture
@@ -131,7 +131,7 @@ def test_heat_is_told_by_how_much_worse_than_the_median() -> None:
 
 
 def test_a_hot_cell_can_be_told_without_colours() -> None:
-    bare = palette_of(DARK, monochrome=True)
+    bare = palette_of(THEMES[0], monochrome=True)
     styles = [bare.style(run.role, run.back) for run in (hot("9", level) for level in range(4))]
     assert [(bool(style.bold), bool(style.reverse)) for style in styles] == [
         (False, False), (True, False), (False, True), (False, True),

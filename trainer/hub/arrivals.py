@@ -31,7 +31,7 @@ def arrivals_of(rows: Mapping[int, Sequence[StepRecord]]) -> Arrivals | None:
     table = [steps for steps in table if not any(step.flags & UNUSUAL_FLAGS for step in steps)]
     if not table:
         return None
-    own = [[_own_ms(step) for step in steps] for steps in table]
+    own = [[own_ms(step) for step in steps] for steps in table]
     cpu = [[s.cpu_ns / 1e6 for s in steps] for steps in table if all(s.cpu_ns >= 0 for s in steps)]
     waits = [[s.comm_ns / 1e6 for s in steps] for steps in table if all(s.comm_ns >= 0 for s in steps)]
     firsts = [min(steps) for steps in own]
@@ -62,7 +62,8 @@ def arrivals_of(rows: Mapping[int, Sequence[StepRecord]]) -> Arrivals | None:
     )
 
 
-def _own_ms(row: StepRecord) -> float:
+def own_ms(row: StepRecord) -> float:
+    """Return what a rank did before the exchange."""
     return (row.wall_ns - row.backward_ns - row.optimizer_ns) / 1e6
 
 

@@ -12,6 +12,8 @@ from perftui.ipc.dashboard_messages import (
     LedgerQuery,
     Mismatch,
     Pull,
+    RanksQuery,
+    SearchQuery,
     StepsQuery,
     ToDashboard,
     Update,
@@ -106,7 +108,7 @@ class DashboardServer:
             self.refusals.note("too many", now)
             reason = f"more than {OF_A_COMMAND.frames_per_s:.0f} commands a second"
             return [Reply(peer, Answer(command_id=message.command_id, accepted=False, reason=reason))]
-        if isinstance(message, StepsQuery | LedgerQuery):
+        if isinstance(message, StepsQuery | RanksQuery | LedgerQuery | SearchQuery):
             return answered(message, self._run.fold, peer)
         if self._audit is not None:
             self._audit.asked(message, peer, actor_of(arrival.uid, arrival.pid))

@@ -45,6 +45,8 @@ class Thinned:
         self.wall_ms: list[float] = []
         self.wait_ms: list[float] = []
         self.flags: list[int] = []
+        self.end_ns: list[int] = []
+        """When the last of each point's steps ended, on the rank's clock."""
         self._pending: list[StepRecord] = []
 
     def extend(self, rows: Sequence[StepRecord]) -> None:
@@ -66,6 +68,7 @@ class Thinned:
         for pending in self._pending:
             flags |= pending.flags
         self.flags.append(flags)
+        self.end_ns.append(self._pending[-1].end_ns)
         self._pending.clear()
         if len(self.wall_ms) >= _THINNED_POINTS:
             self._halve()
@@ -75,6 +78,7 @@ class Thinned:
         self.wall_ms = [(a + b) / 2 for a, b in zip(self.wall_ms[::2], self.wall_ms[1::2], strict=True)]
         self.wait_ms = [(a + b) / 2 for a, b in zip(self.wait_ms[::2], self.wait_ms[1::2], strict=True)]
         self.flags = [a | b for a, b in zip(self.flags[::2], self.flags[1::2], strict=True)]
+        self.end_ns = self.end_ns[1::2]
 
 
 class StepLog:

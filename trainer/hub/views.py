@@ -22,6 +22,15 @@ _BEHIND_S = 5.0
 
 
 @dataclass(frozen=True)
+class Replay:
+    """How a recording is played."""
+
+    speed: float
+    paused: bool
+    total_s: float
+
+
+@dataclass(frozen=True)
 class RunFacts:
     """What is known of the run from its files and processes, beside what the ranks say."""
 
@@ -30,7 +39,7 @@ class RunFacts:
     stopping: bool
     lost: bool
     successor: str | None = None
-    replay: bool = False
+    replay: Replay | None = None
     hub_pid: int = 0
     hub_restarts: int = 0
     message: str | None = None
@@ -223,7 +232,10 @@ def header(fold: RunFold, facts: RunFacts, now: float) -> Header:
         trial=description.trial,
         parent=description.parent,
         successor=facts.successor,
-        replay=facts.replay,
+        replay=facts.replay is not None,
+        replay_speed=facts.replay.speed if facts.replay else None,
+        replay_paused=facts.replay is not None and facts.replay.paused,
+        replay_total_s=facts.replay.total_s if facts.replay else None,
         settings=description.settings,
         hub_pid=facts.hub_pid,
         hub_restarts=facts.hub_restarts,

@@ -8,6 +8,7 @@ from perftui.tui.renderables.phase_words import phase_words
 from perftui.tui.renderables.rank_card import STATE_MARKS
 from perftui.tui.renderables.relaunch_headline import relaunch_headline
 from perftui.tui.renderables.remedy_words import remedy_line
+from perftui.tui.renderables.time_words import replay_words
 from perftui.tui.state import DashboardState, going_on
 
 SEVERITY = {"critical": ("▲", "CRITICAL", "critical"), "warning": ("!", "WARNING", "warning")}
@@ -44,12 +45,14 @@ def header_line(state: DashboardState, width: int, note: str = "") -> Line:
         role, status_word = "note", at
     if going_on(state.relaunch) and state.ended:
         mark, role, status_word = "●", "accent", "measuring a change"
-    replay = Run("  REPLAY", "key") if header.replay else Run("")
+    replayed = replay_words(header)
+    replay = Run(f"  {replayed}" if replayed else "", "key")
     trial = Run("  TRIAL", "key") if header.trial else Run("")
     name = line(Run(" perftui ", "dim"), Run(fmt.clean(header.name) or fmt.clean(header.run_id), "title"))
     frozen = Run(f"  ⏸ {note}" if note else "", "key")
     status = line(Run(f"{mark} {status_word}", role), replay, trial, frozen)
-    parts = [name, status, *_progress(header, state.together)]
+    progress = _progress(header, state.together)[1 if note else 0 :]  # the note says at which step that was
+    parts = [name, status, *progress]
     right = line(
         Run(f"{fmt.clean(header.host)}  " if width >= 100 else "", "dim"),
         Run(f"{fmt.duration(header.elapsed_s)} ", "value"),
@@ -148,7 +151,7 @@ def _without_finding(state: DashboardState, header: Header, news: str) -> tuple[
     if not news and printed and header.state in ("starting", "waiting", "stalled"):
         news = f"last output: {printed}"
     if header.replay:
-        news = f"{news} · ←→ go 10 s back or on, f pauses".lstrip(" ·")
+        news = f"{news} · ←→ go back or on, [] play slower or faster, space pauses".lstrip(" ·")
     return line(Run(said, role)), line(Run(news, "dim"))
 
 

@@ -1,16 +1,17 @@
 """The main screen: is it fine, every rank, step times, findings, output."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container, Grid
 
 from perftui.ipc.findings import Finding
+from perftui.tui.config.settled import PANEL_WORDS
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.keys import OVERVIEW
 from perftui.tui.layout import WIDE, Plan, plan
-from perftui.tui.messages import RankChosen, RankFollowed, RankOpened, SeekAsked
+from perftui.tui.messages import RankChosen, RankFollowed, RankOpened
 from perftui.tui.renderables.finding_lines import finding_heights
 from perftui.tui.renderables.rank_card import RankPicture
 from perftui.tui.renderables.relaunch_lines import relaunch_lines
@@ -27,17 +28,15 @@ from perftui.tui.widgets.run_header import RunHeader, VerdictLines
 from perftui.tui.widgets.status import StatusLine
 from perftui.tui.widgets.step_chart import StepChart
 
-_SEEK_S = 10.0
-
 
 class OverviewScreen(RunScreen):
     """Everything at a glance."""
 
     BINDINGS = OVERVIEW
 
-    def __init__(self, glyphs: Glyphs, run_id: str) -> None:
+    def __init__(self, glyphs: Glyphs, run_id: str, panels: Collection[str] = PANEL_WORDS) -> None:
         super().__init__()
-        self._glyphs = glyphs
+        self._glyphs, self._panels = glyphs, panels
         self._state = DashboardState(run_id=run_id)
         self._rank = 0
         self._needed_for: tuple[tuple[Finding, ...], int] = ((), 0)
@@ -78,13 +77,13 @@ class OverviewScreen(RunScreen):
         self._arrange()
 
     def show(self, state: DashboardState, live: DashboardState, note: str) -> None:
-        """Show a state; header and verdict stay live when frozen."""
+        """Show a state, all of it from one time; `note` says from when, where it is not the newest."""
         self._state = state
         gone = live.header is not None and not live.connected and not live.ended
         self.set_class(gone or (live.ended and going_on(live.relaunch)), "-lost")
-        self._header.show(live, note)
-        self._verdict.show(live)
-        self._status.show(live)
+        self._header.show(state, note)
+        self._verdict.show(state)
+        self._status.show(state)
         if state.ranks and all(view.rank != self._rank for view in state.ranks):
             self._rank = state.ranks[0].rank
             self.post_message(RankFollowed(self._rank))
@@ -106,6 +105,7 @@ class OverviewScreen(RunScreen):
             device_times=any(view.device_ms for view in self._state.ranks),
             relaunch=relaunch,
             findings=self._lines_needed(),
+            panels=self._panels,
         )
         self.set_class(relaunch > 0, "-relaunch")
         if wanted != self._plan:
@@ -138,12 +138,14 @@ class OverviewScreen(RunScreen):
         chart.styles.height = wanted.middle
         panel.display = wanted.middle > 0 and relaunching
         panel.styles.height = wanted.middle
+        self._status.display = wanted.status > 0
         self._status.styles.height = wanted.status
         self._bottom.set_class(wanted.side_by_side, "-wide")
         cramped = not wanted.side_by_side and wanted.bottom < 8
-        self._findings.display = not (cramped and relaunching)
+        alone = cramped and wanted.output > 0
+        self._findings.display = wanted.findings > 0 and not (alone and relaunching)
         self._findings.styles.height = wanted.bottom if cramped else wanted.findings
-        self._output.display = not cramped or relaunching
+        self._output.display = wanted.output > 0 and (not cramped or relaunching or not wanted.findings)
 
     def _pictures(self) -> Sequence[RankPicture]:
         state = self._state
@@ -159,10 +161,10 @@ class OverviewScreen(RunScreen):
         self._chart.show(self._rank, state.track(self._rank), state.marks)
         self._relaunch.show(state.relaunch)
         self._findings.show(state)
-        self._output.show(state.output, state.partial)
+        self._output.show(state.output, state.partial, whole=state.replayed)
 
     def _fill_cards(self, pictures: Sequence[RankPicture]) -> None:
-        """Show every rank in its card; cards come and go only when ranks do."""
+        """Show every rank in its card, in their order; cards come and go only when ranks do."""
         grid = self._cards
         if not grid.is_attached:
             return
@@ -174,7 +176,9 @@ class OverviewScreen(RunScreen):
             panel = known.get(picture.view.rank)
             if panel is None:
                 panel = RankPanel(self._glyphs, picture)
-                grid.mount(panel)
+                later = [rank for rank in known if rank > picture.view.rank and rank in wanted]
+                grid.mount(panel, before=known[min(later)] if later else None)
+                known[picture.view.rank] = panel
             panel.show(picture, selected=picture.view.rank == self._rank and len(pictures) > 1)
 
     def _choose(self, rank: int) -> None:
@@ -228,11 +232,8 @@ class OverviewScreen(RunScreen):
             self.action_rank(step * max(1, self._plan.columns if self._plan else 1))
 
     def action_sideways(self, step: int) -> None:
-        """Choose the rank before or after; in a replay, go back or on in time."""
-        if self._state.replayed:
-            self.post_message(SeekAsked(step * _SEEK_S))
-        else:
-            self.action_rank(step)
+        """Choose the rank before or after."""
+        self.action_rank(step)
 
     def action_page(self, step: int) -> None:
         """Scroll by a page."""
