@@ -116,7 +116,7 @@ def apply(state: DashboardState, update: Update) -> DashboardState:
     view = update.view
     ranks = _merged_ranks(state.ranks, view.ranks)
     lines, output_number = _output(state, update)
-    news = update.snapshot or update.number > state.number
+    news = update.snapshot or update.anew or update.number > state.number
     return replace(
         state,
         number=update.number,

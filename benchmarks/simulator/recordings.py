@@ -9,7 +9,7 @@ import msgspec
 from benchmarks.simulator.job import Job
 from benchmarks.simulator.rank import FRAME_S
 from perftui.ipc.recording import Entry, RecordingWriter
-from perftui.ipc.run_files import RunDescription, write_record
+from perftui.ipc.run_files import ExitRecord, RunDescription, write_record
 from perftui.ipc.view import GpuView, HostView
 
 _BUDGET_BYTES = 1024 * 1024 * 1024
@@ -96,6 +96,7 @@ def write_recording(job: Job, folder: Path, seconds: float) -> int:
         owned=False,
     )
     write_record(folder / "run.json", description)
+    write_record(folder / "exit.json", ExitRecord(exit_code=0, ended_unix=ends_unix))
     writer = RecordingWriter(folder / "recording", _BUDGET_BYTES)
     try:
         for entry in entries_of(job, seconds):

@@ -31,15 +31,15 @@ class PlayedRun:
 
     def __init__(self, job: Job, seconds: float, folder: Path) -> None:
         job = msgspec.structs.replace(job, began_ns=int(UNIX * 1e9))
-        self._entries = list(entries_of(job, seconds))
+        self.entries = list(entries_of(job, seconds))
         self.fold = RunFold()
         self.output = OutputTail(folder / "console.log")
         self._now = UNIX
 
     def play(self, seconds: float) -> None:
         self._now = UNIX + seconds
-        while self._entries and self._entries[0].unix <= self._now + 1e-6:
-            self.fold.apply(self._entries.pop(0))
+        while self.entries and self.entries[0].unix <= self._now + 1e-6:
+            self.fold.apply(self.entries.pop(0))
 
     def now(self) -> float:
         return self._now
@@ -197,3 +197,22 @@ def test_together_they_have_states_and_medians(run: PlayedRun) -> None:
     assert 0 < together.medians["forward"] < 1
     assert "tokens_per_s" not in together.medians
     assert ranks_together([]) is None
+
+
+def test_a_hub_that_is_behind_says_so_and_calls_no_run_stalled(run: PlayedRun) -> None:
+    late_s = 90.0
+    for entry in run.entries:
+        run.fold.apply(msgspec.structs.replace(entry, unix=entry.unix + late_s))
+    run.entries.clear()
+    run.play(6.0 + late_s)
+    header = pull(DashboardServer(run), 0).view.header  # type: ignore[arg-type]
+    assert header.state == "training"
+    assert header.message is not None
+    assert "perftui is 90 s behind the ranks" in header.message
+
+
+def test_a_hub_that_keeps_up_says_nothing_and_a_run_that_stalls_is_called_stalled(run: PlayedRun) -> None:
+    run.play(6.0)
+    assert pull(DashboardServer(run), 0).view.header.message is None  # type: ignore[arg-type]
+    run.play(90.0)
+    assert pull(DashboardServer(run), 0).view.header.state == "stalled"  # type: ignore[arg-type]

@@ -117,3 +117,14 @@ def test_following_carries_the_verdict_over() -> None:
     state = apply(state, update(1, scenes.fine(), snapshot=True))
     assert state.relaunch is not None
     assert state.relaunch.verdict == scenes.VERDICT
+
+
+def test_a_rank_that_is_looked_at_anew_begins_its_history_and_marks_anew_in_the_same_picture() -> None:
+    old, new = Mark(unix=1.0, rank=3, event="epoch", text="x"), Mark(unix=2.0, rank=0, event="gc", text="y")
+    state = apply(EMPTY, update(5, snapshot=True, history=[column(90, 10)], marks=[old]))
+    state = apply(state, update(5, history=[column(0, 100)], marks=[new], closer=[0], anew=True))
+    assert state.track(0).step == tuple(range(100))
+    assert state.marks == (new,)
+    state = apply(state, update(6, history=[column(100, 2)], closer=[0]))
+    assert state.track(0).step == tuple(range(102))
+    assert state.marks == (new,)

@@ -60,6 +60,8 @@ class RankTrack:
     read_ahead: LoaderFacts | None = None
     facts: RankFacts = field(default_factory=RankFacts)
     facts_log: FactsLog = field(default_factory=FactsLog)
+    heard_late_s: float = 0.0
+    """How old its newest facts were when the hub came to hear them: frames had waited so long."""
     device: str = "unknown"
     gpu_uuid: str | None = None
     loss: float | None = None
@@ -92,6 +94,7 @@ class RankTrack:
             self._take_effective(message)
         elif isinstance(message, Facts):
             self.facts = merged(self.facts, message.facts)
+            self.heard_late_s = unix - (message.at_ns + self.hello.wall_offset_ns) / 1e9
             self.facts_log.add(unix, len(self.log), self.facts)
         elif isinstance(message, RankEvent):
             self._add_event(message)

@@ -17,6 +17,8 @@ _LOSSES = 8
 _SILENT_AFTER_S = 5.0
 _STALLED_AFTER_S = 30.0
 _STALLED_STEPS = 20
+_BEHIND_S = 5.0
+"""Frames may wait for a second or two when a hub has just started."""
 
 
 @dataclass(frozen=True)
@@ -181,9 +183,14 @@ def run_state(fold: RunFold, facts: RunFacts, now: float) -> RunState:
         return "waiting"
     if all(track.ended or track.gone for track in tracks):
         return "training" if facts.description.owned else "finished"
-    idle_s = now - max(active_unix(track, now) or track.first_unix for track in tracks)
+    idle_s = now - max(active_unix(track, now) or track.first_unix for track in tracks) - behind_s(fold)
     stalled = idle_s > _STALLED_AFTER_S and idle_s > _stalled_after_s(tracks)
     return "stalled" if stalled else "training"
+
+
+def behind_s(fold: RunFold) -> float:
+    """Return how far the hub is behind what its living ranks say: a host without a free core makes it so."""
+    return max(0.0, min((t.heard_late_s for t in fold.ordered if not (t.ended or t.gone)), default=0.0))
 
 
 def _stalled_after_s(tracks: list[RankTrack]) -> float:
@@ -244,7 +251,13 @@ def header(fold: RunFold, facts: RunFacts, now: float) -> Header:
 
 def _message(fold: RunFold, facts: RunFacts) -> str | None:
     ended = _end_message(facts.ended, stepped=any(track.log.raw for track in fold.ordered))
-    parts = [facts.message or ended, not_applied_words(fold, facts.description.settings)]
+    late_s = 0.0 if facts.ended else behind_s(fold)
+    behind = f"perftui is {late_s:.0f} s behind the ranks: its host has no core free for it"
+    parts = [
+        facts.message or ended,
+        not_applied_words(fold, facts.description.settings),
+        behind if late_s > _BEHIND_S else None,
+    ]
     return "; ".join(part for part in parts if part) or None
 
 

@@ -13,7 +13,8 @@ from contextlib import suppress
 from perftui.ipc.places import RUN_ID, run_places, state_root
 from perftui.ipc.run_files import ExitRecord, RunDescription, read_record, write_record
 from perftui.trainer.launch.family import Family, kill_all
-from perftui.trainer.launch.start import console_lines, keeper_is_alive
+from perftui.trainer.launch.keeper_alive import keeper_is_alive
+from perftui.trainer.launch.start import console_lines
 
 _GONE_WITHIN_S = 10.0
 _POLL_S = 0.1

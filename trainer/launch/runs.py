@@ -7,7 +7,7 @@ from perftui.ipc.hub_lock import hub_lock_is_held
 from perftui.ipc.places import RUN_ID, RunPlaces, run_places, state_root
 from perftui.ipc.run_files import ExitRecord, RunDescription, read_record
 from perftui.ipc.run_lines import RunLine
-from perftui.trainer.launch.start import keeper_is_alive
+from perftui.trainer.launch.keeper_alive import keeper_is_alive
 
 _HINT = "start one with: perftui run -- python train.py"
 

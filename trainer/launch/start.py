@@ -31,12 +31,13 @@ from perftui.trainer.launch.command_line import require_script
 from perftui.trainer.launch.environment import clean_environment, training_additions
 from perftui.trainer.launch.environment_line import environment_line
 from perftui.trainer.launch.interpreter import InterpreterCheck, check_interpreter
+from perftui.trainer.launch.keeper_alive import keeper_is_alive
 from perftui.trainer.launch.keeper_files import KeeperOrder, take_reserve
 from perftui.trainer.launch.leftovers import clear_leftovers
 from perftui.trainer.launch.outcome import last_lines
 from perftui.trainer.launch.run_names import name_of, new_run_id
 from perftui.trainer.launch.spec import LaunchSpec
-from perftui.trainer.telemetry.processes import is_alive, start_ticks
+from perftui.trainer.telemetry.processes import start_ticks
 
 _POLL_S = 0.05
 _LOST_EXIT_CODE = 1
@@ -187,12 +188,6 @@ def exit_of(places: RunPlaces) -> ExitRecord | None:
     return read_record(places.exit_record, ExitRecord) or ExitRecord(
         exit_code=_LOST_EXIT_CODE, ended_unix=time.time(), outcome="lost", last_lines=console_lines(places)
     )
-
-
-def keeper_is_alive(description: RunDescription) -> bool:
-    """Whether the keeper that wrote its pid into `run.json` lives; False before it has."""
-    pid, ticks = description.keeper_pid, description.keeper_start_ticks
-    return pid is not None and ticks is not None and is_alive(pid, ticks)
 
 
 def console_lines(places: RunPlaces, count: int = 20) -> list[str]:
