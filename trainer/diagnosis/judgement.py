@@ -103,14 +103,17 @@ def _shaken(finding: Finding, case: Case) -> bool:
 
 
 def _workers_held_up(rank: RankSignals, policy: Policy) -> bool:
-    """Tell whether other work may keep a rank's workers from their cores.
+    """Tell whether other work may keep a rank's workers from their cores, or the thread they work for.
 
     Without workers the wait is the training thread's own work: a busy host stretches it, and all the rest.
+    Workers that idle may wait for a training thread without a core to take their batches over.
     """
     if rank.loader is None or rank.loader.num_workers == 0:
         return False
-    held_up = None if rank.workers is None else rank.workers.cpu_wait_share
-    return held_up is None or held_up >= policy.worker_cpu_wait
+    seen = rank.workers
+    if seen is None or seen.cpu_wait_share is None or seen.cpu_wait_share >= policy.worker_cpu_wait:
+        return True
+    return seen.cpu_share is not None and seen.cpu_share <= policy.worker_idle
 
 
 def _hung(found: list[Finding], case: Case) -> list[Finding]:

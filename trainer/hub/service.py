@@ -76,7 +76,8 @@ class HubService:
                 if now - ticked < _TICK_S:
                     continue
                 ticked = now
-                self._run.seats_note = self._seats.message or self._refusals.message(now)
+                notes = (self._seats.message, self._refusals.message(now))
+                self._run.seats_note = "; ".join(note for note in notes if note) or None
                 for reply in self._run.tick():
                     self._tell(sockets, reply)
                 self._send_outbox(sockets)
