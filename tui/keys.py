@@ -329,6 +329,7 @@ PICKER: list[BindingType] = [
     _quiet("page-up", "pageup,ctrl+u", "move(-10)", "page up", "Ten runs up"),
     _quiet("first", "home,g", f"move({-_FAR})", "first run", "Go to the first run"),
     _quiet("last", "end,G", f"move({_FAR})", "last run", "Go to the last run"),
+    _key("help", "question_mark", "help", "help", "All keys and words", display="?"),
     _key("leave", "escape,q", "leave", "leave", "Leave without attaching", display="q"),
     *ANYWHERE,
 ]
