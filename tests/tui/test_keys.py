@@ -1,8 +1,10 @@
 """The table of keys, and the picker."""
 
 import asyncio
+from typing import cast
 
 import pytest
+from textual.binding import BindingType
 
 from perftui.ipc.run_lines import RunLine
 from perftui.tui import keys
@@ -20,7 +22,8 @@ def test_every_key_has_an_id_a_word_and_a_sentence() -> None:
 
 
 def test_every_table_is_in_force_somewhere() -> None:
-    tables = {name: table for name, table in vars(keys).items() if name.isupper() and isinstance(table, list)}
+    public = [name for name in vars(keys) if name.isupper() and not name.startswith("_")]
+    tables = {name: cast("list[BindingType]", getattr(keys, name)) for name in public}
     there = {id(each) for each in every_binding()}
     for name, table in tables.items():
         assert {id(each) for each in table} <= there, name
