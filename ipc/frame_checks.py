@@ -15,6 +15,7 @@ from perftui.ipc.dashboard_messages import (
     LedgerQuery,
     ProfileCommand,
     Pull,
+    RanksQuery,
     RelaunchCommand,
     SearchQuery,
     SeekCommand,
@@ -201,6 +202,9 @@ def check_from_dashboard(message: FromDashboard) -> None:
     elif isinstance(message, StepsQuery):
         _whole(message, "first_step", message.first_step, -_LARGEST, _LARGEST)
         for name in ("last_step", "newest", "blocks"):
+            _whole(message, name, getattr(message, name) or 0, -_LARGEST, _LARGEST)
+    elif isinstance(message, RanksQuery):
+        for name in ("first_step", "last_step", "newest", "blocks", "bands"):
             _whole(message, name, getattr(message, name) or 0, -_LARGEST, _LARGEST)
     elif isinstance(message, LedgerQuery):
         _whole(message, "limit", message.limit, -_LARGEST, _LARGEST)

@@ -19,10 +19,9 @@ from perftui.tui.messages import (
     CommandAnswered,
     CommandDone,
     LinkFailed,
-    SeekAsked,
+    RankFollowed,
     StateChanged,
 )
-from perftui.tui.ordering_app import OrderingApp
 from perftui.tui.report_shelf import ReportShelf
 from perftui.tui.screens.ask import CANCEL_WORDS
 from perftui.tui.screens.help import HelpScreen, Where
@@ -31,10 +30,12 @@ from perftui.tui.screens.profile import ProfileScreen
 from perftui.tui.screens.run_screen import RunScreen
 from perftui.tui.state import DashboardState, closed, going_on, open_window
 from perftui.tui.terminal import require_terminal
+from perftui.tui.time_app import TIME_ACTIONS, TimeApp
+from perftui.tui.time_keys import TimeKeys, paused
 from perftui.tui.window_keys import WindowKeys
 
 
-class DashboardApp(OrderingApp):
+class DashboardApp(TimeApp):
     """A view of one run, and a keyboard; `read_only`: that changes nothing."""
 
     BINDINGS = EVERYWHERE
@@ -49,8 +50,6 @@ class DashboardApp(OrderingApp):
     ) -> None:
         super().__init__(glyphs, config, read_only=read_only)
         self.live = DashboardState(run_id=run_id, keys=self.key_names)
-        self._held: DashboardState | None = None
-        self._replay_paused = False
         self._closed_relaunch: str | None = None
         self._asked: dict[str, str] = {}
         self._shelf = ReportShelf()
@@ -58,6 +57,7 @@ class DashboardApp(OrderingApp):
         self._link = HubLink(
             run_id, self.post_message, config.updates_per_s, self.key_names, read_only=read_only
         )
+        self.time = TimeKeys(self.command)
         show, glyphs = self._show_windows, self.glyphs
         self._window_keys = WindowKeys(self, glyphs, self.can_change, self.command, show)
 
@@ -74,27 +74,27 @@ class DashboardApp(OrderingApp):
     def on_state_changed(self, message: StateChanged) -> None:
         """Take over the newest state."""
         before, self.live = self.live, closed(message.state, self._closed_relaunch)
+        self.time.heard(message.past)
         if before.run_id != self.live.run_id:
-            self._held = None
+            self.time = TimeKeys(self.command)
             self.notify(f"following the run on: {clean(self.live.run_id)}", markup=False)
         elif _restarts(self.live) > _restarts(before) and before.header is not None:
             self.notify("reconnected: the run's hub was restarted, the training goes on")
         self._shelf.note(self.live.profiles)
-        self._show()
+        self.show_run()
         if _offered(before) != _offered(self.live) or before.header is None:
             self.refresh_bindings()
 
-    def _show(self) -> None:
-        state = self._held or self.live
-        note = f"frozen, {self.live.updates - state.updates} updates ahead" if self._held else ""
-        note = "paused" if self._replay_paused else note
+    def show_run(self) -> None:
+        """Show every screen the run, as it is now or was then."""
+        state, note = self.time.shown(self.live), self.time.note(self.live)
         for screen in self.screen_stack:
             if isinstance(screen, RunScreen):
                 screen.show(state, self.live, note)
 
     def on_state_wanted(self) -> None:
         """Show the state on a screen that has come up."""
-        self._show()
+        self.show_run()
 
     def send_to_hub(self, order: Command | Question) -> None:
         """Hand it to the reader thread."""
@@ -128,16 +128,16 @@ class DashboardApp(OrderingApp):
         """Say why nothing more will come."""
         self.notify(clean(message.reason), severity="error", timeout=3600, markup=False)
 
-    def on_seek_asked(self, message: SeekAsked) -> None:
-        """In a replay, go to another time."""
-        if self.live.header is not None:
-            to_s = max(0.0, self.live.header.elapsed_s + message.by_s)
-            self.command(SeekCommand(command_id=new_command_id(), elapsed_s=to_s), "seek")
+    def on_rank_followed(self, message: RankFollowed) -> None:
+        """Have all told about the rank that is looked at, and about the overview's."""
+        self._link.look_closer(tuple(sorted({message.rank, self._overview.rank})))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """Offer to close a relaunch, and to end a window, only while there is one; read-only, no change."""
+        """Offer only what there is: a relaunch, a window to end, another time; no change if read-only."""
         if self.read_only and action in _CHANGING:
             return False
+        if action in TIME_ACTIONS:
+            return self.goes_through_time(action)
         there = {"close_relaunch": self.live.relaunch, "end_profile": open_window(self.live)}
         return there.get(action, action) is not None
 
@@ -184,21 +184,12 @@ class DashboardApp(OrderingApp):
         if relaunch is not None and not going_on(relaunch):
             self._closed_relaunch = relaunch.relaunch_id
             self.live = closed(self.live, relaunch.relaunch_id)
-            self._held = closed(self._held, relaunch.relaunch_id) if self._held else None
-            self._show()
+            self.time.close(relaunch.relaunch_id)
+            self.show_run()
             self.refresh_bindings()
         else:
             command = CancelCommand(command_id=new_command_id())
             self.confirm("give up the relaunch?", CANCEL_WORDS, command, "give up")
-
-    def action_freeze(self) -> None:
-        """Hold the picture or let it go; a replay is paused at its hub."""
-        if self.live.replayed:
-            self._replay_paused = not self._replay_paused
-            self.command(SeekCommand(command_id=new_command_id(), paused=self._replay_paused), "pause")
-        else:
-            self._held = None if self._held else self.live
-        self._show()
 
     def action_help(self) -> None:
         """Show all keys."""
@@ -215,8 +206,8 @@ class DashboardApp(OrderingApp):
 _CHANGING = ("profile", "choose_profile", "end_profile", "relaunch", "stop")
 
 
-def _offered(state: DashboardState) -> tuple[bool, bool]:
-    return state.relaunch is not None, open_window(state) is not None
+def _offered(state: DashboardState) -> tuple[object, ...]:
+    return state.relaunch is not None, open_window(state) is not None, state.replayed, paused(state)
 
 
 def _restarts(state: DashboardState) -> int:

@@ -38,6 +38,9 @@ DARK = {
     "sync": "#ff5f5f",
     "launch": "#d7af5f",
     "dependency": "#87afd7",
+    "heat1": "#ffd75f",
+    "heat2": "#ffaf5f",
+    "heat3": "#ff5f5f",
     "on-bar": "#121212",
     "cursor": "#eeeeee",
 }
@@ -76,6 +79,9 @@ LIGHT = {
     "sync": "#d70000",
     "launch": "#875f00",
     "dependency": "#005f87",
+    "heat1": "#af5f00",
+    "heat2": "#d75f00",
+    "heat3": "#d70000",
     "on-bar": "#ffffff",
     "cursor": "#121212",
 }
@@ -114,6 +120,9 @@ CONTRAST = {
     "sync": "#ff5f5f",
     "launch": "#ffaf5f",
     "dependency": "#87d7ff",
+    "heat1": "#ffd700",
+    "heat2": "#ff8700",
+    "heat3": "#ff8787",
     "on-bar": "#000000",
     "cursor": "#ffffff",
 }
@@ -152,6 +161,9 @@ CONTRAST_LIGHT = {
     "sync": "#d70000",
     "launch": "#875f00",
     "dependency": "#005f87",
+    "heat1": "#5f005f",
+    "heat2": "#d75f00",
+    "heat3": "#af0000",
     "on-bar": "#ffffff",
     "cursor": "#000000",
 }
@@ -190,6 +202,9 @@ ANSI = {
     "sync": "bright_red",
     "launch": "yellow",
     "dependency": "bright_blue",
+    "heat1": "yellow",
+    "heat2": "red",
+    "heat3": "bright_red",
     "on-bar": "black",
     "cursor": "default",
 }
@@ -228,6 +243,9 @@ ANSI_LIGHT = {
     "sync": "red",
     "launch": "yellow",
     "dependency": "blue",
+    "heat1": "magenta",
+    "heat2": "red",
+    "heat3": "red",
     "on-bar": "white",
     "cursor": "default",
 }
@@ -266,6 +284,9 @@ ANSI_CONTRAST = {
     "sync": "bright_red",
     "launch": "yellow",
     "dependency": "bright_blue",
+    "heat1": "default",
+    "heat2": "red",
+    "heat3": "red",
     "on-bar": "black",
     "cursor": "default",
 }

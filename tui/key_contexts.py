@@ -15,6 +15,7 @@ CONTEXTS: dict[str, tuple[Sequence[BindingType], ...]] = {
     "the settings": (keys.SETTINGS, keys.EVERYWHERE),
     "the tune page": (keys.TUNE, keys.EVERYWHERE),
     "a rank": (keys.RANK, keys.EVERYWHERE),
+    "ranks over time": (keys.RANKS, keys.EVERYWHERE),
     "the output": (keys.OUTPUT, keys.EVERYWHERE),
     "a profile": (keys.TRACE_TABLE, *_PROFILE),
     "a timeline": (keys.TIMELINE, *_PROFILE),

@@ -6,6 +6,8 @@ several screens has one id on all of them. `key_contexts` says which tables are 
 
 from textual.binding import Binding, BindingType
 
+from perftui.tui.pages import PAGES
+
 
 def _key(
     id: str,
@@ -24,8 +26,8 @@ def _key(
     )
 
 
-def _quiet(id: str, keys: str, action: str, word: str, tooltip: str) -> BindingType:
-    return _key(id, keys, action, word, tooltip, shown=False)
+def _quiet(id: str, keys: str, action: str, word: str, tooltip: str, *, at_once: bool = False) -> BindingType:
+    return _key(id, keys, action, word, tooltip, shown=False, at_once=at_once)
 
 
 _FAR = 1_000_000
@@ -34,7 +36,19 @@ _RECORD = "Record 3 steps of the live run on all ranks; or end what is open (ask
 _ALL = "All actions by name, to type or to click"
 _CHOOSE = "Choose what a profiling window records, how many steps, and whose trace is kept"
 _END = "End the open profiling window without a result (asks first)"
+_BACK = "While frozen: a moment back (about 1 s); in a replay 10 s, paused 1 s"
+_FASTER = "Play a replay faster: 0.5 to 32 times as fast as it happened"
 _PROFILE = _key("profile", "p", "app.profile", "profile", _RECORD)
+TIME: list[BindingType] = [
+    _key("time-back", "left", "app.step_time(-1)", "time", _BACK, display="←→", at_once=True),
+    _quiet("time-on", "right", "app.step_time(1)", "on in time", "Frozen: a moment on", at_once=True),
+    _quiet("time-far-back", "shift+left", "app.step_time(-10)", "far back", "Ten moments back", at_once=True),
+    _quiet("time-far-on", "shift+right", "app.step_time(10)", "far on", "Ten moments on", at_once=True),
+    _quiet("time-newest", "end", "app.newest", "newest", "Frozen: live again; replay: its end", at_once=True),
+    _key("faster", "right_square_bracket", "app.faster(1)", "speed", _FASTER, display="[]", at_once=True),
+    _quiet("slower", "left_square_bracket", "app.faster(-1)", "slower", "Play a replay slower", at_once=True),
+]
+"""In force while the picture is frozen, and in a replay; else a screen's own table says what they mean."""
 ANYWHERE: list[BindingType] = [
     _key("palette", "ctrl+p", "app.command_palette", "all", _ALL, display="^p"),
     _quiet("repaint", "ctrl+l", "app.repaint", "repaint", "Paint the screen anew"),
@@ -44,6 +58,7 @@ ANYWHERE: list[BindingType] = [
 ]
 """In every app, and over every question too."""
 EVERYWHERE: list[BindingType] = [
+    *TIME,
     _key("help", "question_mark", "help", "help", "All keys and words", display="?"),
     _key("detach", "q", "detach", "detach", "Leave the dashboard; the training goes on"),
     *ANYWHERE,
@@ -53,21 +68,17 @@ _FREEZE = _key(
     "space",
     "app.freeze",
     "freeze",
-    "Freeze the picture or let it go on; in a replay, pause",
+    "Freeze the picture, to go back in time by ←→; or let it go on; in a replay, pause",
     display="space",
 )
 
 
 def _pages(*, shown: bool) -> list[BindingType]:
     """Return the keys that open a page: in the footer of the overview, quiet on the pages themselves."""
-    of = (
-        ("findings", "f", "All findings with their evidence, and what could not be judged"),
-        ("output", "o", "The training's output, to be searched"),
-        ("ledger", "e", "Experiments: what was changed so far, measured how, and what came of it"),
-        ("settings", "i", "Settings in force on each rank, as read back from it"),
-        ("tune", "t", "The newest search for faster settings: its trials, and what came of it"),
-    )
-    return [_key(name, key, f"app.page('{name}')", name, text, shown=shown) for name, key, text in of]
+    return [
+        _key(page.name, page.key, f"app.page('{page.name}')", page.name, page.about, shown=shown)
+        for page in PAGES
+    ]
 
 
 OVERVIEW: list[BindingType] = [
@@ -91,14 +102,17 @@ OVERVIEW: list[BindingType] = [
     _quiet("previous", "shift+tab", "app.focus_previous", "previous panel", "Go to the panel before"),
     _quiet("up", "up,k", "vertical(-1)", "up", "Choose the rank above, or scroll up"),
     _quiet("down", "down,j", "vertical(1)", "down", "Choose the rank below, or scroll down"),
-    _quiet("left", "left", "sideways(-1)", "left", "Choose the rank before; in a replay, go 10 s back"),
-    _quiet("right", "right", "sideways(1)", "right", "Choose the next rank; in a replay, go 10 s on"),
+    _quiet("left", "left", "sideways(-1)", "left", "Choose the rank before"),
+    _quiet("right", "right", "sideways(1)", "right", "Choose the next rank"),
     _quiet("rank-before", "h", "rank(-1)", "rank before", "Choose the rank before"),
     _quiet("rank-after", "l", "rank(1)", "rank after", "Choose the next rank"),
-    _quiet("first", "home,g", f"rank({-_FAR})", "first rank", "Choose the first rank"),
-    _quiet("last", "G", f"rank({_FAR})", "last rank", "Choose the last rank"),
+    _quiet("first", "home,g", "edge(-1)", "first rank", "Choose the first rank"),
+    _quiet("last", "G", "edge(1)", "last rank", "Choose the last rank"),
     _quiet("page-up", "pageup,ctrl+u", "page(-1)", "page up", "Scroll a page up"),
     _quiet("page-down", "pagedown,ctrl+d", "page(1)", "page down", "Scroll a page down"),
+    _quiet("sort", "greater_than_sign", "sort(1)", "sort", "Sort many ranks by the next column"),
+    _quiet("sort-back", "less_than_sign", "sort(-1)", "sort left", "Sort them by the column before"),
+    _quiet("invert", "v", "invert", "invert", "Turn the order of the ranks round"),
     _quiet("follow", "end", "follow", "newest output", "Follow the newest line of the output again"),
 ]
 MOVES: list[BindingType] = [
@@ -137,6 +151,18 @@ SETTINGS: list[BindingType] = [
     _key("copy", "c", "copy", "copy", "Copy the line, by OSC 52"),
     *PAGE,
 ]
+
+
+_STRETCH: list[BindingType] = [
+    _key("zoom-in", "plus,equals_sign", "zoom(1)", "zoom", "See fewer steps, and each of them", display="+-"),
+    _quiet("zoom-out", "minus", "zoom(-1)", "zoom out", "See more steps"),
+    _key("zoom-all", "0", "whole", "whole run", "See all steps since the start"),
+    _key("left", "left", "shift(-1)", "earlier", "Go back in the run's steps", display="←→"),
+    _quiet("right", "right", "shift(1)", "later", "Go on; at the newest, follow again"),
+    _quiet("earlier", "comma", "shift(-1)", "earlier steps", "Go back in the run's steps, also while frozen"),
+    _quiet("later", "full_stop", "shift(1)", "later steps", "Go on in the run's steps, also while frozen"),
+]
+"""Which steps a history shows."""
 _OF_TUNE: list[BindingType] = [
     _key("tune-open", "enter", "open", "details", "Show all about it, or fold it up", display="enter"),
     _key("copy", "c", "copy", "copy", "Copy the command that runs the result so far, by OSC 52"),
@@ -144,13 +170,21 @@ _OF_TUNE: list[BindingType] = [
 TUNE: list[BindingType] = [*_OF_TUNE, *PAGE]
 TUNE_ALONE: list[BindingType] = [*_OF_TUNE, *MOVES]
 RANK: list[BindingType] = [
-    _key("zoom-in", "plus,equals_sign", "zoom(1)", "zoom", "See fewer steps, and each of them", display="+-"),
-    _quiet("zoom-out", "minus", "zoom(-1)", "zoom out", "See more steps"),
-    _key("zoom-all", "0", "whole", "whole run", "See all steps since the start"),
-    _key("left", "left", "shift(-1)", "earlier", "Go back in the run's steps", display="←→"),
-    _quiet("right", "right", "shift(1)", "later", "Go on; at the newest, follow again"),
+    *_STRETCH,
     _key("rank-after", "l", "rank(1)", "rank", "Show the next rank", display="hl"),
     _quiet("rank-before", "h", "rank(-1)", "rank before", "Show the rank before"),
+    *PAGE,
+]
+RANKS: list[BindingType] = [
+    _key("rank", "enter", "open", "rank", "All about the latest rank of the row", display="enter"),
+    *_STRETCH,
+    _key(
+        "measure",
+        "v",
+        "measure",
+        "measure",
+        "Compare waits for the loader, what comes before the exchange, or whole steps",
+    ),
     *PAGE,
 ]
 OUTPUT: list[BindingType] = [

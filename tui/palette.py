@@ -13,7 +13,7 @@ from perftui.tui import colours
 
 _PREFIX = "perftui-"
 
-_BOLD = {"title", "value", "critical", "warning", "fine", "key", "heading"}
+_BOLD = {"title", "value", "critical", "warning", "fine", "key", "heading", "heat1"}
 _DIM_WITHOUT_COLOUR = {"dim", "frame", "track"}
 _REVERSED = {"cursor"}
 

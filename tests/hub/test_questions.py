@@ -12,6 +12,7 @@ from perftui.ipc.dashboard_messages import (
     Done,
     LedgerQuery,
     Question,
+    RanksQuery,
     SearchQuery,
     StepsQuery,
     ToDashboard,
@@ -26,7 +27,7 @@ from perftui.trainer.tuning.search.search_ledger import open_search_ledger
 from tests.tui.page_scenes import comparison
 
 from .conftest import HubProcess, until
-from .fake_rank import FakeRank
+from .fake_rank import WALL_NS, FakeRank
 
 
 @pytest.fixture
@@ -69,6 +70,26 @@ def test_steps_of_a_rank(hub: HubProcess, rank: FakeRank, link: DashboardLink) -
     assert (done.steps.first_step, done.steps.last_step) == (260, 299)
     answer, _ = asked(link, StepsQuery(command_id=new_command_id(), rank=7))
     assert answer.reason == "rank 7: no such rank in this run"
+
+
+def test_ranks_over_steps(hub: HubProcess, rank: FakeRank, link: DashboardLink, places: RunPlaces) -> None:
+    hub.start()
+    answer, _ = asked(link, RanksQuery(command_id=new_command_id()))
+    assert answer.reason == "no rank has made a step yet"
+    other = FakeRank(places, rank=1, world_size=2, process=(1, 1))
+    try:
+        rank.hello()
+        other.hello()
+        rank.steps(40)
+        other.steps(40, wall_ns=2 * WALL_NS)
+        until(link, lambda u: len(u.view.ranks) == 2 and all(each.steps == 40 for each in u.view.ranks))
+        _, done = asked(link, RanksQuery(command_id=new_command_id(), newest=20, blocks=4, measure="step"))
+    finally:
+        other.link.close()
+    assert done is not None
+    assert done.ranks is not None
+    assert (done.ranks.first_step, done.ranks.last_step, done.ranks.block_steps) == (20, 39, 5)
+    assert [band.excess_ms for band in done.ranks.bands] == [[0.0] * 4, [WALL_NS / 1e6] * 4]
 
 
 def test_a_replay_tells_the_same(

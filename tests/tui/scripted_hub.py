@@ -20,6 +20,7 @@ from perftui.ipc.dashboard_messages import (
     LedgerQuery,
     Pull,
     Question,
+    RanksQuery,
     SearchQuery,
     StepsQuery,
     ToDashboard,
@@ -97,7 +98,7 @@ class ScriptedHub:
 
     def _replies(self, message: Pull | Command | Question) -> list[ToDashboard]:
         if not isinstance(message, Pull):
-            if isinstance(message, StepsQuery | LedgerQuery | SearchQuery):
+            if isinstance(message, StepsQuery | RanksQuery | LedgerQuery | SearchQuery):
                 self.questions.append(message)
                 return self.tell(message)
             self.commands.append(message)

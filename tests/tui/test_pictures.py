@@ -214,7 +214,8 @@ def test_before_the_first_step_the_last_output_is_told_and_no_finding() -> None:
 def test_a_replay_tells_its_keys_while_there_is_nothing_to_see() -> None:
     replayed = state_of(state="waiting", replay=True, message="replay, speed 1")
     assert (
-        texts(verdict_lines(replayed, 90))[1].strip() == "replay, speed 1 · ←→ go 10 s back or on, f pauses"
+        texts(verdict_lines(replayed, 90))[1].strip()
+        == "replay, speed 1 · ←→ go back or on, [] play slower or faster, space pauses"
     )
 
 

@@ -25,6 +25,7 @@ from perftui.tui.keys import (
     PROFILE,
     PROPOSAL,
     RANK,
+    RANKS,
     SETTINGS,
     SHEET,
     TIMELINE,
@@ -62,6 +63,7 @@ _ON_PAGES = {id(key) for key in PAGE}
 _OF_PAGES: tuple[_Group, ...] = (
     ("on the findings", [key for key in FINDINGS if id(key) not in _ON_PAGES]),
     ("on a rank", [key for key in RANK if id(key) not in _ON_PAGES]),
+    ("on ranks over time", [key for key in RANKS if id(key) not in _ON_PAGES]),
     ("on the ledger", [key for key in LEDGER if id(key) not in _ON_PAGES]),
     ("on the settings", [key for key in SETTINGS if id(key) not in _ON_PAGES]),
     ("on the tune page", [key for key in TUNE if id(key) not in _ON_PAGES]),

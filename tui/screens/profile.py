@@ -37,10 +37,10 @@ class ProfileScreen(RunScreen):
         yield self._pane
         yield KeyLine(self._glyphs)
 
-    def show(self, state: DashboardState, live: DashboardState, note: str) -> None:
+    def show(self, state: DashboardState, live: DashboardState, note: str) -> None:  # noqa: ARG002
         """Show the chosen window of a state."""
         self._state = state
-        self._header.show(live, note)
+        self._header.show(state, note)
         self._show_window()
 
     def show_newest(self) -> None:

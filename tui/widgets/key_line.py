@@ -16,7 +16,7 @@ from perftui.tui.key_map import display
 from perftui.tui.renderables.lines import Line, Run, line, width_of
 from perftui.tui.widgets.picture import Picture, app_of
 
-_ALWAYS = ("back", "help", "detach", "leave")
+_ALWAYS = ("time-back", "back", "help", "detach", "leave")
 """Ids of keys that have their place before all others, and stand at the end."""
 
 
