@@ -176,7 +176,7 @@ RANK: list[BindingType] = [
     *PAGE,
 ]
 RANKS: list[BindingType] = [
-    _key("rank-detail", "enter", "open", "rank", "All about the latest rank of the row", display="enter"),
+    _key("rank", "enter", "open", "rank", "All about the latest rank of the row", display="enter"),
     *_STRETCH,
     _key(
         "measure",
@@ -363,6 +363,7 @@ PICKER: list[BindingType] = [
     _quiet("page-up", "pageup,ctrl+u", "move(-10)", "page up", "Ten runs up"),
     _quiet("first", "home,g", f"move({-_FAR})", "first run", "Go to the first run"),
     _quiet("last", "end,G", f"move({_FAR})", "last run", "Go to the last run"),
+    _key("help", "question_mark", "help", "help", "All keys and words", display="?"),
     _key("leave", "escape,q", "leave", "leave", "Leave without attaching", display="q"),
     *ANYWHERE,
 ]

@@ -55,9 +55,10 @@ class PagedApp(TerminalApp[None]):
         self.notify(f"{message.what} copied, if this terminal takes OSC 52", markup=False)
 
     def on_question_asked(self, message: QuestionAsked) -> None:
-        """Ask the hub for the screen in view."""
-        if isinstance(self.screen, RunScreen):
-            self._questions[message.question.command_id] = self.screen
+        """Ask the hub for the screen in view; when the app ends, there is none any more."""
+        screen = self.screen_stack[-1] if self.screen_stack else None
+        if isinstance(screen, RunScreen):
+            self._questions[message.question.command_id] = screen
             while len(self._questions) > _OPEN_MAX:
                 del self._questions[next(iter(self._questions))]
             self.send_to_hub(message.question)

@@ -12,6 +12,7 @@ from perftui.tui.config.settled import DEFAULT, Config
 from perftui.tui.glyphs import Glyphs, glyphs_of_this_terminal
 from perftui.tui.keys import PICKER
 from perftui.tui.renderables.lines import Line, Run, clip, frame, line, plain
+from perftui.tui.screens.help import HelpScreen
 from perftui.tui.terminal import require_terminal
 from perftui.tui.terminal_app import TerminalApp
 from perftui.tui.widgets.key_line import KeyLine
@@ -89,6 +90,10 @@ class PickerApp(TerminalApp[str]):
     def action_choose(self) -> None:
         """Take the run under the cursor."""
         self.exit(self._runs[self._list.row].run_id)
+
+    def action_help(self) -> None:
+        """Show all keys."""
+        self.push_screen(HelpScreen(self.glyphs, of="picker", keys=self.config.keys))
 
     def action_leave(self) -> None:
         """Take none."""

@@ -44,7 +44,11 @@ class TimeKeys:
 
     def note(self, live: DashboardState) -> str:
         """Say from when the picture is, where it is not the newest."""
-        return frozen_words(self._held, live) if self._held else ""
+        if self._held is None:
+            return ""
+        moments = self._past.moments
+        earliest = len(moments) > 1 and time_of(self._held) <= moments[0].unix
+        return frozen_words(self._held, live, earliest=earliest)
 
     def close(self, relaunch_id: str) -> None:
         """Leave a relaunch out of the frozen picture too."""

@@ -115,6 +115,7 @@ def test_help_explains_keys_phases_and_marks() -> None:
         await pilot.press("pagedown")
         await shown(pilot, "ready without a core")
         await shown(pilot, "never measured")
+        await pilot.press("pagedown")
         await shown(pilot, "a profiling window, another event")
         await pilot.press(*["pagedown"] * 2)
         await shown(pilot, "Follow the newest line of the output again")

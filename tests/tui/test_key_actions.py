@@ -66,7 +66,8 @@ WAYS: dict[str, tuple[Sequence[str], str]] = {
     "the ledger": (("e",), "98 % interval"),
     "the settings": (("i",), "settings in force"),
     "the tune page": (("t",), "MEASURING trial 3"),
-    "a rank": (("enter",), "distribution of these"),
+    "a rank": (("enter",), "phases over these steps"),
+    "ranks over time": (("m",), "20 % and more"),
     "the output": (("o",), "output 26 lines"),
     "a profile": (("w",), "_SingleProcessDataLoaderIter"),
     "a filter": (("w", "slash"), "words that a row must have"),
@@ -210,7 +211,11 @@ def test_every_key_of_a_trace_does_what_its_table_says(
     asyncio.run(scene())
 
 
-def test_every_key_of_a_search_does_what_its_table_says() -> None:
+def test_every_key_of_a_search_does_what_its_table_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
     async def scene() -> None:
         app = _NotingSearch(lambda: search_scenes.ENDED, Glyphs())
         words = "the result against the original"

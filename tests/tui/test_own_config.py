@@ -57,7 +57,7 @@ relaunch = "f5"
 findings = "F"
 down = "J"
 back = "b"
-close = "v"
+close = "f2"
 profile = "O"
 help = "f1"
 """
@@ -80,7 +80,7 @@ def test_own_keys_are_in_force_and_shown_everywhere() -> None:
         assert len(app.screen_stack) == 3, "escape was given up for b"
         await pilot.press("b")
         await pilot.press("f1")
-        await _shown(app, pilot, "only f5, X, v and a finding's enter can change the training")
+        await _shown(app, pilot, "only f5, X, f2 and a finding's enter can change the training")
         told = re.findall(r"^\W*(\S+) +Stop the training", text(app), re.MULTILINE)
         assert told == ["X"]
         await pilot.press("b")

@@ -354,14 +354,15 @@ def test_pages_in_a_tiny_terminal_show_what_fits(size: tuple[int, int]) -> None:
 
 def test_any_of_many_ranks_is_opened_by_key_and_by_mouse() -> None:
     async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
-        await shown(pilot, "1 to 16 of 64")
-        await pilot.press("pagedown", "enter")
-        await shown(pilot, "── rank 10 cuda:10 on gpu07")
+        await shown(pilot, "▶      0")
+        await pilot.press(*["down"] * 10, "enter")
+        await shown(pilot, "── rank 11 cuda:11 on gpu07")
         await pilot.press("q")
-        await shown(pilot, "▶     10")
-        await pilot.press("home", *["pageup"] * 2)
-        await shown(pilot, "1 to 16 of 64")
-        await pilot.click("#table", offset=(5, 4), times=2)
+        await shown(pilot, "▶     11")
+        await pilot.press("home", "enter")
+        await shown(pilot, "── rank 5 cuda:5 on gpu07")
+        await pilot.press("q")
+        await pilot.click("#table", offset=(5, 5), times=2)
         await shown(pilot, "── rank 3 cuda:3 on gpu07")
 
     with_app(play, scenes.gpus(64))

@@ -9,6 +9,8 @@ from textual.pilot import Pilot
 from perftui.ipc.dashboard_messages import RanksQuery, SeekCommand, StepsQuery
 from perftui.ipc.view import RunView
 from perftui.tui.app import DashboardApp
+from perftui.tui.renderables.headline import header_line
+from perftui.tui.renderables.lines import plain
 from perftui.tui.renderables.time_words import frozen_words, replay_words
 from perftui.tui.state import DashboardState
 from tests.tui import page_scenes, scenes
@@ -59,7 +61,7 @@ def test_one_goes_back_to_the_whole_screen_of_then_and_on_to_live(size: tuple[in
         await pilot.press("right")
         await shown(pilot, "⏸ 6 s ago, step 403")
         await pilot.press("shift+left")
-        await shown(pilot, "⏸ 9 s ago, step 400")
+        await shown(pilot, "⏸ 9 s ago, step 400, the earliest here")
         await pilot.press("end")
         screen = await shown(pilot, "step 109 ms")
         assert " ago" not in screen
@@ -156,6 +158,16 @@ def test_words_of_then_and_of_a_replay() -> None:
     assert replay_words(replay) == "REPLAY 0.5× of 3:10"
     assert replay_words(msgspec.structs.replace(replay, replay_paused=True)) == "REPLAY paused of 3:10"
     assert replay_words(scenes.header()) == ""
+
+
+def test_a_long_name_gives_way_to_how_old_the_picture_is() -> None:
+    then = DashboardState(run_id="r", header=scenes.header(name="a-training-with-a-very-long-name-indeed"))
+    for width in (120, 80, 76):
+        drawn = plain(header_line(then, width, "9 min ago, step 400, the earliest here"))
+        assert "⏸ 9 min ago, step 400, the earliest here" in drawn
+        assert drawn.startswith(" perftui a-")
+    drawn = plain(header_line(then, 60, "9 min ago, step 400, the earliest here, now failed"))
+    assert "⏸ 9 min ago, step 400" in drawn
 
 
 def _replay(**changes: object) -> RunView:

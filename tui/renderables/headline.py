@@ -3,7 +3,18 @@
 from perftui.ipc.findings import Finding
 from perftui.ipc.view import Header, RanksTogether
 from perftui.tui import format as fmt
-from perftui.tui.renderables.lines import BLANK, Line, Run, clause, fit, join_fitting, line, spread, width_of
+from perftui.tui.renderables.lines import (
+    BLANK,
+    Line,
+    Run,
+    clause,
+    clip,
+    fit,
+    join_fitting,
+    line,
+    spread,
+    width_of,
+)
 from perftui.tui.renderables.phase_words import phase_words
 from perftui.tui.renderables.rank_card import STATE_MARKS
 from perftui.tui.renderables.relaunch_headline import relaunch_headline
@@ -24,6 +35,7 @@ _STATES = {
     "lost": ("✖", "critical"),
 }
 _GAP = line("  ")
+_NAME_LEAST = 12
 
 
 def severity_mark(finding: Finding) -> tuple[str, str, str]:
@@ -52,12 +64,15 @@ def header_line(state: DashboardState, width: int, note: str = "") -> Line:
     frozen = Run(f"  ⏸ {note}" if note else "", "key")
     status = line(Run(f"{mark} {status_word}", role), replay, trial, frozen)
     progress = _progress(header, state.together)[1 if note else 0 :]  # the note says at which step that was
-    parts = [name, status, *progress]
     right = line(
         Run(f"{fmt.clean(header.host)}  " if width >= 100 else "", "dim"),
         Run(f"{fmt.duration(header.elapsed_s)} ", "value"),
     )
     room = width - width_of(right) - 2
+    if note:  # that this is not the newest must be seen, whatever the run is called
+        status = clip(status, max(_NAME_LEAST, room - _NAME_LEAST - 2))
+        name = clip(name, max(_NAME_LEAST, room - width_of(status) - 2))
+    parts = [name, status, *progress]
     return spread(join_fitting(parts, _GAP, room), right, width)
 
 

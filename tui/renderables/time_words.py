@@ -5,14 +5,22 @@ from perftui.tui import format as fmt
 from perftui.tui.state import DashboardState
 
 
-def frozen_words(shown: DashboardState, live: DashboardState) -> str:
-    """Say how old a picture is that stands still, and what has become of the run meanwhile."""
+def frozen_words(shown: DashboardState, live: DashboardState, *, earliest: bool = False) -> str:
+    """Say how old a picture is that stands still, and what has become of the run meanwhile.
+
+    Args:
+        shown: the picture.
+        live: the run as it is now.
+        earliest: nothing earlier is remembered.
+    """
     if shown.header is None or live.header is None:
         return "frozen"
     ago_s = max(0.0, live.header.elapsed_s - shown.header.elapsed_s)
     words = [f"{fmt.age(ago_s)} ago"]
     if shown.header.step is not None:
         words.append(f"step {shown.header.step:,}")
+    if earliest:
+        words.append("the earliest here")
     if live.header.state != shown.header.state:
         words.append(f"now {live.header.state}")
     if not live.connected and not live.ended:

@@ -13,6 +13,7 @@ from perftui.tui.keys import (
     CONFIRMATION,
     EVERYWHERE,
     EXPORT,
+    FACTS,
     FILTER,
     FINDINGS,
     HELP,
@@ -20,6 +21,7 @@ from perftui.tui.keys import (
     OUTPUT,
     OVERVIEW,
     PAGE,
+    PICKER,
     PROFILE,
     PROPOSAL,
     RANK,
@@ -36,8 +38,8 @@ from perftui.tui.keys import (
 from perftui.tui.renderables.lines import BLANK, Line, Run, line, wrap
 from perftui.tui.screens.sheet_screen import SheetScreen
 
-Where: TypeAlias = Literal["overview", "page", "profile", "trace", "search"]
-_WITHOUT_RUN = ("trace", "search")
+Where: TypeAlias = Literal["overview", "page", "profile", "trace", "search", "picker"]
+_WITHOUT_RUN = ("trace", "search", "picker")
 _Group: TypeAlias = tuple[str, list[BindingType]]
 _ON_SHEETS = {id(key) for key in SHEET}
 _OF_OVERVIEW: _Group = ("on the overview", OVERVIEW)
@@ -52,6 +54,8 @@ _OF_QUESTIONS: tuple[_Group, ...] = (
     ("on a proposal", [key for key in PROPOSAL if id(key) not in _ON_SHEETS]),
     ("on a question", [key for key in CONFIRMATION if id(key) not in _ON_SHEETS]),
     ("on an export", [key for key in EXPORT if id(key) not in _ON_SHEETS]),
+    ("on a text", [key for key in FACTS if id(key) not in _ON_SHEETS]),
+    ("on the help", [key for key in HELP if id(key) not in _ON_SHEETS]),
     ("on all sheets", SHEET),
 )
 _OF_PROFILE: tuple[_Group, ...] = (("on a profile of a run", PROFILE), *_OF_TRACE)
@@ -138,6 +142,7 @@ class HelpScreen(SheetScreen[None]):
             ),
             "trace": ([*_OF_TRACE, ("everywhere", ALONE)], ()),
             "search": ([("on the search", TUNE_ALONE), ("everywhere", ALONE)], ()),
+            "picker": ([("on the list of runs", PICKER)], ()),
         }[of]
 
     def lines(self, width: int) -> Sequence[Line]:
