@@ -76,7 +76,7 @@ class DashboardApp(OrderingApp):
         elif _restarts(self.live) > _restarts(before) and before.header is not None:
             self.notify("reconnected: the run's hub was restarted, the training goes on")
         self._shelf.note(self.live.profiles)
-        self._show()
+        self.when_due(self._show)
         if _offered(before) != _offered(self.live) or before.header is None:
             self.refresh_bindings()
 

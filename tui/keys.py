@@ -35,6 +35,7 @@ EVERYWHERE: list[BindingType] = [
     _key("help", "question_mark", "help", "help", "All keys and words", display="?"),
     _key("detach", "q", "detach", "detach", "Leave the dashboard; the training goes on"),
     _quiet("repaint", "ctrl+l", "repaint", "repaint", "Paint the screen anew"),
+    _quiet("suspend", "ctrl+z", "suspend_process", "suspend", "To the shell; `fg` brings this screen back"),
 ]
 _FREEZE = _key(
     "freeze",
@@ -236,6 +237,7 @@ TRACE_APP: list[BindingType] = [
     _key("help", "question_mark", "help", "help", "All keys and words", display="?"),
     _key("leave", "q", "leave", "leave", "Leave", display="q"),
     _quiet("repaint", "ctrl+l", "repaint", "repaint", "Paint the screen anew"),
+    _quiet("suspend", "ctrl+z", "suspend_process", "suspend", "To the shell; `fg` brings this screen back"),
 ]
 SHEET: list[BindingType] = [
     _quiet("sheet-up", "up,k", "scroll_sheet(-1)", "up", "Scroll up"),

@@ -3,7 +3,18 @@
 from perftui.ipc.findings import Finding
 from perftui.ipc.view import Header
 from perftui.tui import format as fmt
-from perftui.tui.renderables.lines import BLANK, Line, Run, clause, fit, join_fitting, line, spread, width_of
+from perftui.tui.renderables.lines import (
+    BLANK,
+    Line,
+    Run,
+    clause,
+    fit,
+    join,
+    join_fitting,
+    line,
+    spread,
+    width_of,
+)
 from perftui.tui.renderables.phase_words import phase_words
 from perftui.tui.renderables.relaunch_headline import relaunch_headline
 from perftui.tui.renderables.remedy_words import remedy_line
@@ -31,8 +42,15 @@ def severity_mark(finding: Finding) -> tuple[str, str, str]:
     return SEVERITY.get(finding.severity, ("●", "NOTE", "note"))
 
 
-def header_line(state: DashboardState, width: int, note: str = "") -> Line:
-    """Draw the run's name, state, progress and loss, with the time at the right."""
+def header_line(state: DashboardState, width: int, note: str = "", slow_s: int | None = None) -> Line:
+    """Draw the run's name, state, progress and loss, with the time at the right.
+
+    Args:
+        state: the run.
+        width: in cells.
+        note: that the rest of the screen is not of now.
+        slow_s: in how many seconds there is one picture, on a terminal that cannot take more.
+    """
     header = state.header
     if header is None:
         return fit(line(Run(" perftui ", "title"), Run(fmt.clean(state.run_id), "value")), width)
@@ -52,8 +70,16 @@ def header_line(state: DashboardState, width: int, note: str = "") -> Line:
         Run(f"{fmt.clean(header.host)}  " if width >= 100 else "", "dim"),
         Run(f"{fmt.duration(header.elapsed_s)} ", "value"),
     )
+    step, *progress = _progress(header)
     room = width - width_of(right) - 2
-    return spread(join_fitting([name, status, *_progress(header)], _GAP, room), right, width)
+    slow = _slow(slow_s, room - width_of(join([name, status, step], _GAP)) - width_of(_GAP))
+    return spread(join_fitting([name, status, step, slow, *progress], _GAP, room), right, width)
+
+
+def _slow(slow_s: int | None, room: int) -> Line:
+    """Say that fewer pictures are shown than there are."""
+    words = "" if slow_s is None else f"slow terminal: one update in {slow_s} s"
+    return line(Run(words if len(words) <= room else f"one update in {slow_s} s", "warning"))
 
 
 def _progress(header: Header) -> list[Line]:

@@ -15,6 +15,7 @@ from textual.strip import Strip
 from textual.theme import Theme
 from textual.widget import Widget
 
+from perftui.tui.format import visible
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.palette import Palette, palette_of
 from perftui.tui.renderables.lines import BLANK, Line, Run, fit, frame, line, width_of
@@ -101,8 +102,8 @@ def palette_for(widget: Widget) -> Palette:
 
 
 def coloured(line_: Line, palette: Palette) -> Strip:
-    """Turn roles into colours."""
-    return Strip([Segment(run.text, palette.style(run.role, run.back)) for run in line_])
+    """Turn roles into colours; whatever a text holds, nothing in it commands the terminal."""
+    return Strip([Segment(visible(run.text), palette.style(run.role, run.back)) for run in line_])
 
 
 def _changed(y: int, before: Line, after: Line) -> Region:
