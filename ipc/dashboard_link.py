@@ -5,7 +5,7 @@ import time
 
 import zmq
 
-from perftui.ipc.codec import decode_to_dashboard, encode
+from perftui.ipc.codec import MAX_FRAME_BYTES, decode_to_dashboard, encode
 from perftui.ipc.dashboard_messages import (
     Answer,
     Command,
@@ -32,6 +32,7 @@ class DashboardLink:
         self._context = zmq.Context(io_threads=1)
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
         self._socket.setsockopt(zmq.RECONNECT_IVL, 100)
         self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, 500)
         self._socket.setsockopt(zmq.HEARTBEAT_IVL, 500)

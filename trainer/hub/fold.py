@@ -11,6 +11,7 @@ from perftui.trainer.hub.appearances import Appearances
 from perftui.trainer.hub.host_log import HostLog, with_workers
 from perftui.trainer.hub.rank_track import RankTrack
 from perftui.trainer.hub.worker_log import WorkerLog, together
+from perftui.trainer.hub.worker_memory import WorkerMemory
 
 _PAST_ATTEMPTS = 8
 
@@ -27,6 +28,8 @@ class RunFold:
     hosts_unix: float = 0.0
     """When they were read."""
     worker_logs: dict[int, WorkerLog] = field(default_factory=dict)
+    """By rank."""
+    worker_memory: dict[int, WorkerMemory] = field(default_factory=dict)
     """By rank."""
     gpus: list[GpuView] = field(default_factory=list)
     worked: dict[str, tuple[float, GpuView]] = field(default_factory=dict)
@@ -71,6 +74,7 @@ class RunFold:
                 mine = [worker for worker in looked[track.hello.host] if worker.rank == rank]
                 log = self.worker_logs.setdefault(rank, WorkerLog())
                 log.add(together(mine), unix, training=training)
+                self.worker_memory.setdefault(rank, WorkerMemory()).add(mine, unix)
 
     def _apply_message(self, message: FromRank, unix: float) -> bool:
         track = self.ranks.get(message.rank)
