@@ -12,7 +12,7 @@ import msgspec
 from perftui.ipc.facts import RankFacts
 from perftui.ipc.settings import SettingValue
 
-PROTOCOL_VERSION = 4
+PROTOCOL_VERSION = 5
 
 FLAG_EPOCH_START = 1
 """First step of an epoch: its wait includes creating the iterator."""

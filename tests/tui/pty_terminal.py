@@ -66,6 +66,14 @@ class Terminal:
         """What stands on it."""
         return "\n".join(self._screen.display)
 
+    def lines(self) -> list[str]:
+        """Return what stands on it, without blanks at the ends."""
+        return [line.rstrip() for line in self._screen.display]
+
+    def wipe(self) -> None:
+        """Lose all that was painted, as a terminal does that another program has written to."""
+        self._screen.erase_in_display(2)
+
     def cell(self, x: int, y: int) -> str:
         """Return what stands in a cell; "" in the second one of a wide character."""
         return self._screen.buffer[y][x].data

@@ -16,12 +16,15 @@ from perftui.ipc.recording import Entry
 from perftui.ipc.run_files import write_bytes
 from perftui.trainer.hub.allowance import OF_A_RANK, Allowance
 from perftui.trainer.hub.command_audit import CommandAudit
+from perftui.trainer.hub.file_limit import make_room
 from perftui.trainer.hub.live_run import LiveRun
 from perftui.trainer.hub.seats import Seats
 from perftui.trainer.hub.served import Reply
 from perftui.trainer.hub.server import DashboardServer
 
 _LOOP_MS = 50
+_TICK_S = 0.02
+"""A thousand ranks wake the loop a thousand times a second; what does not hang on a frame need not follow."""
 _LAST_WORDS_S = 0.5
 """After the training's end its ranks' last frames may still be on their way."""
 _LINGER_S = 3.0
@@ -61,6 +64,7 @@ class HubService:
             over_since: float | None = None
             idle_since = time.monotonic()
             summarised = analysing = False
+            ticked = 0.0
             while not stopped.flag:
                 arrivals = sockets.arrivals(_LOOP_MS)
                 for arrival in arrivals:
@@ -69,7 +73,11 @@ class HubService:
                 for reply in self._server.take_all(arrivals):
                     self._tell(sockets, reply)
                 now = time.monotonic()
-                self._run.seats_note = self._seats.message or self._refusals.message(now)
+                if now - ticked < _TICK_S:
+                    continue
+                ticked = now
+                notes = (self._seats.message, self._refusals.message(now))
+                self._run.seats_note = "; ".join(note for note in notes if note) or None
                 for reply in self._run.tick():
                     self._tell(sockets, reply)
                 self._send_outbox(sockets)
@@ -123,6 +131,7 @@ class HubService:
             self._refusals.note("of another run", now)
             return
         if isinstance(message, Hello):
+            make_room(message.world_size)
             sockets.to_rank(arrival.peer, Welcome(protocol=PROTOCOL_VERSION, hub_pid=os.getpid()))
         track = self._run.fold.ranks.get(message.rank)
         counts = self._seats.may_speak(arrival.peer, message, track)
