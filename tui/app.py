@@ -81,7 +81,7 @@ class DashboardApp(TimeApp):
         elif _restarts(self.live) > _restarts(before) and before.header is not None:
             self.notify("reconnected: the run's hub was restarted, the training goes on")
         self._shelf.note(self.live.profiles)
-        self.show_run()
+        self.when_due(self.show_run)
         if _offered(before) != _offered(self.live) or before.header is None:
             self.refresh_bindings()
 

@@ -4,22 +4,36 @@ None is "—": never measured, which is not zero.
 """
 
 import re
+import unicodedata
 
 NOTHING = "—"
-_ESCAPES = re.compile(r"\x1b(?:\[[0-9;:<=>?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")
-_CONTROLS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+_ESCAPES = re.compile(
+    r"\x1b(?:\[[0-9;:<=>?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])"  # CSI, strings, others
+)
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\ud800-\udfff"
+    "\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\ufffb"  # writing from right to left, and such
+    "\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0"  # seen by some terminals only
+    "\ufe00-\ufe0f\U0001f3fb-\U0001f3ff\U000e0000-\U000e0fff]"  # other looks, in some of another width
+)
+_FLAG_LETTERS = {0x1F1E6 + at: chr(ord("A") + at) for at in range(26)}
+"""A pair of these is a flag in some terminals and two letters in others; of three different widths."""
+_DOUBTFUL = re.compile(f"{_CONTROLS.pattern[:-1]}\t\U0001f1e6-\U0001f1ff]")
 
 
 def clean(text: str) -> str:
-    """Return one line of foreign text with escape sequences and control characters taken out."""
-    return _CONTROLS.sub("", _ESCAPES.sub("", text.rstrip("\r\n").rpartition("\r")[2])).expandtabs(4)
+    """Return one line of foreign text without escape sequences, controls, and what has no certain width."""
+    if text.isascii() and text.isprintable():
+        return text
+    one = _CONTROLS.sub("", _ESCAPES.sub("", text.rstrip("\r\n").rpartition("\r")[2])).expandtabs(4)
+    return one if one.isascii() else unicodedata.normalize("NFC", one.translate(_FLAG_LETTERS))
 
 
 def visible(text: str) -> str:
     """Return a foreign name on one line, with a mark in place of each control character: nothing is lost."""
-    if text.isascii() and text.isprintable():
+    if _DOUBTFUL.search(text) is None:
         return text
-    return _CONTROLS.sub("\ufffd", text.replace("\t", " ").replace("\x1b", "\ufffd"))
+    return _CONTROLS.sub("\ufffd", text.replace("\t", " ")).translate(_FLAG_LETTERS)
 
 
 def number(value: float | None) -> str:

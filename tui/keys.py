@@ -55,6 +55,9 @@ ANYWHERE: list[BindingType] = [
     _quiet(
         "screenshot", "ctrl+s", "app.save_screen", "screenshot", "Write this screen to a new file, as SVG"
     ),
+    _quiet(
+        "suspend", "ctrl+z", "app.suspend_process", "suspend", "To the shell; `fg` brings this screen back"
+    ),
 ]
 """In every app, and over every question too."""
 EVERYWHERE: list[BindingType] = [

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import Binding
 from textual.filter import LineFilter, Monochrome, NoColor
 from textual.screen import Screen
@@ -15,8 +15,9 @@ from perftui.ipc.errors import Refused
 from perftui.tui import format as fmt
 from perftui.tui.clipboard import clipboard_sequences, hand_to_tmux
 from perftui.tui.config.settled import DEFAULT, Config
-from perftui.tui.glyphs import Glyphs, glyphs_of_this_terminal
+from perftui.tui.glyphs import Glyphs, described_colours, glyphs_of_this_terminal, without_colour
 from perftui.tui.key_map import display, key_names
+from perftui.tui.paced_app import PacedApp
 from perftui.tui.palette import THEMES, choose_theme
 from perftui.tui.screenshot import save_screenshot, screenshot_stem
 from perftui.tui.terminal import AsciiFilter, end_on_signals, forget_signals, terminal_hung_up
@@ -28,7 +29,7 @@ _MISTAKES_S = 20.0
 _MISTAKES_SHOWN = 3
 
 
-class TerminalApp(App[_Result]):
+class TerminalApp(PacedApp[_Result]):
     """An app that suits its terminal and its person, and leaves the terminal as it was."""
 
     TITLE = "perftui"
@@ -40,7 +41,7 @@ class TerminalApp(App[_Result]):
         self.config = config
         self.key_names = key_names(config.keys)
         self.set_keymap({name: ",".join(keys) for name, keys in config.keys.items()})
-        self.no_color = bool(os.environ.get("NO_COLOR"))
+        self.no_color = without_colour(os.environ, described_colours(os.environ.get("TERM", "")))
         for theme in THEMES:
             self.register_theme(theme)
         colours = None if self.no_color else self.console.color_system
@@ -76,6 +77,7 @@ class TerminalApp(App[_Result]):
         end_on_signals(self.end)
         if not self.is_headless:
             self.set_interval(1.0, self._end_without_terminal)
+            self.repaint_on_return()
         self._tell_mistakes()
 
     def _tell_mistakes(self) -> None:
@@ -124,6 +126,6 @@ class TerminalApp(App[_Result]):
 
     def run_here(self) -> int:
         """Run in this terminal, and return the exit code."""
-        with guarded_terminal():
+        with guarded_terminal(self.left_clean):
             self.run(mouse=os.environ.get("PERFTUI_MOUSE") != "0")
         return self.return_code or 0

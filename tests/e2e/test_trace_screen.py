@@ -7,7 +7,7 @@ import pytest
 
 from perftui.tui.cli import main
 from tests.profiling.trace_maker import TraceMaker
-from tests.tui.test_terminal import Terminal
+from tests.tui.pty_terminal import Terminal
 
 
 def made(folder: Path, name: str, kernel_ns: int) -> Path:

@@ -46,13 +46,29 @@ def test_ascii_keeps_the_width_in_cells() -> None:
 
 
 def test_glyphs_follow_the_locale_and_the_person() -> None:
-    assert not choose_glyphs({}, "UTF-8").ascii
-    assert choose_glyphs({}, "ANSI_X3.4-1968").ascii
-    assert choose_glyphs({"PERFTUI_ASCII": "1"}, "utf-8").ascii
-    assert not choose_glyphs({"PERFTUI_ASCII": "0"}, "latin-1").ascii
-    assert choose_glyphs({"NO_COLOR": "1"}, "utf-8").textured
-    assert not choose_glyphs({"NO_COLOR": ""}, "utf-8").textured
-    assert choose_glyphs({"PERFTUI_GRAPH": "block"}, "utf-8").chart == "block"
+    assert not choose_glyphs({"LANG": "en_US.UTF-8"}).ascii
+    assert not choose_glyphs({"LC_ALL": "C.utf8", "LANG": "C"}).ascii
+    assert choose_glyphs({"LC_ALL": "C", "LANG": "en_US.UTF-8"}).ascii
+    assert choose_glyphs({"LC_CTYPE": "de_DE.ISO-8859-1"}).ascii
+    assert choose_glyphs({"LANG": "C.UTF-8", "PERFTUI_ASCII": "1"}).ascii
+    assert not choose_glyphs({"LANG": "de_DE@euro", "PERFTUI_ASCII": "0"}).ascii
+    assert choose_glyphs({"NO_COLOR": "1"}).textured
+    assert not choose_glyphs({"NO_COLOR": ""}).textured
+    assert choose_glyphs({"PERFTUI_GRAPH": "block"}).chart == "block"
+
+
+def test_a_locale_that_is_not_said_is_utf8_but_in_a_multiplexer_that_believes_otherwise() -> None:
+    assert not choose_glyphs({}).ascii
+    assert choose_glyphs({"TMUX": "/tmp/tmux-0/default,1,0"}).ascii
+    assert choose_glyphs({"STY": "12.pts-0.host"}).ascii
+    assert not choose_glyphs({"TMUX": "/tmp/tmux-0/default,1,0", "LANG": "C.UTF-8"}).ascii
+
+
+def test_a_terminal_without_colours_has_its_parts_told_apart_by_letters() -> None:
+    assert choose_glyphs({"TERM": "vt220"}, colours=0).textured
+    assert not choose_glyphs({"TERM": "xterm"}, colours=8).textured
+    assert not choose_glyphs({"TERM": "of-which-nothing-is-known"}, colours=None).textured
+    assert choose_glyphs({"TERM": "linux"}, colours=8).ascii
 
 
 def test_theme_follows_the_terminal_and_the_person() -> None:

@@ -14,10 +14,8 @@ import pytest
 
 from perftui.tui.arguments import dashboard_parser, parser
 from tests.tui import page_scenes
+from tests.tui.pty_terminal import RUN, Terminal
 from tests.tui.scripted_hub import ScriptedHub
-from tests.tui.test_terminal import Terminal
-
-RUN = "import sys; from perftui.tui.app import run_dashboard; sys.exit(run_dashboard('demo-1'{}))"
 
 
 @pytest.fixture

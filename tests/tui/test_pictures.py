@@ -190,6 +190,13 @@ def test_header_drops_the_least_needed_first() -> None:
     assert plain(header_line(state_of(), 44)) == " perftui resnet18-jpeg  ● training     4:12 "
 
 
+def test_the_header_says_that_a_terminal_is_shown_less_than_there_is() -> None:
+    wide = plain(header_line(state_of(), 120, slow_s=2))
+    assert "step 412  slow terminal: one update in 2 s  epoch 1" in wide
+    narrow = plain(header_line(state_of(), 80, slow_s=2))
+    assert narrow.startswith(" perftui resnet18-jpeg  ● training  step 412  one update in 2 s")
+
+
 def test_verdict_says_what_is_wrong_and_what_r_would_do() -> None:
     first, second = texts(verdict_lines(state_of(), 90))
     assert first.startswith(" ▲ CRITICAL The training waits for data 75 % of each step")

@@ -1,93 +1,21 @@
 """The dashboard in a real pseudo-terminal: it paints, it leaves the terminal as it was, it needs no torch."""
 
-import contextlib
 import os
 import pty
 import re
-import select
 import signal
 import subprocess
 import sys
 import termios
-import time
-from collections.abc import Iterator, Sequence
-from fcntl import ioctl
+from collections.abc import Iterator
 from pathlib import Path
-from struct import pack
 
-import pyte
 import pytest
 
 from tests.tui import scenes
+from tests.tui.pty_terminal import Terminal
 from tests.tui.scripted_hub import ScriptedHub
-
-RUN = "import sys; from perftui.tui.app import run_dashboard; sys.exit(run_dashboard('demo-1'))"
-
-
-class Terminal:
-    """A pseudo-terminal with a dashboard in it, and what has been painted on it."""
-
-    def __init__(self, columns: int = 120, lines: int = 40, command: Sequence[str] = ("-c", RUN)) -> None:
-        self.master, self.slave = pty.openpty()
-        ioctl(self.slave, termios.TIOCSWINSZ, pack("HHHH", lines, columns, 0, 0))
-        self.before = termios.tcgetattr(self.slave)
-        self.raw = b""
-        self._screen = pyte.Screen(columns, lines)
-        self._stream = pyte.ByteStream(self._screen)
-        self.process = subprocess.Popen(
-            [sys.executable, *command],
-            stdin=self.slave,
-            stdout=self.slave,
-            stderr=self.slave,
-            start_new_session=True,
-        )
-
-    def read(self, seconds: float) -> None:
-        """Take in what comes within a time."""
-        if select.select([self.master], [], [], seconds)[0]:
-            data = os.read(self.master, 65536)
-            self.raw += data
-            self._stream.feed(data)
-
-    def type(self, keys: bytes) -> None:
-        """Type keys."""
-        os.write(self.master, keys)
-
-    def lines(self) -> list[str]:
-        """Return what stands on the screen."""
-        return [line.rstrip() for line in self._screen.display]
-
-    def wipe(self) -> None:
-        """Lose all that was painted, as a terminal does that another program has written to."""
-        self._screen.erase_in_display(2)
-
-    def wait_for(self, words: str) -> None:
-        """Wait until words stand on the screen."""
-        deadline = time.monotonic() + 30
-        while words not in "\n".join(self._screen.display):
-            assert time.monotonic() < deadline, "\n".join(self._screen.display)
-            assert self.process.poll() is None, self.raw[-2000:]
-            self.read(0.1)
-
-    def wait_for_exit(self) -> int:
-        """Wait for the process, taking in what it still paints."""
-        deadline = time.monotonic() + 20
-        while self.process.poll() is None:
-            assert time.monotonic() < deadline, "the dashboard did not end"
-            self.read(0.05)
-        with contextlib.suppress(OSError):
-            while select.select([self.master], [], [], 0)[0]:
-                self.read(0)
-        return self.process.returncode
-
-    def close(self) -> None:
-        """Let go of both ends, and of the process if it is still there."""
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        for end in (self.master, self.slave):
-            with contextlib.suppress(OSError):
-                os.close(end)
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -117,15 +45,13 @@ def test_a_killed_dashboard_gives_the_terminal_back(terminal: Terminal) -> None:
     terminal.wait_for("input.workers")
     terminal.process.kill()
     terminal.process.wait()
-    deadline = time.monotonic() + 20
-    while b"Back to it: perftui" not in terminal.raw:
-        assert time.monotonic() < deadline, terminal.raw[-500:]
-        terminal.read(0.1)
+    terminal.wait_for_bytes(b"Back to it: perftui")
     end = terminal.raw[terminal.raw.rindex(b"\x1b[?1049h") :]
     on = set(re.findall(rb"\x1b\[\?(\d+)h", terminal.raw)) - {b"1049", b"7", b"25"}
     for mode in on | {b"1049"}:
         assert end.rindex(b"\x1b[?" + mode + b"l") > 0
     assert end.rindex(b"\x1b[?25h") > end.rindex(b"\x1b[?25l")
+    wait_until(lambda: termios.tcgetattr(terminal.slave) == terminal.before, "line mode and echo")
 
 
 def test_q_detaches_with_code_0_and_prints_no_error(terminal: Terminal) -> None:
@@ -170,6 +96,23 @@ def test_a_terminal_without_a_cursor_is_refused(places: Path) -> None:
     os.close(master)
     os.close(end)
     assert said.read_text().startswith("TERM=dumb cannot show the dashboard")
+
+
+STDERR = """
+import os, sys
+os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+from perftui.trainer.launch.terminal_check import no_dashboard_because
+print(no_dashboard_because(dict(os.environ)))
+"""
+
+
+def test_a_dashboard_is_not_begun_where_what_it_is_painted_on_is_no_terminal(places: Path) -> None:
+    terminal = Terminal(80, 24, ("-c", STDERR))
+    try:
+        assert terminal.wait_for_exit() == 0
+        assert terminal.text.startswith("stderr, on which it is drawn, is not a terminal")
+    finally:
+        terminal.close()
 
 
 def test_the_dashboard_needs_neither_torch_nor_numpy_nor_the_trainer() -> None:

@@ -13,6 +13,7 @@ import msgspec
 
 from perftui.ipc.errors import PerftuiError
 from perftui.ipc.places import runtime_root, state_root
+from perftui.ipc.start_environment import start_environment
 from perftui.trainer.launch.environment import clean_environment
 from perftui.trainer.launch.host_facts import nvidia_gpu_names, open_files_limit, shared_memory_bytes
 from perftui.trainer.launch.interpreter import InterpreterCheck, check_interpreter
@@ -58,7 +59,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 def examine(command: list[str]) -> Report:
     """Look at everything; `command` says whose Python is meant, empty for `python` on the path."""
     checks = [*_interpreter(command), *_devices(), *_host(), *_places()]
-    for state, name, text, advice in terminal_checks(dict(os.environ)):
+    for state, name, text, advice in terminal_checks(start_environment()):
         checks.append(Check(name=name, state=state, text=text, advice=advice))
     return Report(checks=checks)
 

@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 
+from perftui.ipc.start_environment import speaks_utf8
 from perftui.trainer.launch.versions import Finding
 
 SMALLEST = (40, 12)
@@ -21,15 +22,18 @@ def terminal_checks(environment: dict[str, str]) -> Iterator[Finding]:
         size = shutil.get_terminal_size()
         yield "ok", "terminal", f"{environment['TERM']}, {size.columns} x {size.lines}", None
     yield _colours(environment)
-    utf8 = _speaks_utf8(environment)
+    utf8 = speaks_utf8(environment)
     advice = None if utf8 else "set LANG to a UTF-8 locale, such as C.UTF-8"
-    yield "ok" if utf8 else "warn", "encoding", "UTF-8" if utf8 else "not UTF-8", advice
+    said = {True: "UTF-8", False: "not UTF-8: the dashboard is drawn with ASCII", None: "no locale is set"}
+    yield "ok" if utf8 else "warn", "encoding", said[utf8], advice
 
 
 def no_dashboard_because(environment: dict[str, str]) -> str | None:
     """Return why no dashboard can be opened here; None when one can."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return "stdin and stdout are not both a terminal"
+    if sys.__stderr__ is None or not sys.__stderr__.isatty():
+        return "stderr, on which it is drawn, is not a terminal"
     term = environment.get("TERM", "")
     if term in _PLAIN:
         return f"TERM is {term or 'not set'}: this terminal cannot be drawn on"
@@ -54,8 +58,3 @@ def _colours(environment: dict[str, str]) -> Finding:
     if environment.get("COLORTERM", "") in ("truecolor", "24bit"):
         return "ok", "colours", "16 million", None
     return "ok", "colours", "256" if "256" in environment.get("TERM", "") else "16", None
-
-
-def _speaks_utf8(environment: dict[str, str]) -> bool:
-    locale = environment.get("LC_ALL") or environment.get("LC_CTYPE") or environment.get("LANG") or ""
-    return "UTF-8" in locale.upper().replace("UTF8", "UTF-8")

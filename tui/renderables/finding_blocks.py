@@ -50,7 +50,10 @@ def _finding(finding: Finding, state: DashboardState, width: int, *, follows: bo
     host = f" {fmt.clean(finding.host)}" if finding.host is not None and len(state.hosts) > 1 else ""
     share = line(Run(fmt.percent(finding.share), "value"), Run(" of the step", "dim"))
     head = line(
-        bough, Run(f"{mark} {word} ", role), Run(finding.code, "title"), Run(f"{where}{host}", "value")
+        bough,
+        Run(f"{mark} {word} ", role),
+        Run(fmt.clean(finding.code), "title"),
+        Run(f"{where}{host}", "value"),
     )
     cause = (
         f"follows from {fmt.clean(finding.under)}: deal with that first" if follows and finding.under else ""

@@ -40,7 +40,10 @@ def _finding(finding: Finding, state: DashboardState, width: int, *, follows: bo
     share = line(Run(fmt.percent(finding.share), "value"), Run(" of the step", "dim"))
     head = spread(
         line(
-            bough, Run(f"{mark} {finding.code}", role), Run(where, "value"), Run(f"  {word.lower()}", "dim")
+            bough,
+            Run(f"{mark} {fmt.clean(finding.code)}", role),
+            Run(where, "value"),
+            Run(f"  {word.lower()}", "dim"),
         ),
         share if finding.share > 0 else BLANK,
         width,

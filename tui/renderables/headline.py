@@ -10,6 +10,7 @@ from perftui.tui.renderables.lines import (
     clause,
     clip,
     fit,
+    join,
     join_fitting,
     line,
     spread,
@@ -45,8 +46,15 @@ def severity_mark(finding: Finding) -> tuple[str, str, str]:
     return SEVERITY.get(finding.severity, ("●", "NOTE", "note"))
 
 
-def header_line(state: DashboardState, width: int, note: str = "") -> Line:
-    """Draw the run's name, state, progress and loss, with the time at the right."""
+def header_line(state: DashboardState, width: int, note: str = "", slow_s: int | None = None) -> Line:
+    """Draw the run's name, state, progress and loss, with the time at the right.
+
+    Args:
+        state: the run.
+        width: in cells.
+        note: that the rest of the screen is not of now.
+        slow_s: in how many seconds there is one picture, on a terminal that cannot take more.
+    """
     header = state.header
     if header is None:
         return fit(line(Run(" perftui ", "title"), Run(fmt.clean(state.run_id), "value")), width)
@@ -63,7 +71,8 @@ def header_line(state: DashboardState, width: int, note: str = "") -> Line:
     name = line(Run(" perftui ", "dim"), Run(fmt.clean(header.name) or fmt.clean(header.run_id), "title"))
     frozen = Run(f"  ⏸ {note}" if note else "", "key")
     status = line(Run(f"{mark} {status_word}", role), replay, trial, frozen)
-    progress = _progress(header, state.together)[1 if note else 0 :]  # the note says at which step that was
+    step, *progress = _progress(header, state.together)
+    step = BLANK if note else step  # the note says at which step that was
     right = line(
         Run(f"{fmt.clean(header.host)}  " if width >= 100 else "", "dim"),
         Run(f"{fmt.duration(header.elapsed_s)} ", "value"),
@@ -72,8 +81,14 @@ def header_line(state: DashboardState, width: int, note: str = "") -> Line:
     if note:  # that this is not the newest must be seen, whatever the run is called
         status = clip(status, max(_NAME_LEAST, room - _NAME_LEAST - 2))
         name = clip(name, max(_NAME_LEAST, room - width_of(status) - 2))
-    parts = [name, status, *progress]
-    return spread(join_fitting(parts, _GAP, room), right, width)
+    slow = _slow(slow_s, room - width_of(join([name, status, step], _GAP)) - width_of(_GAP))
+    return spread(join_fitting([name, status, step, slow, *progress], _GAP, room), right, width)
+
+
+def _slow(slow_s: int | None, room: int) -> Line:
+    """Say that fewer pictures are shown than there are."""
+    words = "" if slow_s is None else f"slow terminal: one update in {slow_s} s"
+    return line(Run(words if len(words) <= room else f"one update in {slow_s} s", "warning"))
 
 
 def _progress(header: Header, together: RanksTogether | None) -> list[Line]:

@@ -15,6 +15,7 @@ from textual.strip import Strip
 from textual.theme import Theme
 from textual.widget import Widget
 
+from perftui.tui.format import visible
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.key_map import KEY_NAMES
 from perftui.tui.palette import Palette, palette_of
@@ -109,8 +110,8 @@ def key_names_for(widget: Widget) -> Mapping[str, str]:
 
 
 def coloured(line_: Line, palette: Palette) -> Strip:
-    """Turn roles into colours."""
-    return Strip([Segment(run.text, palette.style(run.role, run.back)) for run in line_])
+    """Turn roles into colours; whatever a text holds, nothing in it commands the terminal."""
+    return Strip([Segment(visible(run.text), palette.style(run.role, run.back)) for run in line_])
 
 
 def _changed(y: int, before: Line, after: Line) -> Region:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from perftui.tui.paced_app import PacedApp
 from perftui.tui.renderables.headline import header_line, verdict_lines
 from perftui.tui.renderables.lines import Line
 from perftui.tui.state import DashboardState
@@ -29,7 +30,9 @@ class RunHeader(HeaderLine):
 
     def draw(self) -> Sequence[Line]:
         """Draw the line."""
-        return [header_line(self.state, self.size.width, self.note)] if self.state else []
+        app = app_of(self)
+        slow_s = app.slow_s if isinstance(app, PacedApp) else None
+        return [header_line(self.state, self.size.width, self.note, slow_s)] if self.state else []
 
 
 class VerdictLines(Picture):
