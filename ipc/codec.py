@@ -6,6 +6,7 @@ import msgspec
 
 from perftui.ipc.dashboard_messages import FromDashboard, ToDashboard
 from perftui.ipc.errors import ProtocolError
+from perftui.ipc.host_messages import FromHost, ToHost
 from perftui.ipc.messages import PROTOCOL_VERSION, FromRank, ToRank
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024
@@ -18,9 +19,13 @@ _from_rank: msgspec.msgpack.Decoder[FromRank] = msgspec.msgpack.Decoder(FromRank
 _to_rank: msgspec.msgpack.Decoder[ToRank] = msgspec.msgpack.Decoder(ToRank)
 _from_dashboard: msgspec.msgpack.Decoder[FromDashboard] = msgspec.msgpack.Decoder(FromDashboard)
 _to_dashboard: msgspec.msgpack.Decoder[ToDashboard] = msgspec.msgpack.Decoder(ToDashboard)
+_to_lead: msgspec.msgpack.Decoder[FromHost | FromDashboard] = msgspec.msgpack.Decoder(
+    FromHost | FromDashboard
+)
+_to_host: msgspec.msgpack.Decoder[ToHost] = msgspec.msgpack.Decoder(ToHost)
 
 
-def encode(message: FromRank | ToRank | FromDashboard | ToDashboard) -> bytes:
+def encode(message: FromRank | ToRank | FromDashboard | ToDashboard | FromHost | ToHost) -> bytes:
     """Return the frame for a message."""
     return _encoder.encode(message)
 
@@ -55,3 +60,13 @@ def decode_from_dashboard(frame: bytes) -> FromDashboard:
 def decode_to_dashboard(frame: bytes) -> ToDashboard:
     """Read what the hub sent to this dashboard."""
     return _decode(_to_dashboard, frame, "from the hub")
+
+
+def decode_to_lead(frame: bytes) -> FromHost | FromDashboard:
+    """Read what came to the lead over TCP: from another host's hub or from a dashboard."""
+    return _decode(_to_lead, frame, "over TCP")
+
+
+def decode_to_host(frame: bytes) -> ToHost:
+    """Read what the lead sent to this host's hub."""
+    return _decode(_to_host, frame, "from the lead hub")

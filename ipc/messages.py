@@ -12,7 +12,7 @@ import msgspec
 from perftui.ipc.facts import RankFacts
 from perftui.ipc.settings import SettingValue
 
-PROTOCOL_VERSION = 4
+PROTOCOL_VERSION = 5
 
 FLAG_EPOCH_START = 1
 """First step of an epoch: its wait includes creating the iterator."""
@@ -81,6 +81,8 @@ class Hello(RankMessage, frozen=True, kw_only=True, tag="hello"):
     trial: bool = False
     rank_known: bool = True
     """False when neither torch.distributed nor the environment names a rank: then 0 is assumed."""
+    pid_namespace: int | None = None
+    """Inode of /proc/self/ns/pid: in another one than the hub's, pids mean other processes."""
 
 
 class StepBatch(RankMessage, frozen=True, kw_only=True, tag="steps"):

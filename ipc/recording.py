@@ -18,6 +18,7 @@ import msgspec
 
 from perftui.ipc.errors import RecordingError
 from perftui.ipc.findings import Appearance
+from perftui.ipc.host_links import HostEvent
 from perftui.ipc.messages import FromRank
 from perftui.ipc.view import GpuView, HostView
 
@@ -38,6 +39,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """Entries lost before this one because the disk refused them."""
     appeared: list[Appearance] = []
     """Findings that were shown for the first time."""
+    host_events: list[HostEvent] = []
+    """Hosts that joined, were lost, came back or left."""
 
 
 _decoder = msgspec.msgpack.Decoder(Entry)

@@ -10,12 +10,15 @@ import msgspec
 
 from perftui.ipc.facts import RankFacts, RunPhase
 from perftui.ipc.findings import Finding
+from perftui.ipc.host_links import HostLink
 from perftui.ipc.host_view import HostView as HostView
 from perftui.ipc.host_view import LoaderWorkers as LoaderWorkers
 from perftui.ipc.host_view import Pressure as Pressure
 from perftui.ipc.host_view import WorkerView as WorkerView
 from perftui.ipc.ledger_records import Launch, Verdict
 from perftui.ipc.messages import Preset
+from perftui.ipc.run_history import Mark as Mark
+from perftui.ipc.run_history import RankHistory as RankHistory
 from perftui.ipc.settings import SettingValue
 from perftui.ipc.worker_stacks import WorkerStacks
 
@@ -263,6 +266,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """Its standard error."""
     step_us: float | None = None
     """Mean wall time of a usual step, over all ranks."""
+    attempt: int = 1
+    """How often the launcher has started the ranks so far; steps and epochs are of the newest time."""
 
 
 class OperatorRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -362,30 +367,6 @@ class RelaunchView(msgspec.Struct, frozen=True, kw_only=True):
     """More are not made, whatever comes out."""
 
 
-class RankHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """Steps of one rank that are new to this dashboard, as columns."""
-
-    rank: int
-    first_step: int
-    stride: int
-    """Steps that each point stands for: 1, or more where older history was thinned (means)."""
-    wall_ms: list[float]
-    wait_ms: list[float]
-    flags: list[int]
-
-
-class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """An event on the time axis."""
-
-    unix: float
-    rank: int | None
-    event: str
-    text: str
-    step: int = -1
-    duration_s: float = 0.0
-    """How long it took; 0 for what is a moment."""
-
-
 class RunView(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a dashboard shows of a run, except history and output, which come as increments."""
 
@@ -398,3 +379,5 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     relaunch: RelaunchView | None = None
     trials_s: tuple[float, float] | None = None
     """How long the trials of the leading remedy will take, in seconds: about, and at most."""
+    links: list[HostLink] = []
+    """The hosts of a run that has several, the lead first; empty: it has one."""

@@ -9,7 +9,7 @@ from functools import partial
 from textual.app import SystemCommand
 from textual.screen import Screen
 
-from perftui.ipc.dashboard_link import new_command_id
+from perftui.ipc.dashboard_link import LeadAddress, new_command_id
 from perftui.ipc.dashboard_messages import (
     CancelCommand,
     Command,
@@ -44,7 +44,14 @@ class DashboardApp(OrderingApp):
 
     BINDINGS = EVERYWHERE
 
-    def __init__(self, run_id: str, glyphs: Glyphs | None = None, *, read_only: bool = False) -> None:
+    def __init__(
+        self,
+        run_id: str,
+        glyphs: Glyphs | None = None,
+        *,
+        read_only: bool = False,
+        lead: LeadAddress | None = None,
+    ) -> None:
         super().__init__(glyphs, read_only=read_only)
         self.live = DashboardState(run_id=run_id)
         self._held: DashboardState | None = None
@@ -53,7 +60,7 @@ class DashboardApp(OrderingApp):
         self._asked: dict[str, str] = {}
         self._shelf = ReportShelf()
         self._overview = OverviewScreen(self.glyphs, run_id)
-        self._link = HubLink(run_id, self.post_message)
+        self._link = HubLink(run_id, self.post_message, lead)
         show, glyphs = self.action_windows, self.glyphs
         self._window_keys = WindowKeys(self, glyphs, self.can_change, self.command, show)
 
@@ -226,12 +233,16 @@ def _restarts(state: DashboardState) -> int:
     return state.header.hub_restarts if state.header else 0
 
 
-def run_dashboard(run_id: str, *, read_only: bool = False, ascii_only: bool = False) -> int:
+def run_dashboard(
+    run_id: str, *, read_only: bool = False, ascii_only: bool = False, lead: LeadAddress | None = None
+) -> int:
     """Show a run until the person leaves; return 0, or 128 plus the signal that ended it.
+
+    `lead` is the lead hub of a run on several hosts, over TCP; without it the run is one on this host.
 
     Raises:
         UsageError: there is no terminal, or one that cannot show it.
     """
     require_terminal()
     glyphs = glyphs_of_this_terminal(ascii_only=ascii_only)
-    return DashboardApp(run_id, glyphs, read_only=read_only).run_here()
+    return DashboardApp(run_id, glyphs, read_only=read_only, lead=lead).run_here()

@@ -22,6 +22,7 @@ _VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "status": live_runs.status,
     "stop": live_runs.stop,
     "env": environment.env,
+    "key": environment.key,
     "profile": live_runs.profile,
     "trace": traces.trace,
     "relaunch": tuning.relaunch,
@@ -33,7 +34,7 @@ _VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "demo": starting.demo,
     "replay": starting.replay,
 }
-_OF_DASHBOARD = ("--ascii", "--read-only")
+_OF_DASHBOARD = ("--ascii", "--read-only", "--at", "--key")
 _TAKE_A_COMMAND = ("run", "doctor", "tune")
 
 

@@ -54,7 +54,10 @@ def _pages(*, shown: bool) -> list[BindingType]:
         ("ledger", "e", "Experiments: what was changed so far, measured how, and what came of it"),
         ("settings", "i", "Settings in force on each rank, as read back from it"),
     )
-    return [_key(name, key, f"app.page('{name}')", name, text, shown=shown) for name, key, text in of]
+    return [
+        *(_key(name, key, f"app.page('{name}')", name, text, shown=shown) for name, key, text in of),
+        _quiet("hosts", "m", "app.page('hosts')", "hosts", "The machines of the run: links, clocks, load"),
+    ]
 
 
 OVERVIEW: list[BindingType] = [
@@ -105,6 +108,7 @@ FINDINGS: list[BindingType] = [
     _quiet("findings-profile", "p", "app.profile", "profile", _RECORD),
     *PAGE,
 ]
+HOSTS: list[BindingType] = [*PAGE]
 LEDGER: list[BindingType] = [
     _key("ledger-open", "enter", "open", "details", "Show all about it, or fold it up", display="enter"),
     _key("ledger-sort", "greater_than_sign", "sort(1)", "sort", "Sort by the next column", display="<>"),

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from textual.message import Message
 
-from perftui.ipc.dashboard_link import DashboardLink
+from perftui.ipc.dashboard_link import DashboardLink, LeadAddress
 from perftui.ipc.dashboard_messages import Answer, Command, Done, Question, ToDashboard, Update
 from perftui.ipc.errors import PerftuiError
 from perftui.ipc.places import run_places
@@ -28,10 +28,19 @@ _RETRY_S = 2.0
 
 
 class HubLink:
-    """A thread between one hub and the app; `post` must be safe to call from it."""
+    """A thread between one hub and the app; `post` must be safe to call from it.
 
-    def __init__(self, run_id: str, post: Callable[[Message], object]) -> None:
+    Args:
+        run_id: of a run on this host.
+        post: takes messages.
+        lead: the lead hub of a run over several hosts, to be reached over TCP; None: the run is here.
+    """
+
+    def __init__(
+        self, run_id: str, post: Callable[[Message], object], lead: LeadAddress | None = None
+    ) -> None:
         self._post = post
+        self._lead = lead
         self._commands: queue.SimpleQueue[Command | Question] = queue.SimpleQueue()
         self._closing = threading.Event()
         self._state = DashboardState(run_id=run_id)
@@ -63,7 +72,7 @@ class HubLink:
     def _serve_one_socket(self) -> None:
         """Use one socket until the hub falls silent, another run is to be followed, or the end."""
         run_id = self._state.run_id
-        link = DashboardLink(run_places(run_id).dashboard_socket)
+        link = DashboardLink(self._lead or run_places(run_id).dashboard_socket)
         self._opened_s, self._pulled_s = time.monotonic(), 0.0
         try:
             while not self._closing.is_set() and self._state.run_id == run_id:
@@ -112,7 +121,7 @@ class HubLink:
     def _follow(self) -> None:
         """Go on to the run that replaced this one, once nothing more is to be learnt here."""
         header, relaunch = self._state.header, self._state.relaunch
-        if header is None or header.successor is None or header.replay:
+        if header is None or header.successor is None or header.replay or self._lead is not None:
             return
         if relaunch is None or relaunch.state in ("done", "failed"):
             self._state = followed(self._state, header.successor)
@@ -123,7 +132,7 @@ class HubLink:
         if now - self._heard_s < _SILENT_S:
             return False
         header = self._state.header
-        if header is not None and header.successor is not None and not header.replay:
+        if header is not None and header.successor is not None and not (header.replay or self._lead):
             self._state = followed(self._state, header.successor)
             self._heard_s = now
         elif now - self._heard_s - self._state.silent_s >= 1.0 or self._state.connected:

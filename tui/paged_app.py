@@ -4,6 +4,7 @@ from perftui.ipc.dashboard_messages import Answer, Command, Done, Question
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.messages import QuestionAsked, RankOpened, TextCopied
 from perftui.tui.screens.findings import FindingsScreen
+from perftui.tui.screens.hosts import HostsScreen
 from perftui.tui.screens.ledger import LedgerScreen
 from perftui.tui.screens.output import OutputScreen
 from perftui.tui.screens.page_screen import PageScreen
@@ -14,6 +15,7 @@ from perftui.tui.terminal_app import TerminalApp
 
 _PAGES: dict[str, type[PageScreen | OutputScreen]] = {
     "findings": FindingsScreen,
+    "hosts": HostsScreen,
     "ledger": LedgerScreen,
     "output": OutputScreen,
     "settings": SettingsScreen,

@@ -10,6 +10,8 @@ from perftui.trainer.hub.step_log import StepLog
 
 _NUMBERS_KEPT = 3000
 _SNAPSHOT_STEPS = 1024
+_OF_THE_RUN = -1
+"""Stands for the run where marks are counted by rank."""
 
 
 class Increments:
@@ -29,6 +31,7 @@ class Increments:
         self.number += 1
         steps = {rank: len(track.log) for rank, track in fold.ranks.items()}
         marks = {rank: track.marks_seen for rank, track in fold.ranks.items()}
+        marks[_OF_THE_RUN] = fold.marks_seen
         self._counts.append((self.number, steps, marks))
         return self.number
 
@@ -56,7 +59,8 @@ class Increments:
     def marks(self, fold: RunFold, since: int | None) -> list[Mark]:
         """Return the events that are new since update `since`."""
         _, seen = self._at(since) if since is not None else ({}, {})
-        found: list[Mark] = []
+        fresh = fold.marks_seen - seen.get(_OF_THE_RUN, 0)
+        found = list(fold.marks)[-fresh:] if fresh > 0 else []
         for track in fold.ordered:
             fresh = track.marks_seen - seen.get(track.hello.rank, 0)
             if fresh > 0:

@@ -36,16 +36,19 @@ class ProfileWindows:
         fold: of the run.
         folder: where traces and their analyses lie.
         replay: nothing is analysed any more, what was is shown.
+        host: the hub's own, whose loader workers it can look into; None: all that are known.
     """
 
-    def __init__(self, fold: RunFold, folder: Path, *, replay: bool = False) -> None:
+    def __init__(self, fold: RunFold, folder: Path, *, replay: bool = False, host: str | None = None) -> None:
         self._fold = fold
+        self._host = host
         self._folder = folder
         self._replay = replay
         self._stacks = WindowStacks(folder, replay=replay)
         self._analysis = WindowAnalysis(folder, replay=replay)
         self._windows: list[HubWindow] = []
         self._orders: list[tuple[int, ToRank]] = []
+        self._elsewhere: set[str] = set()
 
     @property
     def open(self) -> bool:
@@ -55,12 +58,16 @@ class ProfileWindows:
     @property
     def live(self) -> list[RankTrack]:
         """Ranks that train."""
-        return [t for t in self._fold.ordered if t.log.raw and not (t.ended or t.gone)]
+        return [t for t in self._fold.ordered if t.log.raw and not (t.ended or t.gone or t.host_lost)]
 
     def opened(self, *prefixes: str) -> int:
         """Return how many windows bear a name that begins so."""
         self._adopt()
         return sum(window.window_id.startswith(prefixes) for window in self._windows)
+
+    def analysed_elsewhere(self, window_id: str) -> None:
+        """The lead hub of the run has opened this window on all hosts, and reads the traces itself."""
+        self._elsewhere.add(window_id)
 
     def _waits(self, window: HubWindow) -> bool:
         return window.adopted and state_of(window, self._reports(window)) == "armed"
@@ -198,7 +205,10 @@ class ProfileWindows:
             if report.state in ("done", "truncated") and report.path is not None
         }
         others = any(other.analysis is not None and not other.analysed for other in self._windows)
-        if not kept:
+        if window.window_id in self._elsewhere:
+            window.notes.append("the lead hub reads its traces")
+            window.analysed = True
+        elif not kept:
             window.failure = self._why_failed(window, reports)
             window.analysed = True
         elif window.analysis is not None or not others:
@@ -248,6 +258,7 @@ class ProfileWindows:
         return [
             Worker(view.rank, view.pid, view.start_ticks, view.number)
             for host in self._fold.hosts
+            if self._host in (None, host.name)
             for view in host.workers
             if view.rank in window.armed_ranks and not view.gone
         ]

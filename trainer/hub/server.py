@@ -92,6 +92,7 @@ class DashboardServer:
             profiles=profiles,
             relaunch=self._run.relaunch(),
             trials_s=price_of_leading(top, list(self._ranks.values()), findings),
+            links=self._run.links(),
         )
         return Update(
             number=number,

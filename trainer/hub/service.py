@@ -1,7 +1,6 @@
 """The hub's loop: one thread owns both sockets, hears ranks, answers dashboards, and lets the run tick."""
 
 import contextlib
-import os
 import shutil
 import signal
 import time
@@ -10,19 +9,21 @@ from collections.abc import Iterator
 from perftui.ipc.codec import decode_from_rank
 from perftui.ipc.errors import ProtocolError
 from perftui.ipc.hub_sockets import Arrival, HubSockets
-from perftui.ipc.messages import PROTOCOL_VERSION, AskHello, Hello, Welcome
+from perftui.ipc.messages import ToRank
 from perftui.ipc.places import RunPlaces
-from perftui.ipc.recording import Entry
 from perftui.ipc.run_files import write_bytes
+from perftui.trainer.hub.joining import Joining
 from perftui.trainer.hub.live_run import LiveRun
-from perftui.trainer.hub.seats import Seats
+from perftui.trainer.hub.rank_intake import RankIntake
+from perftui.trainer.hub.seats import remote_host
+from perftui.trainer.hub.served import Reply
 from perftui.trainer.hub.server import DashboardServer
+from perftui.trainer.launch.host_plan import forget_key
 
 _LOOP_MS = 50
 _LAST_WORDS_S = 0.5
 """After the training's end its ranks' last frames may still be on their way."""
 _LINGER_S = 3.0
-_ASK_AGAIN_S = 1.0
 
 
 class Stopped:
@@ -45,33 +46,38 @@ class HubService:
         self._places = places
         self._run = run
         self._server = DashboardServer(run)
-        self._seats = Seats(run.lives)
-        self._asked: dict[bytes, float] = {}
+        plan = run.description.hosts
+        self._joining = Joining(plan) if plan is not None else None
         self.unreadable = 0
 
     def serve(self, stopped: Stopped) -> None:
         """Run until the end."""
         with self._open_sockets() as sockets:
+            intake = RankIntake(self._run, lambda peer, order: self._tell(sockets, peer, order))
             over_since: float | None = None
             idle_since = time.monotonic()
             summarised = analysing = False
             while not stopped.flag:
                 for arrival in sockets.arrivals(_LOOP_MS):
-                    self._take(sockets, arrival)
-                self._run.seats_note = self._seats.message
+                    self._take(sockets, intake, arrival)
+                self._link(sockets, intake)
+                self._run.seats_note = intake.seats.message
                 for reply in self._run.tick():
-                    sockets.to_dashboard(reply.peer, reply.message)
-                self._send_outbox(sockets)
+                    self._reply(sockets, reply)
+                self._send_outbox(sockets, intake)
                 now = time.monotonic()
                 over_since = (over_since or now) if self._run.over else None
-                waited = over_since is not None and now - over_since > _LAST_WORDS_S
+                waits = (
+                    over_since is not None and (hosts := self._run.other_hosts) is not None and hosts.waits
+                )
+                waited = over_since is not None and now - over_since > _LAST_WORDS_S and not waits
                 if over_since and not summarised and (waited or self._run.all_said):
                     summarised, analysing = True, self._run.windows.open
                     self._write_summary()
                 if analysing and not self._run.windows.open:  # what a window found has come since
                     analysing = False
                     self._write_summary()
-                if self._server.attached() or self._run.busy or not summarised:
+                if self._server.attached() or self._run.busy or waits or not summarised:
                     idle_since = now
                 elif now - idle_since > _LINGER_S:
                     return
@@ -85,8 +91,11 @@ class HubService:
             if self._run.over:
                 self._write_summary()
             self._run.close()
+            if self._run.other_hosts is not None:
+                self._run.other_hosts.close()
             sockets.close()
             if self._run.over:  # nobody will ask here again
+                forget_key(self._run.description.hosts, self._places)
                 shutil.rmtree(self._places.runtime, ignore_errors=True)
 
     def _write_summary(self) -> None:
@@ -94,7 +103,19 @@ class HubService:
         with contextlib.suppress(OSError):
             write_bytes(self._places.summary, self._run.summary_bytes())
 
-    def _take(self, sockets: HubSockets, arrival: Arrival) -> None:
+    def _link(self, sockets: HubSockets, intake: RankIntake) -> None:
+        """Hear the hubs of other hosts, if the run has any."""
+        hosts = self._run.other_hosts
+        if hosts is not None:
+            hosts.turn()
+        elif self._joining is not None:
+            hosts = self._joining.opened(self._run, intake, self._server)
+            self._run.joining_note = self._joining.failure
+            if hosts is not None:
+                self._run.other_hosts = hosts
+                sockets.watch(hosts.sockets)
+
+    def _take(self, sockets: HubSockets, intake: RankIntake, arrival: Arrival) -> None:
         if arrival.side == "dashboard":
             for reply in self._server.take(arrival.peer, arrival.frame):
                 sockets.to_dashboard(reply.peer, reply.message)
@@ -107,24 +128,23 @@ class HubService:
         if message.run_id != self._places.run_id:
             self.unreadable += 1
             return
-        if isinstance(message, Hello):
-            sockets.to_rank(arrival.peer, Welcome(protocol=PROTOCOL_VERSION, hub_pid=os.getpid()))
-        track = self._run.fold.ranks.get(message.rank)
-        counts = self._seats.may_speak(arrival.peer, message, track)
-        if counts and self._run.hear(Entry(unix=time.time(), message=message)):
-            self._seats.note(arrival.peer, message, self._run.fold.ranks.get(message.rank))
-        elif counts is not False:
-            self._ask_hello(sockets, arrival.peer)
+        intake.take(arrival.peer, message, time.time())
 
-    def _ask_hello(self, sockets: HubSockets, peer: bytes) -> None:
-        now = time.monotonic()
-        if now - self._asked.get(peer, 0.0) >= _ASK_AGAIN_S:
-            self._asked[peer] = now
-            sockets.to_rank(peer, AskHello())
+    def _reply(self, sockets: HubSockets, reply: Reply) -> None:
+        hosts = self._run.other_hosts
+        if hosts is None or not hosts.reply(reply):
+            sockets.to_dashboard(reply.peer, reply.message)
 
-    def _send_outbox(self, sockets: HubSockets) -> None:
+    def _tell(self, sockets: HubSockets, peer: bytes, order: ToRank) -> None:
+        hosts = self._run.other_hosts
+        if hosts is not None and remote_host(peer) is not None:
+            hosts.to_rank(peer, order)
+        else:
+            sockets.to_rank(peer, order)
+
+    def _send_outbox(self, sockets: HubSockets, intake: RankIntake) -> None:
         outbox, self._run.outbox = self._run.outbox, []
-        for rank, message in outbox:
-            peer = self._seats.peer(rank)
+        for rank, order in outbox:
+            peer = intake.seats.peer(rank)
             if peer is not None:
-                sockets.to_rank(peer, message)
+                self._tell(sockets, peer, order)

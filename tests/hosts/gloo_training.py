@@ -1,0 +1,51 @@
+"""A training over gloo whose losses follow from its seed; writes them to `losses.RANK`. `STEPS [FOLDER]`"""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+_PAUSE_S = 0.03
+
+
+def main() -> None:
+    steps, folder = int(sys.argv[1]), Path(sys.argv[2] if len(sys.argv) > 2 else ".")
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    torch.manual_seed(0)
+    data = TensorDataset(torch.randn(512, 16), torch.randn(512, 1))
+    model = torch.nn.parallel.DistributedDataParallel(
+        torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Linear(32, 1))
+    )
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    loader = DataLoader(data, batch_size=8, sampler=DistributedSampler(data, seed=1))
+    losses: list[float] = []
+    while len(losses) < steps:
+        for inputs, targets in loader:
+            loss = torch.nn.functional.mse_loss(model(inputs), targets)
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()  # pyright: ignore[reportUnknownMemberType]
+            losses.append(loss.item())
+            time.sleep(_PAUSE_S)
+            if len(losses) == steps:
+                break
+    (folder / f"losses.{rank}").write_text("\n".join(map(repr, losses)))
+    dist.barrier()  # gloo aborts a rank whose peer leaves in the middle of an exchange
+    dist.destroy_process_group()
+    _leave(rank)
+
+
+def _leave(rank: int) -> None:
+    if os.environ.get("FAIL_ONCE") and rank == 0 and not Path(os.environ["FAIL_ONCE"]).exists():
+        Path(os.environ["FAIL_ONCE"]).touch()
+        sys.exit(3)
+
+
+if __name__ == "__main__":
+    main()

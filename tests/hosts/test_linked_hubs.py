@@ -1,0 +1,175 @@
+"""Hubs on several hosts, really apart: who is seen, what is lost and regained, what the wire gives away."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from perftui.ipc.dashboard_messages import Update
+from perftui.ipc.link_keys import write_key
+
+from .fake_ranks import PASSWORD
+from .namespaces import Host, Hosts
+from .stage import HERE, ROOT, Stage, link_of, state_of, steps_of
+
+
+@pytest.fixture
+def stage(two_hosts: Hosts) -> Iterator[Stage]:
+    made = Stage(two_hosts, members=1)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def watched_stage(three_hosts: Hosts) -> Iterator[Stage]:
+    made = Stage(three_hosts, members=1)
+    yield made
+    made.close()
+
+
+def _knows_its_clock(update: Update) -> bool:
+    found = link_of(update, "h2")
+    return found is not None and found.clock_error_ms is not None
+
+
+def test_one_dashboard_shows_the_ranks_of_all_hosts_lost_and_regained(
+    stage: Stage, two_hosts: Hosts, record_testsuite_property: Callable[[str, object], None]
+) -> None:
+    lead, member = stage.parts
+    lead.start_hub()
+    lead.ranks(0, 1, 3)
+    stage.until(lambda u: steps_of(u).get(0, 0) > 5)
+    member.start_hub()  # it comes late
+    member.ranks(1, 2, 3)
+    update = stage.until(lambda u: min(steps_of(u).get(rank, 0) for rank in range(3)) > 20)
+    assert [view.host for view in update.view.ranks] == ["h1", "h2", "h2"]
+    assert {view.name for view in update.view.hosts} == {"h1", "h2"}
+    found = stage.until(_knows_its_clock)
+    assert state_of(found, "h2") == "joined"
+    link = link_of(found, "h2")
+    assert link is not None
+    assert link.clock_offset_ms is not None
+    assert link.clock_error_ms is not None
+    assert abs(link.clock_offset_ms) <= link.clock_error_ms + 0.1  # one machine, one clock
+
+    two_hosts[1].plug(into=False)
+    cut = time.monotonic()
+    stage.until(lambda u: state_of(u, "h2") == "lost", 15.0)
+    record_testsuite_property("lost_after_s", round(time.monotonic() - cut, 2))
+    update = stage.until(lambda u: [view.state for view in u.view.ranks][1:] == ["silent", "silent"])
+    assert update.view.header.message is not None
+    assert update.view.header.message.startswith("host h2 not heard for")
+    before = steps_of(update)
+    time.sleep(3.0)
+    two_hosts[1].plug(into=True)
+    cut = time.monotonic()
+    stage.until(lambda u: state_of(u, "h2") == "joined", 15.0)
+    record_testsuite_property("back_after_s", round(time.monotonic() - cut, 2))
+    update = stage.until(lambda u: steps_of(u)[2] > before[2] + 100)
+    assert all(view.lost_frames == view.dropped == 0 for view in update.view.ranks)
+    assert [mark.text for mark in update.marks if mark.event == "host"] == [
+        "host h2 has joined",
+        "host h2 is not heard; its training may well go on",
+        "host h2 is heard again",
+    ]
+
+
+def test_hubs_of_both_ends_are_killed_and_nothing_is_counted_twice(stage: Stage) -> None:
+    lead, member = stage.parts
+    for part in (lead, member):
+        part.start_hub()
+    member.ranks(0, 1, 1)
+    stage.until(lambda u: steps_of(u).get(0, 0) > 20)
+    lead.kill_hub()
+    time.sleep(1.0)
+    lead.start_hub()
+    update = stage.until(lambda u: steps_of(u).get(0, 0) > 60)
+    assert [view.lost_frames for view in update.view.ranks] == [0]
+    member.kill_hub()
+    before = steps_of(stage.until(lambda u: True))[0]
+    member.start_hub()
+    update = stage.until(lambda u: steps_of(u).get(0, 0) > before + 60)
+    steps = [part.first_step + at for part in update.history for at in range(len(part.wall_ms))]
+    assert len(steps) == len(set(steps))
+    texts = [mark.text for mark in update.marks if mark.event == "host"]
+    assert texts[0] == "host h2 has joined"
+    assert texts[-1] == "the hub of host h2 was started again"
+
+
+def test_who_has_no_key_reads_and_commands_nothing(
+    watched_stage: Stage, three_hosts: Hosts, tmp_path: Path
+) -> None:
+    stage, stranger = watched_stage, three_hosts[2]
+    capture = tmp_path / "wire"
+    tap = subprocess.Popen(
+        ["ip", "netns", "exec", three_hosts.switch, sys.executable, str(HERE / "sniffer.py"), str(capture)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert tap.stdout is not None
+    assert tap.stdout.readline() == b"tapped\n"
+    for part in stage.parts:
+        part.start_hub()
+    stage.parts[0].ranks(0, 1, 2)
+    stage.parts[1].ranks(1, 1, 2)
+    stage.until(lambda u: min(steps_of(u).get(rank, 0) for rank in range(2)) > 20)
+
+    assert _attempt(stage, stranger, "plain") == []
+    raw = _attempt(stage, stranger, "raw")
+    assert all(PASSWORD not in bytes.fromhex(each).decode("latin-1") for each in raw)
+    assert all(len(each) // 2 <= 64 for each in raw)  # ZeroMQ's greeting and no more
+    write_key(stranger.folder / "watch.key", stage.key.for_role("watch"))
+    write_key(stranger.folder / "command.key", stage.key.for_role("command"))
+    assert _attempt(stage, stranger, "stranger", stranger.folder / "watch.key") == []
+    assert _attempt(stage, stranger, "watch", stranger.folder / "watch.key") == ["Update", "Answer refused"]
+    assert not stage.parts[0].places.stop_request.exists()
+
+    update = stage.until(lambda u: u.view.links != [])
+    assert {link.host for link in update.view.links} == {"h1", "h2"}  # "hostile" is none of them
+    assert _attempt(stage, stranger, "command", stranger.folder / "command.key") == [
+        "Update",
+        "Answer",
+        "Done",
+    ]
+    assert stage.parts[0].places.stop_request.exists()
+
+    told = stage.until(lambda u: any(view.rank == 1 for view in u.view.ranks))
+    assert told
+    stranger.run([sys.executable, "-c", _MARKED, three_hosts[0].address])
+    assert tap.stdin is not None
+    time.sleep(0.5)
+    tap.stdin.close()
+    tap.wait(10)
+    tap.stdout.close()
+    seen = capture.read_bytes()
+    assert b"this is plain to see" in seen  # the tap works
+    assert stage.port.to_bytes(2, "big") in seen
+    assert len(seen) > 20_000
+    for secret in (
+        PASSWORD,
+        "host_batch",
+        "first_step",
+        "run-h1",
+        "run-h2",
+        "train.py",
+        stage.key.secret.hex(),
+    ):
+        assert secret.encode() not in seen
+
+
+_MARKED = """
+import socket, sys
+socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"this is plain to see", (sys.argv[1], 9))
+"""
+
+
+def _attempt(stage: Stage, host: Host, way: str, *key: Path) -> list[str]:
+    words = [way, stage.parts[0].host.address, str(stage.port), *map(str, key)]
+    done = host.run([sys.executable, "-m", "tests.hosts.hostile", *words], PYTHONPATH=ROOT)
+    assert done.returncode == 0, done.stderr
+    heard: list[str] = json.loads(done.stdout)
+    return heard
