@@ -132,3 +132,8 @@ def state_of(update: Update, host: str) -> str | None:
 
 def steps_of(update: Update) -> dict[int, int]:
     return {view.rank: view.steps for view in update.view.ranks}
+
+
+def host_news(update: Update) -> list[str]:
+    """Return what happened to hosts, of a snapshot."""
+    return [mark.text for mark in update.marks if mark.event == "host"]
