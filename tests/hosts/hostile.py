@@ -21,7 +21,7 @@ from perftui.ipc.link_keys import PeerKeys, new_job_key, read_key
 from perftui.ipc.messages import PROTOCOL_VERSION
 from perftui.ipc.secured_dealer import secured_dealer
 
-_SECONDS = 2.0
+_SECONDS = 1.5
 _ATTEMPTS = (
     Pull(protocol=PROTOCOL_VERSION),
     StopCommand(command_id="hostile"),

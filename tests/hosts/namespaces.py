@@ -16,7 +16,8 @@ from pathlib import Path
 
 _NETWORK = "10.177.0"
 _INIT = """
-import signal, socket, sys
+import signal, socket, subprocess, sys
+subprocess.run(["mount", "--bind", sys.argv[2], "/etc/hosts"], check=True)
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # as pid 1 it has orphans, and leaves no zombies
 socket.sethostname(sys.argv[1])
 print("up", flush=True)
@@ -62,7 +63,18 @@ class Host:
     def boot(self) -> None:
         inside = ["unshare", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]
         self._up = subprocess.Popen(
-            ["ip", "netns", "exec", self.namespace, *inside, sys.executable, "-c", _INIT, self.name],
+            [
+                "ip",
+                "netns",
+                "exec",
+                self.namespace,
+                *inside,
+                sys.executable,
+                "-c",
+                _INIT,
+                self.name,
+                str(self.names),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
@@ -73,6 +85,11 @@ class Host:
     @property
     def state(self) -> Path:
         return self.folder / "state"
+
+    @property
+    def names(self) -> Path:
+        """Its /etc/hosts."""
+        return self.folder / "hosts"
 
     def environment(self) -> dict[str, str]:
         return {
@@ -158,11 +175,13 @@ def some_hosts(count: int, folder: Path, runtime: Path) -> Iterator[Hosts]:
     token = secrets.token_hex(2)
     made = Hosts(f"pt{token}-switch")
     names = [made.switch]
+    every = range(1, count + 1)
+    names_of_all = "".join(f"{_NETWORK}.{number} h{number}\n" for number in every) + "127.0.0.1 localhost\n"
     try:
         _ip("netns", "add", made.switch)
         _ip("link", "add", "bridge", "type", "bridge", inside=made.switch)
         _ip("link", "set", "bridge", "up", inside=made.switch)
-        for number in range(1, count + 1):
+        for number in every:
             namespace, port = f"pt{token}-h{number}", f"port{number}"
             names.append(namespace)
             _ip("netns", "add", namespace)
@@ -190,6 +209,7 @@ def some_hosts(count: int, folder: Path, runtime: Path) -> Iterator[Hosts]:
                 each.mkdir(mode=0o700)
             host = Host(f"h{number}", f"{_NETWORK}.{number}", namespace, port, made.switch, own, sockets)
             made.hosts.append(host)
+            host.names.write_text(names_of_all)
             host.boot()
         yield made
     finally:

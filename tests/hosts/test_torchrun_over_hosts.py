@@ -1,6 +1,7 @@
 """torchrun with gloo over hosts that are really apart, perftui on each: as a user has it."""
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -24,7 +25,7 @@ from .stage import HERE, state_of, steps_of
 PERFTUI = [sys.executable, "-m", "perftui.tui"]
 SCRIPT = HERE / "gloo_training.py"
 DEADLINE_S = 180.0
-_MASTER_PORT = 29500
+_PORT = 29500
 
 
 def torchrun(hosts: Hosts, number: int, per_host: int, steps: int, folder: Path, *more: str) -> list[str]:
@@ -34,10 +35,7 @@ def torchrun(hosts: Hosts, number: int, per_host: int, steps: int, folder: Path,
         "torch.distributed.run",
         f"--nnodes={len(hosts.hosts)}",
         f"--nproc-per-node={per_host}",
-        f"--node-rank={number}",
-        f"--master-addr={hosts[0].address}",
-        f"--master-port={_MASTER_PORT}",
-        *more,
+        *(more or [f"--node-rank={number}", f"--master-addr={hosts[0].address}", f"--master-port={_PORT}"]),
         str(SCRIPT),
         str(steps),
         str(folder),
@@ -217,14 +215,15 @@ def test_attempts_of_an_elastic_job_are_one_history(
     two_hosts: Hosts, tmp_path: Path, started: list[Job]
 ) -> None:
     failed = tmp_path / "failed-once"
-    job = Job(two_hosts, 1, 60, tmp_path, "--max-restarts=1", FAIL_ONCE=str(failed))
+    rendezvous = ["--rdzv-backend=c10d", f"--rdzv-endpoint=h1:{_PORT}", "--rdzv-id=7", "--max-restarts=1"]
+    job = Job(two_hosts, 1, 120, tmp_path, *rendezvous, FAIL_ONCE=str(failed))
     started.append(job)
     job.attach()
     update = job.until(lambda u: u.view.header.attempt == 2 and job.all_step(20)(u))
-    assert [mark.text for mark in update.marks if mark.event == "attempt"] == [
-        "attempt 2: the ranks were started again, after 60 steps"
-    ]
+    (told,) = [mark.text for mark in update.marks if mark.event == "attempt"]
+    assert re.fullmatch(r"attempt 2: the ranks were started again, after (59|60) steps", told)
     assert job.codes() == [0, 0], job.said()
     summary = job.summaries()[0]
-    assert [(past["attempt"], past["steps"]) for past in summary["attempts"]] == [(1, 60)]
-    assert [rank["steps"] for rank in summary["ranks"]] == [60, 60]
+    (past,) = summary["attempts"]
+    assert (past["attempt"], past["steps"]) in ((1, 59), (1, 60))
+    assert [rank["steps"] for rank in summary["ranks"]] == [120, 120]
