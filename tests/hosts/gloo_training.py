@@ -1,6 +1,7 @@
 """A training over gloo whose losses follow from its seed; writes them to `losses.RANK`. `STEPS [FOLDER]`"""
 
 import os
+import socket
 import sys
 import time
 from pathlib import Path
@@ -17,6 +18,7 @@ def main() -> None:
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     rank = dist.get_rank()
+    (folder / f"host.{rank}").write_text(socket.gethostname())
     torch.manual_seed(0)
     data = TensorDataset(torch.randn(512, 16), torch.randn(512, 1))
     model = torch.nn.parallel.DistributedDataParallel(

@@ -137,3 +137,8 @@ def steps_of(update: Update) -> dict[int, int]:
 def host_news(update: Update) -> list[str]:
     """Return what happened to hosts, of a snapshot."""
     return [mark.text for mark in update.marks if mark.event == "host"]
+
+
+def hosts_of(update: Update) -> list[str]:
+    """Return the host of each rank, by rank: a snapshot has them as they came."""
+    return [view.host for view in sorted(update.view.ranks, key=lambda view: view.rank)]

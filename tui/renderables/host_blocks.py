@@ -55,7 +55,7 @@ def _lines(
 ) -> list[Line]:
     mine = [rank for rank in ranks if rank.host == name]
     drawn = [join_fitting([_title(name, link), _ranks(mine), _joins(link)], line("  "), width)]
-    drawn += [_indented([_clock(link), _address(link), _dropped(link)], width)] if link is not None else []
+    drawn += [_indented([_clock(link), _dropped(link), _address(link)], width)] if link is not None else []
     if view is not None:
         cores, *rest = host_parts(view, 1)
         drawn += [_indented([cores, *rest], width), _indented(store_parts(view), width)]
