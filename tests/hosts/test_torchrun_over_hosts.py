@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -60,6 +61,8 @@ class Job:
         self.hosts, self.per_host = hosts, per_host
         key = new_job_key()
         self.running: list[subprocess.Popen[str]] = []
+        self.run_id = ""
+        self.link: DashboardLink | None = None
         for number, host in enumerate(hosts.hosts):
             path = host.folder / "job.key"
             if not path.exists():
@@ -72,8 +75,14 @@ class Job:
                     **variables,
                 )
             )
-        self.run_id = ""
-        self.link: DashboardLink | None = None
+
+    @classmethod
+    def of(cls, running: list["subprocess.Popen[str]"], hosts: Hosts) -> "Job":
+        """Return the job of processes that were started without perftui."""
+        made = cls.__new__(cls)
+        made.hosts, made.per_host, made.running = hosts, 1, running
+        made.run_id, made.link = "", None
+        return made
 
     def attach(self) -> None:
         lead = self.hosts[0]
@@ -233,3 +242,34 @@ def test_attempts_of_an_elastic_job_are_one_history(
     (past,) = summary["attempts"]
     assert (past["attempt"], past["steps"]) in ((1, 59), (1, 60))
     assert [rank["steps"] for rank in summary["ranks"]] == [120, 120]
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_armed_ranks_start_hubs_that_find_each_other(
+    two_hosts: Hosts, tmp_path: Path, started: list[Job]
+) -> None:
+    lines = subprocess.run([*PERFTUI, "env"], capture_output=True, text=True, check=True).stdout
+    exports = dict(line.removeprefix("export ").split("=", 1) for line in lines.splitlines())
+    armed = {name: shlex.split(value)[0] for name, value in exports.items()}
+    key = tmp_path / "job.key"
+    write_key(key, new_job_key())
+    job = Job.of(
+        [
+            host.start(
+                torchrun(two_hosts, number, 1, 400, tmp_path),
+                log="run.log",
+                **armed,
+                PERFTUI_JOB_KEY=str(key),
+            )
+            for number, host in enumerate(two_hosts.hosts)
+        ],
+        two_hosts,
+    )
+    started.append(job)
+    job.attach()
+    update = job.until(job.all_step(20))
+    assert hosts_of(update) == hosts_told_in(tmp_path, 2)
+    assert not update.view.header.owned
+    assert [link.state for link in update.view.links] == ["lead", "joined"]
+    assert job.codes() == [0, 0], job.said()

@@ -41,6 +41,8 @@ from perftui.trainer.hub.trace_fetching import TraceFetching
 LOST_S = 2.0
 """Nothing heard for so long, of a hub that beats twice a second."""
 _HOSTS_MAX = 1024
+_RANKS_MAX = 1024
+"""Of one host."""
 _ASK_AGAIN_S = 0.5
 _WAIT_AT_END_S = 5.0
 _TOLD_S = 60.0
@@ -224,6 +226,8 @@ class LeadSide:
                 return  # brought once more: this hub had ended before it could say that it has it
             message = msgspec.structs.replace(message, seq=track.next_seq - 1)  # its trace was waited for
         if isinstance(message, Hello):
+            if len(host.pids) >= _RANKS_MAX and message.rank not in host.pids:
+                return
             host.pids[message.rank] = message.pid
             offset_ns = message.wall_offset_ns + host.offset_ns
             message = msgspec.structs.replace(message, wall_offset_ns=offset_ns)

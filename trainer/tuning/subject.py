@@ -150,7 +150,8 @@ def not_on_all_hosts(description: RunDescription, change: Settings) -> str:
     settings = {**description.settings, **change}
     return (
         f"{description.run_id} runs on several hosts, each started by its own command: it is not relaunched "
-        f"from here. Start it on every host with the change by: {run_command(description.command, settings)}"
+        "from here. Start it on every host with the change, and with --key, --lead or --join as before, by: "
+        f"{run_command(description.command, settings)}"
     )
 
 
