@@ -138,6 +138,7 @@ def _proposal(
         case.ranks_on(rank.host),
         rank.cpu_share,
         host.run_busy,
+        on_gpu=rank.device.startswith("cuda"),
     )
 
 
