@@ -10,6 +10,7 @@ import msgspec
 
 from perftui.ipc.messages import ToRank
 from perftui.ipc.recording import Entry
+from perftui.ipc.worker_stacks import WorkerStacks
 
 
 class _Frame(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
@@ -68,7 +69,15 @@ class TracePart(_Frame, frozen=True, kw_only=True, tag="trace_part"):
     """Why there is none."""
 
 
-FromHost: TypeAlias = HostHello | HostBatch | HostBeat | TracePart
+class HostStacks(_Frame, frozen=True, kw_only=True, tag="host_stacks"):
+    """Where that host's loader workers were in the seconds of a window."""
+
+    window_id: str
+    stacks: list[WorkerStacks]
+    notes: list[str] = []
+
+
+FromHost: TypeAlias = HostHello | HostBatch | HostBeat | TracePart | HostStacks
 
 
 class HostWelcome(_Frame, frozen=True, kw_only=True, tag="host_welcome"):

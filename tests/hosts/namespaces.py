@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -170,7 +170,7 @@ class Hosts:
 
 
 @contextlib.contextmanager
-def some_hosts(count: int, folder: Path, runtime: Path) -> Iterator[Hosts]:
+def some_hosts(count: int, folder: Path, runtime: Path) -> Generator[Hosts, None, None]:
     """Make hosts `h1`, `h2`, … with the addresses 10.177.0.1, …; they are gone afterwards."""
     token = secrets.token_hex(2)
     made = Hosts(f"pt{token}-switch")

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from perftui.ipc.dashboard_link import DashboardLink, LeadAddress, new_command_id
@@ -71,8 +72,7 @@ def key(places: RunPlaces, tmp_path: Path) -> KeyFile:
     known = read_record(places.description, RunDescription)
     assert known is not None
     plan = HostsPlan(role="lead", host="127.0.0.1", port=made.port, key=str(tmp_path / "job.key"))
-    fields = {name: getattr(known, name) for name in known.__struct_fields__}
-    write_record(places.description, RunDescription(**{**fields, "hosts": plan}))
+    write_record(places.description, msgspec.structs.replace(known, hosts=plan))
     return made
 
 

@@ -78,6 +78,15 @@ def test_without_a_wish_a_run_has_one_host() -> None:
     assert planned(HostsWish(), [*TORCHRUN, "--master-addr=n1", "t.py"], {}) is None
 
 
+def test_a_key_in_the_shell_does_not_hinder_a_run_on_one_host(key: Path) -> None:
+    variable = {"PERFTUI_JOB_KEY": str(key)}
+    assert planned(HostsWish(), ["python", "t.py"], variable) is None
+    assert planned(HostsWish(), ["python", "t.py"], {**variable, "MASTER_ADDR": "localhost"}) is None
+    joins = planned(HostsWish(), ["python", "t.py"], {**variable, "MASTER_ADDR": ELSEWHERE})
+    assert joins is not None
+    assert joins.plan.role == "member"
+
+
 def test_the_lead_makes_a_key_for_its_run(tmp_path: Path) -> None:
     launch = planned(HostsWish(lead="127.0.0.1"), ["python"], {})
     assert launch is not None
@@ -117,7 +126,7 @@ def test_others_join_what_the_launcher_names(key: Path) -> None:
         (HostsWish(lead="127.0.0.1", join="a"), {}, UsageError, "exclude each other"),
         (HostsWish(join="a"), {}, UsageError, "needs the lead's key"),
         (HostsWish(lead=ELSEWHERE), {}, Refused, "cannot be listened on"),
-        (HostsWish(), {"PERFTUI_JOB_KEY": "job.key"}, UsageError, "not an absolute path"),
+        (HostsWish(join="a"), {"PERFTUI_JOB_KEY": "job.key"}, UsageError, "not an absolute path"),
     ],
 )
 def test_what_cannot_be_is_refused(

@@ -324,7 +324,9 @@ def test_an_obvious_win_passes_the_gate_only_where_nobody_else_computes() -> Non
         (-0.30, 0.05, True, "too_noisy"),  # half as fast: never by this exception
     ],
 )
-def test_two_and_a_half_times_the_speed_shows_in_two_launches(after: float, se: float, uncontended: bool, word: str) -> None:
+def test_two_and_a_half_times_the_speed_shows_in_two_launches(
+    after: float, se: float, uncontended: bool, word: str
+) -> None:
     found = decide(points_of("AB", -1.0, after, se=se), uncontended=uncontended)
     assert (found.word, found.obvious) == (word, word == "faster")
 

@@ -19,6 +19,7 @@ from perftui.ipc.host_messages import (
     HostBatch,
     HostBeat,
     HostHello,
+    HostStacks,
     HostWelcome,
     LeadBeat,
     StopHost,
@@ -109,12 +110,12 @@ class LeadSide:
         except ProtocolError:
             self.unreadable += 1
             return
-        of_a_host = isinstance(message, HostHello | HostBatch | HostBeat | TracePart)
+        of_a_host = isinstance(message, HostHello | HostBatch | HostBeat | TracePart | HostStacks)
         if of_a_host != (frame.role == "host"):
             self.unreadable += 1
         elif isinstance(message, HostHello):
             self._greet(frame, message)
-        elif isinstance(message, HostBatch | HostBeat | TracePart):
+        elif isinstance(message, HostBatch | HostBeat | TracePart | HostStacks):
             self._hear(frame, message)
         else:
             self._dashboards.take(frame, message)
@@ -167,7 +168,7 @@ class LeadSide:
         known = self._hosts.get(name)
         return name == self._run.description.host or (known is not None and known.state == "joined")
 
-    def _hear(self, frame: PeerFrame, message: HostBatch | HostBeat | TracePart) -> None:
+    def _hear(self, frame: PeerFrame, message: HostBatch | HostBeat | TracePart | HostStacks) -> None:
         host = self._peers.get(frame.peer)
         if host is None:
             self._ask_hello(frame.peer)
@@ -182,6 +183,8 @@ class LeadSide:
             self._take_beat(host, message)
         elif isinstance(message, TracePart):
             self._traces.take(host, message)
+        elif isinstance(message, HostStacks):
+            self._run.windows.add_stacks(message.window_id, message.stacks, message.notes)
         elif isinstance(message, HostBatch) and message.number > host.last:
             host.last = message.number
             for entry in message.entries:

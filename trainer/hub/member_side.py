@@ -21,6 +21,7 @@ from perftui.ipc.host_messages import (
     ForRank,
     HostBeat,
     HostHello,
+    HostStacks,
     HostWelcome,
     LeadBeat,
     StopHost,
@@ -106,6 +107,8 @@ class MemberSide:
             self._greet(now)
         if now - self._beat_s >= (_FIRST_BEAT_S if self._beats < _FIRST_BEATS else _BEAT_S):
             self._beat(now)
+        for window_id, stacks, notes in self._run.windows.stacks_for_lead():
+            self._socket.send(HostStacks(window_id=window_id, stacks=stacks, notes=notes))
         self._queue.pack()
         if self._welcomed and self._offset_told:
             self._bring()

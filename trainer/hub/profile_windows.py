@@ -7,13 +7,14 @@ that cannot take part is named, and the others go on; every state has a time lim
 
 import secrets
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from perftui.ipc.dashboard_messages import ProfileCommand
 from perftui.ipc.errors import Refused
 from perftui.ipc.messages import FINAL_STATES, CancelWindow, ToRank, WindowReport
 from perftui.ipc.view import ProfileView
+from perftui.ipc.worker_stacks import WorkerStacks
 from perftui.trainer.hub import trace_retention, window_orders
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.hub_window import HubWindow
@@ -27,6 +28,7 @@ from perftui.trainer.telemetry.stack_fold import Worker
 
 _WHOSE = {"start": "PERFTUI_PROFILE", "every": "schedule", "jump": "schedule", "look": "schedule"}
 """What the name of a window that somebody else opened says of it."""
+_READ_BY_LEAD = "the lead hub reads its traces"
 
 
 class ProfileWindows:
@@ -68,6 +70,24 @@ class ProfileWindows:
     def analysed_elsewhere(self, window_id: str) -> None:
         """The lead hub of the run has opened this window on all hosts, and reads the traces itself."""
         self._elsewhere.add(window_id)
+
+    def stacks_for_lead(self) -> list[tuple[str, list[WorkerStacks], list[str]]]:
+        """Return, once each, what was seen of workers in windows that the lead has opened, with notes."""
+        found: list[tuple[str, list[WorkerStacks], list[str]]] = []
+        for window in self._windows:
+            if window.window_id in self._elsewhere and window.stacks is not None:
+                self._elsewhere.remove(window.window_id)
+                window.analysed = True
+                notes = [note for note in window.notes if note != _READ_BY_LEAD]
+                found.append((window.window_id, window.stacks, notes))
+        return found
+
+    def add_stacks(self, window_id: str, stacks: Sequence[WorkerStacks], notes: Sequence[str]) -> None:
+        """Take in what another host's hub has seen of its workers."""
+        for window in self._windows:
+            if window.window_id == window_id and not window.adopted:
+                self._stacks.add(window, stacks, notes)
+                window.view = None
 
     def _waits(self, window: HubWindow) -> bool:
         return window.adopted and state_of(window, self._reports(window)) == "armed"
@@ -206,7 +226,7 @@ class ProfileWindows:
         }
         others = any(other.analysis is not None and not other.analysed for other in self._windows)
         if window.window_id in self._elsewhere:
-            window.notes.append("the lead hub reads its traces")
+            window.notes.append(_READ_BY_LEAD)
             window.analysed = True
         elif not kept:
             window.failure = self._why_failed(window, reports)

@@ -16,6 +16,7 @@ from perftui.trainer.launch.host_discovery import first_host
 KEY_VARIABLE = "PERFTUI_JOB_KEY"
 _OWN_KEY = "job.key"
 _ANYWHERE = ("0.0.0.0", "::")
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ def planned(wish: HostsWish, command: Sequence[str], environment: Mapping[str, s
         UsageError, Refused: what was asked for cannot be.
     """
     path = wish.key or _key_named_by(environment)
+    if wish == HostsWish() and _by_itself(command, environment):
+        return None  # the variable stands in the shell, and this run has no other hosts
     if wish.lead is not None and wish.join is not None:
         raise UsageError("--lead and --join exclude each other: one host leads, the others join it")
     if wish.lead is not None:
@@ -58,6 +61,12 @@ def planned(wish: HostsWish, command: Sequence[str], environment: Mapping[str, s
     if wish.join is not None:
         return HostsLaunch(_member(host_port(wish.join), key, path))
     return HostsLaunch(_by_launcher(command, environment, key, path))
+
+
+def _by_itself(command: Sequence[str], environment: Mapping[str, str]) -> bool:
+    """Tell whether nothing says that there are other hosts, or only a name that no other host can use."""
+    found = first_host(command, environment)
+    return found is None or found.host in _LOOPBACK
 
 
 def _key_named_by(environment: Mapping[str, str]) -> Path | None:
