@@ -1,4 +1,4 @@
-"""A training over gloo whose losses follow from its seed; writes them to `losses.RANK`. `STEPS [FOLDER]`"""
+"""A training over gloo whose losses follow from its seed; writes them to `losses.RANK`. `STEPS FOLDER`"""
 
 import os
 import socket
@@ -14,7 +14,8 @@ _PAUSE_S = 0.03
 
 
 def main() -> None:
-    steps, folder = int(sys.argv[1]), Path(sys.argv[2] if len(sys.argv) > 2 else ".")
+    steps, folder = int(sys.argv[1]), Path(sys.argv[2])
+    workers = int(os.environ.get("WORKERS", "0"))
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     rank = dist.get_rank()
@@ -25,7 +26,10 @@ def main() -> None:
         torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Linear(32, 1))
     )
     optimizer = torch.optim.SGD(model.parameters(), 0.01)
-    loader = DataLoader(data, batch_size=8, sampler=DistributedSampler(data, seed=1))
+    sampler = DistributedSampler(data, seed=1)
+    loader = DataLoader(
+        data, batch_size=8, sampler=sampler, num_workers=workers, persistent_workers=workers > 0
+    )
     losses: list[float] = []
     while len(losses) < steps:
         for inputs, targets in loader:
