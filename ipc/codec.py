@@ -6,11 +6,17 @@ import msgspec
 
 from perftui.ipc.dashboard_messages import FromDashboard, ToDashboard
 from perftui.ipc.errors import ProtocolError
+from perftui.ipc.frame_checks import check_from_dashboard, check_from_rank, check_to_rank
+from perftui.ipc.host_checks import check_from_host, check_to_host
 from perftui.ipc.host_messages import FromHost, ToHost
 from perftui.ipc.messages import PROTOCOL_VERSION, FromRank, ToRank
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024
-"""A longer frame is refused unread."""
+"""What a hub may send to a dashboard. A longer frame is refused unread."""
+MAX_RANK_FRAME_BYTES = 1024 * 1024
+"""Either way between a rank and its hub; 2,000 steps take 300 kB at most."""
+MAX_COMMAND_BYTES = 256 * 1024
+"""What a dashboard or a command may send."""
 
 _Message = TypeVar("_Message")
 
@@ -19,9 +25,7 @@ _from_rank: msgspec.msgpack.Decoder[FromRank] = msgspec.msgpack.Decoder(FromRank
 _to_rank: msgspec.msgpack.Decoder[ToRank] = msgspec.msgpack.Decoder(ToRank)
 _from_dashboard: msgspec.msgpack.Decoder[FromDashboard] = msgspec.msgpack.Decoder(FromDashboard)
 _to_dashboard: msgspec.msgpack.Decoder[ToDashboard] = msgspec.msgpack.Decoder(ToDashboard)
-_to_lead: msgspec.msgpack.Decoder[FromHost | FromDashboard] = msgspec.msgpack.Decoder(
-    FromHost | FromDashboard
-)
+_from_host: msgspec.msgpack.Decoder[FromHost] = msgspec.msgpack.Decoder(FromHost)
 _to_host: msgspec.msgpack.Decoder[ToHost] = msgspec.msgpack.Decoder(ToHost)
 
 
@@ -30,12 +34,14 @@ def encode(message: FromRank | ToRank | FromDashboard | ToDashboard | FromHost |
     return _encoder.encode(message)
 
 
-def _decode(decoder: "msgspec.msgpack.Decoder[_Message]", frame: bytes, what: str) -> _Message:
-    if len(frame) > MAX_FRAME_BYTES:
-        raise ProtocolError(f"frame of {len(frame)} bytes {what}: the limit is {MAX_FRAME_BYTES}")
+def _decode(
+    decoder: "msgspec.msgpack.Decoder[_Message]", frame: bytes, what: str, most: int = MAX_RANK_FRAME_BYTES
+) -> _Message:
+    if len(frame) > most:
+        raise ProtocolError(f"frame of {len(frame)} bytes {what}: the limit is {most}")
     try:
         return decoder.decode(frame)
-    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise ProtocolError(
             f"unreadable frame {what} ({error}); this end speaks protocol {PROTOCOL_VERSION}: "
             "use the same perftui version on both ends"
@@ -43,30 +49,40 @@ def _decode(decoder: "msgspec.msgpack.Decoder[_Message]", frame: bytes, what: st
 
 
 def decode_from_rank(frame: bytes) -> FromRank:
-    """Read what a rank sent."""
-    return _decode(_from_rank, frame, "from a rank")
+    """Read what a rank sent. Raises ProtocolError."""
+    message = _decode(_from_rank, frame, "from a rank")
+    check_from_rank(message, len(frame))
+    return message
 
 
 def decode_to_rank(frame: bytes) -> ToRank:
-    """Read what the hub sent to this rank."""
-    return _decode(_to_rank, frame, "from the hub")
+    """Read what the hub sent to this rank. Raises ProtocolError."""
+    message = _decode(_to_rank, frame, "from the hub")
+    check_to_rank(message)
+    return message
 
 
 def decode_from_dashboard(frame: bytes) -> FromDashboard:
-    """Read what a dashboard sent."""
-    return _decode(_from_dashboard, frame, "from a dashboard")
+    """Read what a dashboard sent. Raises ProtocolError."""
+    message = _decode(_from_dashboard, frame, "from a dashboard", MAX_COMMAND_BYTES)
+    check_from_dashboard(message)
+    return message
 
 
 def decode_to_dashboard(frame: bytes) -> ToDashboard:
-    """Read what the hub sent to this dashboard."""
-    return _decode(_to_dashboard, frame, "from the hub")
+    """Read what the hub sent to this dashboard. Raises ProtocolError."""
+    return _decode(_to_dashboard, frame, "from the hub", MAX_FRAME_BYTES)
 
 
-def decode_to_lead(frame: bytes) -> FromHost | FromDashboard:
-    """Read what came to the lead over TCP: from another host's hub or from a dashboard."""
-    return _decode(_to_lead, frame, "over TCP")
+def decode_from_host(frame: bytes) -> FromHost:
+    """Read what another host's hub brought to the lead. Raises ProtocolError."""
+    message = _decode(_from_host, frame, "from another host", MAX_FRAME_BYTES)
+    check_from_host(message)
+    return message
 
 
 def decode_to_host(frame: bytes) -> ToHost:
-    """Read what the lead sent to this host's hub."""
-    return _decode(_to_host, frame, "from the lead hub")
+    """Read what the lead sent to this host's hub. Raises ProtocolError."""
+    message = _decode(_to_host, frame, "from the lead hub")
+    check_to_host(message)
+    return message

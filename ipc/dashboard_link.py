@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import zmq
 
-from perftui.ipc.codec import decode_to_dashboard, encode
+from perftui.ipc.codec import MAX_FRAME_BYTES, decode_to_dashboard, encode
 from perftui.ipc.dashboard_messages import (
     Answer,
     Command,
@@ -57,6 +57,7 @@ class DashboardLink:
     def _local(self, address: str) -> "zmq.Socket[bytes]":
         socket = self._context.socket(zmq.DEALER)
         socket.setsockopt(zmq.LINGER, 0)
+        socket.setsockopt(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
         socket.setsockopt(zmq.RECONNECT_IVL, 100)
         socket.setsockopt(zmq.RECONNECT_IVL_MAX, 500)
         socket.setsockopt(zmq.HEARTBEAT_IVL, 500)

@@ -197,6 +197,8 @@ class Effective(RankMessage, frozen=True, kw_only=True, tag="effective"):
     loader: LoaderFacts | None = None
     device: str | None = None
     gpu_uuid: str | None = None
+    read_ahead: LoaderFacts | None = None
+    """A loader from which another thread takes batches, where the training thread takes from none."""
 
 
 EventKind: TypeAlias = Literal[

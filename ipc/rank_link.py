@@ -2,7 +2,7 @@
 
 import zmq
 
-from perftui.ipc.codec import decode_to_rank, encode
+from perftui.ipc.codec import MAX_RANK_FRAME_BYTES, decode_to_rank, encode
 from perftui.ipc.errors import ProtocolError
 from perftui.ipc.messages import FromRank, ToRank
 
@@ -30,6 +30,7 @@ class RankLink:
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.setsockopt(zmq.SNDHWM, QUEUED_FRAMES)
         self._socket.setsockopt(zmq.RCVHWM, QUEUED_FRAMES)
+        self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_RANK_FRAME_BYTES)
         self._socket.setsockopt(zmq.HEARTBEAT_IVL, _HEARTBEAT_MS)
         self._socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, _HEARTBEAT_TIMEOUT_MS)
         self._socket.connect(address)

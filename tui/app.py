@@ -60,7 +60,7 @@ class DashboardApp(OrderingApp):
         self._asked: dict[str, str] = {}
         self._shelf = ReportShelf()
         self._overview = OverviewScreen(self.glyphs, run_id)
-        self._link = HubLink(run_id, self.post_message, lead)
+        self._link = HubLink(run_id, self.post_message, lead, read_only=read_only)
         show, glyphs = self.action_windows, self.glyphs
         self._window_keys = WindowKeys(self, glyphs, self.can_change, self.command, show)
 

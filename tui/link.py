@@ -12,7 +12,16 @@ from collections.abc import Callable
 from textual.message import Message
 
 from perftui.ipc.dashboard_link import DashboardLink, LeadAddress
-from perftui.ipc.dashboard_messages import Answer, Command, Done, Question, ToDashboard, Update
+from perftui.ipc.dashboard_messages import (
+    Answer,
+    Command,
+    Done,
+    Question,
+    SeekCommand,
+    SummaryQuery,
+    ToDashboard,
+    Update,
+)
 from perftui.ipc.errors import PerftuiError
 from perftui.ipc.places import run_places
 from perftui.tui.messages import CommandAnswered, CommandDone, LinkFailed, StateChanged
@@ -25,6 +34,8 @@ _FEW_RANKS = 4
 _POLL_MS = 40
 _SILENT_S = 2.0
 _RETRY_S = 2.0
+_HARMLESS = SeekCommand | SummaryQuery | Question
+"""What a read-only dashboard may send."""
 
 
 class HubLink:
@@ -34,13 +45,20 @@ class HubLink:
         run_id: of a run on this host.
         post: takes messages.
         lead: the lead hub of a run over several hosts, to be reached over TCP; None: the run is here.
+        read_only: no command that changes anything leaves it, whatever the app asks.
     """
 
     def __init__(
-        self, run_id: str, post: Callable[[Message], object], lead: LeadAddress | None = None
+        self,
+        run_id: str,
+        post: Callable[[Message], object],
+        lead: LeadAddress | None = None,
+        *,
+        read_only: bool = False,
     ) -> None:
         self._post = post
         self._lead = lead
+        self._read_only = read_only
         self._commands: queue.SimpleQueue[Command | Question] = queue.SimpleQueue()
         self._closing = threading.Event()
         self._state = DashboardState(run_id=run_id)
@@ -101,10 +119,13 @@ class HubLink:
                 command = self._commands.get_nowait()
             except queue.Empty:
                 return
-            if self._state.connected:
+            if self._read_only and not isinstance(command, _HARMLESS):
+                reason = "read-only: this dashboard changes nothing"
+            elif self._state.connected:
                 link.command(command)
                 continue
-            reason = "the run has ended" if self._state.ended else "the run's hub does not answer"
+            else:
+                reason = "the run has ended" if self._state.ended else "the run's hub does not answer"
             self._post(CommandAnswered(Answer(command_id=command.command_id, accepted=False, reason=reason)))
 
     def _take(self, message: ToDashboard) -> None:

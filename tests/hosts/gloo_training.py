@@ -26,7 +26,7 @@ def main() -> None:
         torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Linear(32, 1))
     )
     optimizer = torch.optim.SGD(model.parameters(), 0.01)
-    sampler = DistributedSampler(data, seed=1)
+    sampler: DistributedSampler[tuple[torch.Tensor, ...]] = DistributedSampler(data, seed=1)
     loader = DataLoader(
         data, batch_size=8, sampler=sampler, num_workers=workers, persistent_workers=workers > 0
     )

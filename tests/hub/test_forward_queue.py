@@ -1,6 +1,6 @@
 """What a host's hub keeps for the lead: in order, until it is taken, within bounds, and counted."""
 
-from perftui.ipc.codec import decode_to_lead
+from perftui.ipc.codec import decode_from_host
 from perftui.ipc.host_messages import HostBatch
 from perftui.ipc.messages import BLANK, RankEvent
 from perftui.ipc.recording import Entry
@@ -13,7 +13,7 @@ def entry(number: int, size: int = 10) -> Entry:
 
 
 def batches(queue: ForwardQueue) -> list[HostBatch]:
-    found = [decode_to_lead(frame) for frame in queue.due()]
+    found = [decode_from_host(frame) for frame in queue.due()]
     assert all(isinstance(each, HostBatch) for each in found)
     return [each for each in found if isinstance(each, HostBatch)]
 

@@ -21,6 +21,7 @@ from perftui.trainer.diagnosis.registry import (
     FIRST,
     HEALTHY,
     IN_DOUBT,
+    ONLY_WHERE,
     RULES,
     Rule,
 )
@@ -48,7 +49,7 @@ def judge(signals: RunSignals, policy: Policy = POLICY, rules: Iterable[Rule] = 
     judged = [each for rule in rules for each in rule.evaluate(case)]
     found = [each for each in judged if isinstance(each, Finding)]
     abstained = tuple(each for each in judged if isinstance(each, Abstention))
-    found = _hung(_without_healthy([_doubted(each, case) for each in found]))
+    found = _hung(_without_healthy([_doubted(each, case) for each in found]), case)
     firm = _made_firm(found, case)
     return Judgement(tuple(sorted(found, key=lambda each: _place(each, case, firm))), abstained)
 
@@ -101,14 +102,14 @@ def _workers_held_up(rank: RankSignals, policy: Policy) -> bool:
     return held_up is None or held_up >= policy.worker_cpu_wait
 
 
-def _hung(found: list[Finding]) -> list[Finding]:
+def _hung(found: list[Finding], case: Case) -> list[Finding]:
     """Hang consequences under their causes.
 
     A cause is as severe as what follows from it, and costs as much where its own cost was not measured; a
     consequence offers no remedy.
     """
     for place, finding in enumerate(found):
-        causes = [at for at, cause in enumerate(found) if _explains(cause, finding)]
+        causes = [at for at, cause in enumerate(found) if _explains(cause, finding, case)]
         if not causes:
             continue
         at = min(causes, key=lambda at: (_WEIGHT[found[at].severity], -found[at].share, at))
@@ -119,10 +120,13 @@ def _hung(found: list[Finding]) -> list[Finding]:
     return found
 
 
-def _explains(cause: Finding, finding: Finding) -> bool:
+def _explains(cause: Finding, finding: Finding, case: Case) -> bool:
     if cause.code not in CAUSES.get(finding.code, ()) or cause.under is not None:
         return False
     if cause.severity == "info" and finding.severity != "info":
+        return False
+    holds = ONLY_WHERE.get((finding.code, cause.code))
+    if holds is not None and not holds(case, finding):
         return False
     same_rank = cause.rank is None or finding.rank is None or cause.rank == finding.rank
     same_host = cause.host is None or finding.host is None or cause.host == finding.host

@@ -84,8 +84,8 @@ class FactsLog:
             limit_hits=_grown(begin.limit_hits, last.limit_hits),
             cudagraph_skips=_grown(begin.cudagraph_skips, last.cudagraph_skips),
             rss_mib=_grown(begin.rss_mib, last.rss_mib),
-            rss_rise=_rise([point.rss_mib for point in within]),
-            allocated_rise=_rise([point.allocated_mib for point in within]),
+            rss_rise=rise_of([point.rss_mib for point in within]),
+            allocated_rise=rise_of([point.allocated_mib for point in within]),
         )
 
 
@@ -113,7 +113,7 @@ def _grown(before: float | None, now: float | None) -> float | None:
     return None if before is None or now is None else now - before
 
 
-def _rise(values: Sequence[float | None]) -> float | None:
+def rise_of(values: Sequence[float | None]) -> float | None:
     """Return the share of looks that found more than ever before; None for fewer than three looks."""
     known = [value for value in values if value is not None]
     if len(known) < _LOOKS_FOR_RISE:

@@ -14,6 +14,7 @@ from perftui.trainer.hub.appearances import Appearances
 from perftui.trainer.hub.host_log import HostLog, with_workers
 from perftui.trainer.hub.rank_track import RankTrack
 from perftui.trainer.hub.worker_log import WorkerLog, together
+from perftui.trainer.hub.worker_memory import WorkerMemory
 
 _PAST_ATTEMPTS = 8
 _MARKS_KEPT = 256
@@ -39,6 +40,8 @@ class RunFold:
     links: dict[str, HostLink] = field(default_factory=dict)
     """Other hosts of the run, as their newest event left them; of a live run the lead knows more."""
     worker_logs: dict[int, WorkerLog] = field(default_factory=dict)
+    """By rank."""
+    worker_memory: dict[int, WorkerMemory] = field(default_factory=dict)
     """By rank."""
     gpus: list[GpuView] = field(default_factory=list)
     worked: dict[str, tuple[float, GpuView]] = field(default_factory=dict)
@@ -94,6 +97,7 @@ class RunFold:
                 mine = [worker for worker in looked[track.hello.host] if worker.rank == rank]
                 log = self.worker_logs.setdefault(rank, WorkerLog())
                 log.add(together(mine), unix, training=training)
+                self.worker_memory.setdefault(rank, WorkerMemory()).add(mine, unix)
 
     def _hear_host_event(self, event: HostEvent) -> None:
         known = self.links.get(event.host)

@@ -1,6 +1,7 @@
 """Opens a hub's side of the link between hosts, again where it fails: the run goes on without it."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from perftui.ipc.errors import PerftuiError
@@ -14,6 +15,7 @@ from perftui.trainer.hub.live_run import LiveRun
 from perftui.trainer.hub.member_side import MemberSide
 from perftui.trainer.hub.other_hosts import OtherHosts
 from perftui.trainer.hub.rank_intake import RankIntake
+from perftui.trainer.hub.served import Reply
 from perftui.trainer.hub.server import DashboardServer
 
 _AGAIN_S = 2.0
@@ -32,7 +34,9 @@ class Joining:
         self.failure: str | None = None
         """Why it is not open, in one line."""
 
-    def opened(self, run: LiveRun, intake: RankIntake, server: DashboardServer) -> OtherHosts | None:
+    def opened(
+        self, run: LiveRun, intake: RankIntake, server: DashboardServer, tell: Callable[[Reply], None]
+    ) -> OtherHosts | None:
         """Return it if it could be opened now; None: later."""
         now = time.monotonic()
         if now < self._due_s:
@@ -43,7 +47,7 @@ class Joining:
             key = read_key(Path(plan.key))
             if plan.role == "lead":
                 socket = LeadSocket(plan.host, plan.port, key.lead_keys())
-                return LeadSide(socket, run, intake, server)
+                return LeadSide(socket, run, intake, server, tell)
             at = HostPort(plan.host, plan.port)
             return MemberSide(MemberSocket(at, key.peer_keys("host")), at, run)
         except PerftuiError as error:

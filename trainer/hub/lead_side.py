@@ -6,12 +6,14 @@ where its key is for commands. Anything else is refused, or not answered at all.
 
 import os
 import time
+from collections.abc import Callable
 
 import msgspec
 import zmq
 
-from perftui.ipc.codec import decode_to_lead
+from perftui.ipc.codec import decode_from_host
 from perftui.ipc.errors import ProtocolError
+from perftui.ipc.host_checks import RANKS_OF_A_HOST
 from perftui.ipc.host_links import HostEvent, HostLink
 from perftui.ipc.host_messages import (
     AskHostHello,
@@ -29,6 +31,7 @@ from perftui.ipc.host_messages import (
 from perftui.ipc.lead_socket import LeadSocket, PeerFrame
 from perftui.ipc.messages import PROTOCOL_VERSION, FromRank, Hello, ToRank, WindowReport
 from perftui.ipc.recording import Entry
+from perftui.trainer.hub.allowance import OF_A_HOST, Allowance
 from perftui.trainer.hub.joined_host import JoinedHost
 from perftui.trainer.hub.live_run import LiveRun
 from perftui.trainer.hub.rank_intake import RankIntake
@@ -42,8 +45,6 @@ from perftui.trainer.hub.trace_fetching import TraceFetching
 LOST_S = 2.0
 """Nothing heard for so long, of a hub that beats twice a second."""
 _HOSTS_MAX = 1024
-_RANKS_MAX = 1024
-"""Of one host."""
 _ASK_AGAIN_S = 0.5
 _WAIT_AT_END_S = 5.0
 _TOLD_S = 60.0
@@ -57,13 +58,24 @@ class LeadSide:
         run: the run.
         intake: takes ranks' messages in.
         server: answers dashboards.
+        tell: sends a dashboard's answer on its way.
     """
 
-    def __init__(self, socket: LeadSocket, run: LiveRun, intake: RankIntake, server: DashboardServer) -> None:
+    def __init__(
+        self,
+        socket: LeadSocket,
+        run: LiveRun,
+        intake: RankIntake,
+        server: DashboardServer,
+        tell: Callable[[Reply], None],
+    ) -> None:
         self._socket = socket
         self._run = run
         self._intake = intake
         self._dashboards = RemoteDashboards(socket, server)
+        self._tell = tell
+        self._allowance = Allowance(OF_A_HOST)
+        self._refusals = server.refusals
         self._traces = TraceFetching(run.places.profiles, self._send_to, self._take_message)
         now = time.monotonic()
         self._hosts = {
@@ -77,7 +89,6 @@ class LeadSide:
         self._over_s: float | None = None
         self._refused = 0
         self._refused_s = 0.0
-        self.unreadable = 0
         self.note: str | None = None
 
     @property
@@ -95,8 +106,12 @@ class LeadSide:
 
     def turn(self) -> None:
         """Take in what has come, and notice who is not heard any more."""
-        for each in self._socket.receive():
-            self._take(each)
+        frames = self._socket.receive()
+        for each in frames:
+            if each.role == "host":
+                self._take(each)
+        for reply in self._dashboards.take_all(each for each in frames if each.role != "host"):
+            self._tell(reply)
         self._traces.turn()
         now = time.monotonic()
         for host in self._hosts.values():
@@ -105,20 +120,19 @@ class LeadSide:
         self.note = self._news(now)
 
     def _take(self, frame: PeerFrame) -> None:
+        now = time.monotonic()
         try:
-            message = decode_to_lead(frame.frame)
+            message = decode_from_host(frame.frame)
         except ProtocolError:
-            self.unreadable += 1
+            self._refusals.note("unreadable", now)
             return
-        of_a_host = isinstance(message, HostHello | HostBatch | HostBeat | TracePart | HostStacks)
-        if of_a_host != (frame.role == "host"):
-            self.unreadable += 1
+        answered = isinstance(message, TracePart)  # as many as were asked for
+        if not answered and not self._allowance.take(frame.peer, len(frame.frame), now):
+            self._refusals.note("too many", now)
         elif isinstance(message, HostHello):
             self._greet(frame, message)
-        elif isinstance(message, HostBatch | HostBeat | TracePart | HostStacks):
-            self._hear(frame, message)
         else:
-            self._dashboards.take(frame, message)
+            self._hear(frame, message)
 
     # Other hosts' hubs
 
@@ -229,7 +243,7 @@ class LeadSide:
                 return  # brought once more: this hub had ended before it could say that it has it
             message = msgspec.structs.replace(message, seq=track.next_seq - 1)  # its trace was waited for
         if isinstance(message, Hello):
-            if len(host.pids) >= _RANKS_MAX and message.rank not in host.pids:
+            if len(host.pids) >= RANKS_OF_A_HOST and message.rank not in host.pids:
                 return
             host.pids[message.rank] = message.pid
             offset_ns = message.wall_offset_ns + host.offset_ns

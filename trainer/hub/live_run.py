@@ -8,12 +8,14 @@ import time
 
 import msgspec
 
+from perftui.ipc.audit import Actor, note
 from perftui.ipc.dashboard_messages import Command
 from perftui.ipc.errors import RecordingError
 from perftui.ipc.findings import Finding, Unjudged
 from perftui.ipc.host_links import HostLink
 from perftui.ipc.ledger_records import Verdict
 from perftui.ipc.messages import ToRank
+from perftui.ipc.owned_files import OWNER_ONLY, opener
 from perftui.ipc.places import RunPlaces, run_places
 from perftui.ipc.recording import Entry, RecordingWriter, read_recording
 from perftui.ipc.run_files import ExitRecord, RunDescription, StopRequest, read_record, write_record
@@ -56,7 +58,7 @@ class LiveRun:
         self.ended: ExitRecord | None = None
         self.recording_note: str | None = None
         self.seats_note: str | None = None
-        """Which processes are not shown; the service knows."""
+        """Which processes are not shown, and what was not taken from peers; the service knows."""
         self.other_hosts: OtherHosts | None = None
         """The hubs of the run's other hosts; None: it has one, or is not linked to them yet."""
         self.joining_note = None if description.owned else description.note
@@ -207,6 +209,7 @@ class LiveRun:
     def _stop_at_limit(self, reached: str) -> None:
         try:
             self.request_stop(reached)
+            note(self.places.audit, Actor(by="hub"), "stop", "accepted", told=f"the limit of {reached}")
         except OSError as error:  # asked again in a second
             self._stop_note = f"the limit of {reached} is reached, and {error.filename}: {error.strerror}"
 
@@ -215,7 +218,7 @@ class LiveRun:
         if not self._stepped and any(track.log.raw for track in self.fold.ranks.values()):
             self._stepped = True
             with contextlib.suppress(OSError):
-                self.places.stepped.touch()
+                self.places.stepped.touch(OWNER_ONLY)
 
     def _read_files(self, now: float) -> None:
         if self.ended is None:
@@ -241,7 +244,11 @@ class LiveRun:
         return self._all_gone_since is not None and now - self._all_gone_since > _UNOWNED_END_S
 
     def request_stop(self, stopped_by: str) -> None:
-        """Ask the keeper to stop the training by the ladder."""
+        """Ask the keeper to stop the training by the ladder.
+
+        Raises:
+            OSError: the request cannot be written.
+        """
         trainers = [
             (track.hello.pid, track.hello.start_ticks)
             for track in self.fold.ordered
@@ -265,7 +272,7 @@ class LiveRun:
             self._start_tuner("--after")
 
     def _start_tuner(self, *how: str) -> None:
-        with (self.places.state / "tuner.log").open("ab") as log:
+        with open(self.places.state / "tuner.log", "ab", opener=opener) as log:
             self._tuner = subprocess.Popen(
                 [sys.executable, "-m", "perftui.trainer.tuning", self.description.run_id, *how],
                 stdin=subprocess.DEVNULL,

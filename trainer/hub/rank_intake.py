@@ -10,6 +10,7 @@ from perftui.trainer.hub.live_run import LiveRun
 from perftui.trainer.hub.seats import Seats
 
 _ASK_AGAIN_S = 1.0
+_ASKED_KEPT = 4096
 
 
 class RankIntake:
@@ -46,5 +47,7 @@ class RankIntake:
     def _ask_hello(self, peer: bytes) -> None:
         now = time.monotonic()
         if now - self._asked.get(peer, 0.0) >= _ASK_AGAIN_S:
+            if len(self._asked) >= _ASKED_KEPT:
+                self._asked.clear()
             self._asked[peer] = now
             self._tell(peer, AskHello())

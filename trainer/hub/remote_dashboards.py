@@ -1,13 +1,15 @@
 """Dashboards that come to the lead over TCP: whoever holds a key may look, commands need a key for them."""
 
-from perftui.ipc.dashboard_messages import Answer, FromDashboard, LedgerQuery, Pull, StepsQuery, SummaryQuery
+from collections.abc import Iterable
+
+from perftui.ipc.hub_sockets import Arrival
 from perftui.ipc.lead_socket import LeadSocket, PeerFrame
 from perftui.trainer.hub.served import Reply
 from perftui.trainer.hub.server import DashboardServer
 
 _PREFIX = b"tcp:"
 """Keeps the names that two sockets give to their peers apart."""
-_LOOKS = (Pull, StepsQuery, LedgerQuery, SummaryQuery)
+_REASON = "this key may only look; commands need the job's key or a command key"
 
 
 class RemoteDashboards:
@@ -17,16 +19,19 @@ class RemoteDashboards:
         self._socket = socket
         self._server = server
 
-    def take(self, frame: PeerFrame, message: FromDashboard) -> None:
-        """Answer one frame."""
-        if frame.role != "command" and not isinstance(message, _LOOKS):
-            reason = "this key may only look; commands need the job's key or a command key"
-            self._socket.send(
-                frame.peer, Answer(command_id=message.command_id, accepted=False, reason=reason)
+    def take_all(self, frames: Iterable[PeerFrame]) -> list[Reply]:
+        """Return the answers to what dashboards have sent."""
+        arrivals = [
+            Arrival(
+                "dashboard",
+                _PREFIX + frame.peer,
+                frame.frame,
+                origin=f"{frame.address}, with a {frame.role} key",
+                denied=None if frame.role == "command" else _REASON,
             )
-            return
-        for reply in self._server.take(_PREFIX + frame.peer, frame.frame):
-            self.reply(reply)
+            for frame in frames
+        ]
+        return list(self._server.take_all(arrivals))
 
     def reply(self, reply: Reply) -> bool:
         """Send it; False when it is for somebody on the Unix socket."""

@@ -192,10 +192,8 @@ def serve_replay(places: RunPlaces, folder: Path, *, at_end: bool, speed: float)
     try:
         idle_since = time.monotonic()
         while not stopped.flag and time.monotonic() - idle_since < _IDLE_END_S:
-            for arrival in sockets.arrivals(_LOOP_MS):
-                if arrival.side == "dashboard":
-                    for reply in server.take(arrival.peer, arrival.frame):
-                        sockets.to_dashboard(reply.peer, reply.message)
+            for reply in server.take_all(sockets.arrivals(_LOOP_MS)):
+                sockets.to_dashboard(reply.peer, reply.message)
             run.advance()
             if run.jumped:
                 run.jumped = False

@@ -76,6 +76,7 @@ def _rank_signals(
     log = track.log
     figures = (log.whole() if whole_run else log.window(WINDOW_STEPS)) or _NOTHING
     workers = fold.worker_logs.get(track.hello.rank)
+    memory = fold.worker_memory.get(track.hello.rank)
     change_s = None if whole_run else CHANGE_S
     hook_ns = track.hook_ns / track.hook_steps if track.hook_steps else None
     wall_ns = log.mean_wall_ns
@@ -89,9 +90,11 @@ def _rank_signals(
         shares=figures.shares,
         cpu_share=figures.cpu_share,
         loader=track.loader,
+        read_ahead=track.read_ahead,
         settings=track.settings,
         epoch_start_wait=figures.epoch_start_wait,
         workers=(workers.whole() if whole_run else workers.recent()) if workers else None,
+        worker_growth=memory.growth(change_s) if memory else None,
         facts=track.facts,
         change=track.facts_log.change(track.last_unix, len(log), change_s),
         patterns=patterns_of(log, None if whole_run else WINDOW_STEPS),

@@ -1,17 +1,33 @@
 """Answers dashboards: one frame a pull, with all that is newer than what the dashboard has."""
 
 import time
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from perftui.ipc.audit import Actor, actor_of
 from perftui.ipc.codec import decode_from_dashboard
-from perftui.ipc.dashboard_messages import LedgerQuery, Mismatch, Pull, StepsQuery, ToDashboard, Update
+from perftui.ipc.dashboard_messages import (
+    Answer,
+    FromDashboard,
+    LedgerQuery,
+    Mismatch,
+    Pull,
+    StepsQuery,
+    SummaryQuery,
+    ToDashboard,
+    Update,
+)
 from perftui.ipc.errors import ProtocolError
 from perftui.ipc.findings import Unjudged
+from perftui.ipc.hub_sockets import Arrival
 from perftui.ipc.messages import PROTOCOL_VERSION
 from perftui.ipc.view import LoaderWorkers, ProfileView, RankView, RunView
+from perftui.trainer.hub.allowance import OF_A_COMMAND, Allowance
+from perftui.trainer.hub.command_audit import CommandAudit
 from perftui.trainer.hub.increments import Increments
 from perftui.trainer.hub.questions import answered
+from perftui.trainer.hub.refusals import Refusals
 from perftui.trainer.hub.served import Reply, ServedRun
 from perftui.trainer.hub.views import header, host_views, phases_of, rank_view, workers_of
 from perftui.trainer.tuning.price import price_of_leading
@@ -22,10 +38,18 @@ _ATTACHED_S = 3.0
 
 
 class DashboardServer:
-    """Serves any number of dashboards from one run."""
+    """Serves any number of dashboards from one run.
 
-    def __init__(self, run: ServedRun) -> None:
+    Args:
+        run: what is served.
+        audit: told of every command; None: nothing can be changed here.
+    """
+
+    def __init__(self, run: ServedRun, audit: CommandAudit | None = None) -> None:
         self._run = run
+        self._audit = audit
+        self._allowance = Allowance(OF_A_COMMAND)
+        self.refusals = Refusals()
         self._increments = Increments()
         self._ranks: dict[int, RankView] = {}
         self._facts_changed: dict[int, int] = {}
@@ -36,8 +60,6 @@ class DashboardServer:
         self._picture_at = 0.0
         self._attempts = run.fold.attempts
         self._last_pulls: dict[bytes, float] = {}
-        self.unreadable = 0
-        """Frames that could not be read."""
 
     def attached(self) -> int:
         """Return how many dashboards have pulled lately."""
@@ -54,16 +76,42 @@ class DashboardServer:
 
     def take(self, peer: bytes, frame: bytes) -> list[Reply]:
         """Answer one frame of a dashboard."""
+        return list(self.take_all([Arrival("dashboard", peer, frame)]))
+
+    def take_all(self, arrivals: Iterable[Arrival]) -> Iterator[Reply]:
+        """Answer what dashboards have sent; several pulls of one that came together are one."""
+        read = [(each, self._read(each)) for each in arrivals if each.side == "dashboard"]
+        newest = {each.peer: at for at, (each, message) in enumerate(read) if isinstance(message, Pull)}
+        for at, (arrival, message) in enumerate(read):
+            if message is None:
+                yield Reply(arrival.peer, Mismatch(hub_protocol=PROTOCOL_VERSION, your_protocol=-1))
+            elif not isinstance(message, Pull) or newest[arrival.peer] == at:
+                yield from self._answer(arrival, message)
+
+    def _read(self, arrival: Arrival) -> FromDashboard | None:
         try:
-            message = decode_from_dashboard(frame)
+            return decode_from_dashboard(arrival.frame)
         except ProtocolError:
-            self.unreadable += 1
-            mismatch = Mismatch(hub_protocol=PROTOCOL_VERSION, your_protocol=-1)
-            return [Reply(peer, mismatch)]
+            self.refusals.note("unreadable", time.monotonic())
+            return None
+
+    def _answer(self, arrival: Arrival, message: FromDashboard) -> list[Reply]:
+        if isinstance(message, Pull):
+            return self._pulled(arrival.peer, message)
+        peer, now = arrival.peer, time.monotonic()
+        if not self._allowance.take(peer, len(arrival.frame), now):
+            self.refusals.note("too many", now)
+            reason = f"more than {OF_A_COMMAND.frames_per_s:.0f} commands a second"
+            return [Reply(peer, Answer(command_id=message.command_id, accepted=False, reason=reason))]
         if isinstance(message, StepsQuery | LedgerQuery):
             return answered(message, self._run.fold, peer)
-        if not isinstance(message, Pull):
-            return self._run.take(message, peer)
+        if self._audit is not None:
+            self._audit.asked(message, peer, _actor(arrival))
+        if arrival.denied is not None and not isinstance(message, SummaryQuery):
+            return [Reply(peer, Answer(command_id=message.command_id, accepted=False, reason=arrival.denied))]
+        return self._run.take(message, peer)
+
+    def _pulled(self, peer: bytes, message: Pull) -> list[Reply]:
         if message.protocol != PROTOCOL_VERSION:
             mismatch = Mismatch(hub_protocol=PROTOCOL_VERSION, your_protocol=message.protocol)
             return [Reply(peer, mismatch)]
@@ -167,3 +215,9 @@ def _phase(view: RankView) -> tuple[str | None, int]:
 def _looked_at(view: RankView) -> LoaderWorkers | None:
     """Return its workers whatever the look's age."""
     return None if view.workers is None else msgspec.structs.replace(view.workers, age_s=0.0)
+
+
+def _actor(arrival: Arrival) -> Actor:
+    if arrival.origin is not None:
+        return Actor(by=f"command over TCP from {arrival.origin}")
+    return actor_of(arrival.uid, arrival.pid)

@@ -12,6 +12,8 @@ from perftui.ipc.hub_sockets import Arrival, HubSockets
 from perftui.ipc.messages import ToRank
 from perftui.ipc.places import RunPlaces
 from perftui.ipc.run_files import write_bytes
+from perftui.trainer.hub.allowance import OF_A_RANK, Allowance
+from perftui.trainer.hub.command_audit import CommandAudit
 from perftui.trainer.hub.joining import Joining
 from perftui.trainer.hub.live_run import LiveRun
 from perftui.trainer.hub.rank_intake import RankIntake
@@ -45,10 +47,12 @@ class HubService:
     def __init__(self, places: RunPlaces, run: LiveRun) -> None:
         self._places = places
         self._run = run
-        self._server = DashboardServer(run)
+        self._audit = CommandAudit(places.audit)
+        self._server = DashboardServer(run, self._audit)
         plan = run.description.hosts
         self._joining = Joining(plan) if plan is not None else None
-        self.unreadable = 0
+        self._allowance = Allowance(OF_A_RANK)
+        self._refusals = self._server.refusals
 
     def serve(self, stopped: Stopped) -> None:
         """Run until the end."""
@@ -58,10 +62,14 @@ class HubService:
             idle_since = time.monotonic()
             summarised = analysing = False
             while not stopped.flag:
-                for arrival in sockets.arrivals(_LOOP_MS):
-                    self._take(sockets, intake, arrival)
+                arrivals = sockets.arrivals(_LOOP_MS)
+                for arrival in arrivals:
+                    if arrival.side == "rank":
+                        self._hear(intake, arrival)
+                for reply in self._server.take_all(arrivals):
+                    self._reply(sockets, reply)
                 self._link(sockets, intake)
-                self._run.seats_note = intake.seats.message
+                self._run.seats_note = intake.seats.message or self._refusals.message(time.monotonic())
                 for reply in self._run.tick():
                     self._reply(sockets, reply)
                 self._send_outbox(sockets, intake)
@@ -109,28 +117,31 @@ class HubService:
         if hosts is not None:
             hosts.turn()
         elif self._joining is not None:
-            hosts = self._joining.opened(self._run, intake, self._server)
+            hosts = self._joining.opened(
+                self._run, intake, self._server, lambda reply: self._reply(sockets, reply)
+            )
             self._run.joining_note = self._joining.failure
             if hosts is not None:
                 self._run.other_hosts = hosts
                 sockets.watch(hosts.sockets)
 
-    def _take(self, sockets: HubSockets, intake: RankIntake, arrival: Arrival) -> None:
-        if arrival.side == "dashboard":
-            for reply in self._server.take(arrival.peer, arrival.frame):
-                sockets.to_dashboard(reply.peer, reply.message)
+    def _hear(self, intake: RankIntake, arrival: Arrival) -> None:
+        now = time.monotonic()
+        if not self._allowance.take(arrival.peer, len(arrival.frame), now):
+            self._refusals.note("too many", now)
             return
         try:
             message = decode_from_rank(arrival.frame)
         except ProtocolError:
-            self.unreadable += 1
+            self._refusals.note("unreadable", now)
             return
         if message.run_id != self._places.run_id:
-            self.unreadable += 1
+            self._refusals.note("of another run", now)
             return
         intake.take(arrival.peer, message, time.time())
 
     def _reply(self, sockets: HubSockets, reply: Reply) -> None:
+        self._audit.replied(reply)
         hosts = self._run.other_hosts
         if hosts is None or not hosts.reply(reply):
             sockets.to_dashboard(reply.peer, reply.message)

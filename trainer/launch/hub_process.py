@@ -14,11 +14,18 @@ _LOG_MAX_BYTES = 1024 * 1024
 
 
 class HubProcess:
-    """Starts the hub, and starts it again when it dies."""
+    """Starts the hub, and starts it again when it dies.
 
-    def __init__(self, command: list[str], state: Path) -> None:
+    Args:
+        command: that starts it.
+        state: folder of the run.
+        umask: the user's, which trainings that the hub has started must get; -1: this process's.
+    """
+
+    def __init__(self, command: list[str], state: Path, umask: int = -1) -> None:
         self._command = command
         self._state = state
+        self._umask = umask
         self._process: subprocess.Popen[bytes] | None = None
         self._started = 0.0
         self._due = 0.0
@@ -69,4 +76,5 @@ class HubProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                umask=self._umask,
             )

@@ -47,7 +47,7 @@ def sufficient_se(expected: float | None) -> float | None:
     """Return the standard error that suffices for a side that will be given up, in log units; None: no other.
 
     A change that promises three times the speed shows against an original known to 4 %: 2.5 times are
-    sixteen errors of a difference. What stays is measured better, for it is what the next change is held against.
+    sixteen errors of a difference. What stays is measured better: the next change is held against it.
 
     Args:
         expected: speed-up that the change promises, as a factor; None for nothing.

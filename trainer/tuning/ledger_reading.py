@@ -26,5 +26,5 @@ def newest_comparisons(path: Path, limit: int) -> list[Comparison]:
         with closing(sqlite3.connect(address, uri=True, timeout=_BUSY_S)) as file:
             rows = file.execute(_NEWEST, (limit,)).fetchall()
         return [msgspec.json.decode(record, type=Comparison) for (record,) in rows]
-    except (sqlite3.Error, msgspec.MsgspecError) as error:
+    except (sqlite3.Error, msgspec.MsgspecError, RecursionError) as error:
         raise Refused(f"{path}: the ledger cannot be read ({error}); try: perftui ledger") from error

@@ -3,6 +3,7 @@
 import argparse
 import gc
 import os
+import shlex
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,10 @@ def attach(parsed: argparse.Namespace) -> int:
     from perftui.trainer.launch.runs import find_run, list_runs, only_run, watchable
 
     if rest:
-        raise UsageError(f"{word}: no such verb, and a dashboard takes one run; see perftui --help")
+        words = shlex.join(parsed.runs)
+        raise UsageError(
+            f"{word}: no such verb, and a dashboard takes one run; to train: perftui run -- {words}"
+        )
     lines = list_runs()
     if no_dashboard() is not None:
         return _runs_and_hint(lines, word)

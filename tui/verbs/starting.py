@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from perftui.ipc.errors import UsageError
 from perftui.tui.verbs.dashboard import check_size, load_dashboard, no_dashboard, run_with_dashboard
-from perftui.tui.verbs.output import write
+from perftui.tui.verbs.output import write_lines
 
 if TYPE_CHECKING:
     from perftui.ipc.profile_schedule import ProfileSchedule
@@ -73,7 +73,7 @@ def demo(parsed: argparse.Namespace) -> int:
     from perftui.trainer.launch.demo_stage import demo_lines, demo_spec
 
     if parsed.list:
-        write("\n".join(demo_lines()))
+        write_lines(demo_lines())
         return 0
     if not (parsed.no_tui or parsed.json or no_dashboard() is not None):
         return run_with_dashboard(demo_spec(parsed.name, "pty"), None, parsed)
@@ -91,7 +91,7 @@ def replay(parsed: argparse.Namespace) -> int:
     if no_dashboard() is not None:
         from perftui.trainer.launch.plain_text import status_text
 
-        write("\n".join(status_text(summary_of_recording(parsed.file))))
+        write_lines(status_text(summary_of_recording(parsed.file)))
         return 0
     check_size()
     run_dashboard = load_dashboard(parsed)

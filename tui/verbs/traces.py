@@ -5,7 +5,7 @@ import argparse
 from perftui.ipc.errors import UsageError
 from perftui.tui.verbs.dashboard import check_size, no_dashboard
 from perftui.tui.verbs.live_runs import parse_ranks
-from perftui.tui.verbs.output import say, write, write_json
+from perftui.tui.verbs.output import say, write_json, write_lines
 
 
 def trace(parsed: argparse.Namespace) -> int:
@@ -25,5 +25,5 @@ def trace(parsed: argparse.Namespace) -> int:
     if parsed.json:
         write_json(trace_report(parsed.files, ranks))
     else:
-        write("\n".join(report_text(trace_report(parsed.files, ranks))))
+        write_lines(report_text(trace_report(parsed.files, ranks)))
     return 0

@@ -19,6 +19,7 @@ import msgspec
 
 from perftui.ipc.argument_templates import ArgumentTemplate
 from perftui.ipc.errors import NoSuchRun, Refused, UsageError
+from perftui.ipc.harmless import harmless, harmless_json
 from perftui.ipc.places import ledger_path, run_places, state_root
 from perftui.ipc.run_files import RunDescription, read_record, write_bytes
 from perftui.ipc.search_records import SearchPlan, Sitting
@@ -93,7 +94,7 @@ def tune_verb(asked: Asked, ask: Callable[[str], str] | None, caps: Caps | None 
             search = Search(state, sitting, lines.take, lines.progress, given_up.is_set, lines.line, caps)
             state = search.run()
     out = _to_stderr if asked.json_target == "-" else _to_stdout
-    out("".join(f"{text}\n" for text in end_lines(state, search.choice)))
+    out(harmless("".join(f"{text}\n" for text in end_lines(state, search.choice))))
     _write_json(asked.json_target, search_document(state, search.choice))
     return exit_code(state, state.ended.reason) if state.ended else 1
 
@@ -300,6 +301,6 @@ def _write_json(target: str | None, document: TuneDocument) -> None:
         return
     data = msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
     if target == "-":
-        _to_stdout(data.decode())
+        _to_stdout(harmless_json(data.decode()))
     else:
         write_bytes(Path(target), data)
