@@ -162,12 +162,6 @@ class Hosts:
     def __getitem__(self, number: int) -> Host:
         return self.hosts[number]
 
-    def on_the_switch(self, command: Sequence[str | Path]) -> "subprocess.Popen[str]":
-        """Start a command that sees all that passes the switch."""
-        return subprocess.Popen(
-            ["ip", "netns", "exec", self.switch, *map(str, command)], stdout=subprocess.PIPE, text=True
-        )
-
 
 @contextlib.contextmanager
 def some_hosts(count: int, folder: Path, runtime: Path) -> Generator[Hosts, None, None]:

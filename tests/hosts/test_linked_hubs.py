@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from perftui.ipc.audit import read_audit
 from perftui.ipc.dashboard_messages import Update
 from perftui.ipc.link_keys import write_key
 
@@ -27,6 +28,33 @@ def stage(two_hosts: Hosts) -> Iterator[Stage]:
 @pytest.fixture
 def watched_stage(three_hosts: Hosts) -> Iterator[Stage]:
     made = Stage(three_hosts, members=1)
+    yield made
+    made.close()
+
+
+class Tap:
+    """Keeps all that passes the switch."""
+
+    def __init__(self, switch: str, capture: Path) -> None:
+        self._capture = capture
+        inside = ["ip", "netns", "exec", switch, sys.executable, str(HERE / "sniffer.py"), str(capture)]
+        self._process = subprocess.Popen(inside, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == b"tapped\n"
+
+    def seen(self) -> bytes:
+        return self._capture.read_bytes()
+
+    def close(self) -> None:
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            stream.close()
+        self._process.wait(10.0)
+
+
+@pytest.fixture
+def tap(three_hosts: Hosts, tmp_path: Path) -> Iterator[Tap]:
+    made = Tap(three_hosts.switch, tmp_path / "wire")
     yield made
     made.close()
 
@@ -102,17 +130,9 @@ def test_hubs_of_both_ends_are_killed_and_nothing_is_counted_twice(stage: Stage)
 
 
 def test_who_has_no_key_reads_and_commands_nothing(
-    watched_stage: Stage, three_hosts: Hosts, tmp_path: Path
+    watched_stage: Stage, three_hosts: Hosts, tap: Tap
 ) -> None:
     stage, stranger = watched_stage, three_hosts[2]
-    capture = tmp_path / "wire"
-    tap = subprocess.Popen(
-        ["ip", "netns", "exec", three_hosts.switch, sys.executable, str(HERE / "sniffer.py"), str(capture)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    assert tap.stdout is not None
-    assert tap.stdout.readline() == b"tapped\n"
     for part in stage.parts:
         part.start_hub()
     stage.parts[0].ranks(0, 1, 2)
@@ -126,24 +146,21 @@ def test_who_has_no_key_reads_and_commands_nothing(
     plain, raw, unknown, looking = map(_heard, tried)
     assert plain == unknown == []
     assert all(len(each) // 2 <= 64 for each in raw)  # ZeroMQ's greeting and no more
-    assert looking == ["Update", "Answer refused"]
+    assert looking == ["Update", "Answer refused", "Mismatch", "Mismatch"]  # it is no host's hub
     assert not stage.parts[0].places.stop_request.exists()
 
     update = stage.until(lambda u: u.view.links != [])
     assert {link.host for link in update.view.links} == {"h1", "h2"}  # "hostile" is none of them
     commanding = _try(stage, stranger, "command", stranger.folder / "command.key")
-    assert _heard(commanding) == ["Update", "Answer", "Done"]
+    assert _heard(commanding) == ["Update", "Answer", "Done", "Mismatch", "Mismatch"]
     assert stage.parts[0].places.stop_request.exists()
 
-    told = stage.until(lambda u: any(view.rank == 1 for view in u.view.ranks))
-    assert told
+    lines = [(line.actor.by, line.what, line.result) for line in read_audit(stage.parts[0].places.audit)]
+    assert lines[0] == ("command over TCP from 10.177.0.3, with a watch key", "stop", "refused")
+    assert lines[1] == ("command over TCP from 10.177.0.3, with a command key", "stop", "accepted")
     stranger.run([sys.executable, "-c", _MARKED, three_hosts[0].address])
-    assert tap.stdin is not None
     time.sleep(0.5)
-    tap.stdin.close()
-    tap.wait(10)
-    tap.stdout.close()
-    seen = capture.read_bytes()
+    seen = tap.seen()
     assert b"this is plain to see" in seen  # the tap works
     assert stage.port.to_bytes(2, "big") in seen
     assert len(seen) > 20_000
