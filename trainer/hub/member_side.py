@@ -12,6 +12,7 @@ import time
 import msgspec
 import zmq
 
+from perftui.ipc.audit import Actor, note
 from perftui.ipc.clock_offset import OffsetEstimate
 from perftui.ipc.host_addresses import HostPort
 from perftui.ipc.host_links import HostLink
@@ -177,6 +178,8 @@ class MemberSide:
         if self._run.description.owned and not self._run.over:
             with contextlib.suppress(OSError):  # a full disk: the lead may ask again
                 self._run.request_stop(message.stopped_by)
+                lead = Actor(by=f"the lead hub at {self._lead}")
+                note(self._run.places.audit, lead, "stop", "accepted", told=message.stopped_by[:80])
 
     def _take_answer(self, beat: LeadBeat) -> None:
         self._offset.add(beat.asked_ns, beat.received_ns, beat.sent_ns, time.time_ns(), time.monotonic_ns())
