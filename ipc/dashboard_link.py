@@ -2,6 +2,7 @@
 
 import secrets
 import time
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import zmq
@@ -53,6 +54,8 @@ class DashboardLink:
             self._socket = self._local(address)
         self._number = 0
         self._output_number = 0
+        self._closer: tuple[int, ...] = ()
+        """Ranks that the last update told all about."""
 
     def _local(self, address: str) -> "zmq.Socket[bytes]":
         socket = self._context.socket(zmq.DEALER)
@@ -65,9 +68,16 @@ class DashboardLink:
         socket.connect(address)
         return socket
 
-    def pull(self) -> None:
-        """Ask for all that is newer than the last update seen."""
-        self._send(Pull(protocol=PROTOCOL_VERSION, since=self._number, output_since=self._output_number))
+    def pull(self, closer: Sequence[int] = (0,)) -> None:
+        """Ask for all that is newer than the last update seen, and of many ranks for all about these few."""
+        pull = Pull(
+            protocol=PROTOCOL_VERSION,
+            since=self._number,
+            output_since=self._output_number,
+            closer=sorted(closer),
+            anew=tuple(sorted(closer)) != self._closer,
+        )
+        self._send(pull)
 
     def command(self, command: Command | Question) -> None:
         """Send a command or a question; its `Answer` and `Done` come through `receive`."""
@@ -95,6 +105,7 @@ class DashboardLink:
             )
         if isinstance(message, Update):
             self._number = message.number
+            self._closer = tuple(message.closer)
             if message.output_number or message.snapshot:
                 self._output_number = message.output_number
         return message

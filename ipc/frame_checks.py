@@ -15,7 +15,9 @@ from perftui.ipc.dashboard_messages import (
     LedgerQuery,
     ProfileCommand,
     Pull,
+    RanksQuery,
     RelaunchCommand,
+    SearchQuery,
     SeekCommand,
     StepsQuery,
 )
@@ -201,8 +203,13 @@ def check_from_dashboard(message: FromDashboard) -> None:
         check_whole(message, "first_step", message.first_step, -_LARGEST, _LARGEST)
         for name in ("last_step", "newest", "blocks"):
             check_whole(message, name, getattr(message, name) or 0, -_LARGEST, _LARGEST)
+    elif isinstance(message, RanksQuery):
+        for name in ("first_step", "last_step", "newest", "blocks", "bands"):
+            check_whole(message, name, getattr(message, name) or 0, -_LARGEST, _LARGEST)
     elif isinstance(message, LedgerQuery):
         check_whole(message, "limit", message.limit, -_LARGEST, _LARGEST)
+    elif isinstance(message, SearchQuery) and len(message.search) > TEXT_MAX:
+        raise ProtocolError(f"search: a word of more than {TEXT_MAX} characters")
 
 
 def check_name(message: msgspec.Struct, name: str) -> None:

@@ -95,6 +95,11 @@ def ledger_path() -> Path:
     return state_root() / "ledger.sqlite"
 
 
+def search_progress_path(host: str) -> Path:
+    """Return the file in which the search that goes on on a host tells how it stands."""
+    return state_root() / f"tune-{host}.json"
+
+
 @dataclass(frozen=True)
 class RunPlaces:
     """The paths of one run."""

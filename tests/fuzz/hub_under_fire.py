@@ -39,6 +39,7 @@ _ANSWERED = (
     "summary",
     "steps_of",
     "ledger",
+    "search",
 )
 _LEFT_OUT = ("stop", "relaunch")
 """Not sent where they are well-formed: whatever of them takes effect was none."""

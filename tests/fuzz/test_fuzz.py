@@ -7,6 +7,8 @@ import pytest
 
 from . import hub_under_fire, seeds
 from .__main__ import over_sockets, within
+from .reasons import kept
+from .targets import targets
 
 COUNTS = {
     "from_rank": 3000, "to_rank": 1000, "from_dashboard": 2000, "to_dashboard": 1500, "fold": 4000,
@@ -51,7 +53,6 @@ def test_what_is_a_command_is_told_by_other_means_than_the_hub_s() -> None:
 
 
 def test_seeds_are_taken_as_they_are(tmp_path: Path) -> None:
-    from .targets import targets
 
     found = targets(tmp_path)
     for name, frames in (
@@ -61,3 +62,11 @@ def test_seeds_are_taken_as_they_are(tmp_path: Path) -> None:
         ("to_dashboard", seeds.TO_DASHBOARD),
     ):
         assert [found[name](frame) for frame in frames] == ["taken"] * len(frames)
+
+
+@pytest.mark.parametrize("name", kept())
+def test_for_each_reason_that_was_ever_met_an_input_is_refused_still(name: str, tmp_path: Path) -> None:
+    target = targets(tmp_path)[name]
+    inputs = kept()[name]
+    assert len(inputs) > 5
+    assert [target(data) for data in inputs] == ["refused"] * len(inputs)

@@ -4,6 +4,7 @@ make text wrong."""
 import gzip
 import json
 import random
+import zlib
 from collections.abc import Sequence
 
 import msgspec
@@ -58,7 +59,7 @@ _ODD_TEXT = (
 def wrong_text(draw: random.Random, text: bytes, others: Sequence[bytes]) -> bytes:
     """Return text with bytes changed, words put in place of others, parts lost, doubled or foreign."""
     packed = text[:2] == b"\x1f\x8b"
-    plain = gzip.decompress(text) if packed and draw.random() < 0.8 else text
+    plain = _unpacked(text) if packed and draw.random() < 0.8 else text
     said = wrong_json(draw, plain) if draw.random() < 0.5 else None
     if said is not None:
         return said
@@ -86,11 +87,18 @@ def wrong_text(draw: random.Random, text: bytes, others: Sequence[bytes]) -> byt
     return gzip.compress(whole, 1, mtime=0) if packed and draw.random() < 0.5 else whole
 
 
+def _unpacked(text: bytes) -> bytes:
+    try:
+        return gzip.decompress(text)
+    except (OSError, EOFError, zlib.error):  # wrong already
+        return text
+
+
 def wrong_json(draw: random.Random, text: bytes) -> bytes | None:
     """Return JSON that says something else in some places; None where the text is none."""
     try:
         said = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     for _ in range(draw.randint(1, 5)):
         said = altered(draw, said)

@@ -123,7 +123,7 @@ def test_the_command_line_looks_from_elsewhere(
     terminal = Terminal(command=words)
     try:
         terminal.wait_for("step 50")
-        terminal.type(b"m")
+        terminal.type(b"H")
         terminal.wait_for("h leads")
         terminal.process.send_signal(signal.SIGTERM)
         terminal.wait_for_exit()

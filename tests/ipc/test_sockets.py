@@ -206,7 +206,9 @@ def test_sending_to_who_is_gone_is_no_error(places: RunPlaces, hub: HubSockets) 
 def test_a_dashboard_names_what_it_has(hub: HubSockets, link: DashboardLink) -> None:
     link.pull()
     arrival = _gather(hub, bool)[0]
-    assert decode_from_dashboard(arrival.frame) == Pull(protocol=PROTOCOL_VERSION, since=0, output_since=0)
+    assert decode_from_dashboard(arrival.frame) == Pull(
+        protocol=PROTOCOL_VERSION, since=0, output_since=0, closer=[0], anew=True
+    )
     update = Update(number=5, snapshot=True, view=_view(), output=["a", "b"], output_number=2)
     assert hub.to_dashboard(arrival.peer, update)
     assert link.receive(int(DEADLINE_S * 1000)) == update
@@ -235,7 +237,7 @@ def test_a_dashboard_finds_a_restarted_hub_and_starts_anew(places: RunPlaces, li
         link.pull()
         arrival = _gather(second, bool)[0]
         assert decode_from_dashboard(arrival.frame) == Pull(
-            protocol=PROTOCOL_VERSION, since=90, output_since=40
+            protocol=PROTOCOL_VERSION, since=90, output_since=40, closer=[0], anew=True
         )
         assert second.to_dashboard(
             arrival.peer, Update(number=1, snapshot=True, view=_view(), output_number=3)

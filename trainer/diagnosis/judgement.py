@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from perftui.ipc.findings import Finding, Severity
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.contention import UNSURE
+from perftui.trainer.diagnosis.in_parts import Parts, at_once
 from perftui.trainer.diagnosis.policy import POLICY, Policy
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.registry import (
@@ -45,8 +46,18 @@ def diagnose(signals: RunSignals, policy: Policy = POLICY) -> list[Finding]:
 
 def judge(signals: RunSignals, policy: Policy = POLICY, rules: Iterable[Rule] = RULES) -> Judgement:
     """Return findings and abstentions over one window."""
+    return at_once(judge_in_parts(signals, policy, rules))
+
+
+def judge_in_parts(
+    signals: RunSignals, policy: Policy = POLICY, rules: Iterable[Rule] = RULES
+) -> Parts[Judgement]:
+    """Do the same, and let others have a turn after each rule: with many ranks one takes milliseconds."""
     case = Case(signals, policy)
-    judged = [each for rule in rules for each in rule.evaluate(case)]
+    judged: list[Finding | Abstention] = []
+    for rule in rules:
+        judged += rule.evaluate(case)
+        yield
     found = [each for each in judged if isinstance(each, Finding)]
     abstained = tuple(each for each in judged if isinstance(each, Abstention))
     found = _hung(_without_healthy([_doubted(each, case) for each in found]), case)
@@ -92,14 +103,17 @@ def _shaken(finding: Finding, case: Case) -> bool:
 
 
 def _workers_held_up(rank: RankSignals, policy: Policy) -> bool:
-    """Tell whether other work may keep a rank's workers from their cores.
+    """Tell whether other work may keep a rank's workers from their cores, or the thread they work for.
 
     Without workers the wait is the training thread's own work: a busy host stretches it, and all the rest.
+    Workers that idle may wait for a training thread without a core to take their batches over.
     """
     if rank.loader is None or rank.loader.num_workers == 0:
         return False
-    held_up = None if rank.workers is None else rank.workers.cpu_wait_share
-    return held_up is None or held_up >= policy.worker_cpu_wait
+    seen = rank.workers
+    if seen is None or seen.cpu_wait_share is None or seen.cpu_wait_share >= policy.worker_cpu_wait:
+        return True
+    return seen.cpu_share is not None and seen.cpu_share <= policy.worker_idle
 
 
 def _hung(found: list[Finding], case: Case) -> list[Finding]:

@@ -133,8 +133,7 @@ class Policy:
     """Milliseconds a step, under which that is the loop itself; own choice, ten times what an empty loop
     around a model takes."""
     logging_ms: float = 0.1
-    """Milliseconds a step, under which logging is not worth a word; own choice: no loop logs by itself, so
-    less than `in_loop_ms` will do."""
+    """Milliseconds a step, under which logging is not worth a word; own choice: no loop logs by itself."""
     own_looks: int = 5
     """Looks that found the thread in the script's own lines, least to say that these take measured time."""
     own_beside_model: float = 0.2
@@ -385,8 +384,7 @@ class Policy:
     overhead_info: float = 0.01
     """Share of the step in perftui's own hooks."""
     overhead_warning: float = 0.10
-    """The same, from which it may lead: below, whatever else is found weighs as much without it; own choice,
-    as `wait_warning`."""
+    """The same, from which it may lead: below, all else weighs as much without it; as `wait_warning`."""
     dropped_share: float = 0.01
     """Share of steps that were dropped before the hub saw them."""
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from perftui.ipc.facts import RankFacts
 from perftui.trainer.diagnosis.signals import FactsChange
 
-_POINTS_KEPT = 512
+POINTS_KEPT = 512
 _FIRST_INTERVAL_S = 1.0
 _LOOKS_FOR_RISE = 3
 
@@ -34,9 +34,10 @@ class FactsPoint(NamedTuple):
 
 
 class FactsLog:
-    """The points of one rank."""
+    """The points of one rank, at most so many."""
 
-    def __init__(self) -> None:
+    def __init__(self, points_kept: int = POINTS_KEPT) -> None:
+        self._points_kept = points_kept
         self.points: list[FactsPoint] = []
         """Oldest first; the last is the newest there is, however close to the one before."""
         self._interval_s = _FIRST_INTERVAL_S
@@ -48,7 +49,7 @@ class FactsLog:
             self.points[-1] = point
         else:
             self.points.append(point)
-        if len(self.points) > _POINTS_KEPT:
+        if len(self.points) > self._points_kept:
             self._interval_s *= 2
             del self.points[1:-1:2]
 

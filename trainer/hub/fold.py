@@ -11,13 +11,18 @@ from perftui.ipc.recording import Entry
 from perftui.ipc.summary import PastAttempt
 from perftui.ipc.view import GpuView, HostView, Mark
 from perftui.trainer.hub.appearances import Appearances
+from perftui.trainer.hub.facts_log import POINTS_KEPT, FactsLog
 from perftui.trainer.hub.host_log import HostLog, with_workers
 from perftui.trainer.hub.rank_track import RankTrack
+from perftui.trainer.hub.readings import Readings
+from perftui.trainer.hub.step_log import StepLog, raw_steps_of
 from perftui.trainer.hub.worker_log import WorkerLog, together
 from perftui.trainer.hub.worker_memory import WorkerMemory
 
 _PAST_ATTEMPTS = 8
 _MARKS_KEPT = 256
+_FACTS_OF_ALL, _FACTS_LEAST = 64 * POINTS_KEPT, 64
+"""Points of how facts grew, over all ranks and of each."""
 
 
 @dataclass
@@ -52,6 +57,8 @@ class RunFold:
     """Ranks that were started again so far."""
     past_attempts: list[PastAttempt] = field(default_factory=list)
     """Of the job: all ranks that a launcher starts again together are one."""
+    readings: Readings = field(default_factory=Readings)
+    """Hosts, GPUs and loader workers over the whole run."""
     appearances: Appearances = field(default_factory=Appearances)
     """When each finding was first shown."""
     strangers: int = 0
@@ -77,6 +84,7 @@ class RunFold:
         return entry.message is None or self._apply_message(entry.message, entry.unix)
 
     def _hear_gpus(self, gpus: list[GpuView], unix: float) -> None:
+        self.readings.hear_gpus(gpus, unix)
         for view in gpus:
             known = self.worked.get(view.uuid)
             if view.window_steps or known is None or not known[1].window_steps:
@@ -88,6 +96,7 @@ class RunFold:
         kept = [view for view in self.hosts if view.name not in read]
         self.hosts = sorted(kept + fresh, key=lambda view: (view.name != self.host, view.name))
         self.hosts_unix |= dict.fromkeys(read, unix)
+        self.readings.hear_hosts(hosts, unix)
         training = any(track.log.raw and not track.ended for track in self.ranks.values())
         for view in hosts:
             self.host_logs.setdefault(view.name, HostLog()).add(view, training=training)
@@ -96,7 +105,9 @@ class RunFold:
             if track.hello.host in looked:
                 mine = [worker for worker in looked[track.hello.host] if worker.rank == rank]
                 log = self.worker_logs.setdefault(rank, WorkerLog())
-                log.add(together(mine), unix, training=training)
+                look = together(mine)
+                log.add(look, unix, training=training)
+                self.readings.hear_workers(rank, look, unix)
                 self.worker_memory.setdefault(rank, WorkerMemory()).add(mine, unix)
 
     def _hear_host_event(self, event: HostEvent) -> None:
@@ -128,7 +139,9 @@ class RunFold:
             track.hello = hello
             track.apply(hello, unix)
             return
-        fresh = RankTrack(hello=hello, first_unix=unix, last_unix=unix)
+        log = StepLog(raw_steps_of(hello.world_size))
+        facts_log = FactsLog(max(_FACTS_LEAST, min(POINTS_KEPT, _FACTS_OF_ALL // max(1, hello.world_size))))
+        fresh = RankTrack(hello=hello, first_unix=unix, last_unix=unix, log=log, facts_log=facts_log)
         if track is not None:
             fresh.attempt = track.attempt + 1
             if fresh.attempt > self.attempt:

@@ -20,6 +20,7 @@ from perftui.ipc.places import RunPlaces, run_places
 from perftui.ipc.recording import Entry, RecordingWriter, read_recording
 from perftui.ipc.run_files import ExitRecord, RunDescription, StopRequest, read_record, write_record
 from perftui.ipc.view import ProfileView, RelaunchView
+from perftui.trainer.diagnosis.in_parts import Parts
 from perftui.trainer.hub.commands import Commands
 from perftui.trainer.hub.console import OutputTail
 from perftui.trainer.hub.fold import RunFold
@@ -35,6 +36,7 @@ from perftui.trainer.hub.seen_processes import pid_means_process
 from perftui.trainer.hub.sensors import Sensors
 from perftui.trainer.hub.served import Reply
 from perftui.trainer.hub.summaries import summarise
+from perftui.trainer.hub.timed_looks import TimedLooks
 from perftui.trainer.hub.views import RunFacts
 from perftui.trainer.launch.orphans import end_orphan, is_orphaned
 from perftui.trainer.telemetry.processes import start_ticks
@@ -69,7 +71,7 @@ class LiveRun:
         self._hub_restarts = hub_restarts
         self._reload()
         self._recorder = RecordingWriter(places.recording, RECORDING_BUDGET_BYTES)
-        self._judge = Judge()
+        self._judge, self._looks = Judge(), TimedLooks()
         self._newest = NewestWindow(places.profiles)
         self._schedule = Scheduler(self.windows, description)
         self._limits = Limits(description)
@@ -186,7 +188,19 @@ class LiveRun:
             replies += self._commands.finished_relaunch()
         elif self.ended is None and self.places.exit_record.exists():  # somebody waits for the summary
             self._read_files(now)
+        if self.ended is None:
+            self._look(now)
         return replies
+
+    def _look(self, now: float) -> None:
+        """Judge the run, or go on with it."""
+
+        def begin() -> Parts[bool]:
+            began_s = self.description.started_unix
+            return self._judge.looking(self.fold, now, self._newest.of(self.profiles()), began_s=began_s)
+
+        if self._looks.turn(begin) and self._judge.appeared:
+            self._recorder.append(Entry(unix=now, appeared=self._judge.appeared))
 
     def _every_second(self, now: float) -> None:
         self._sensors.mark_gone(self.fold)
@@ -195,10 +209,6 @@ class LiveRun:
         self.fold.apply(Entry(unix=now, hosts=hosts, gpus=gpus))
         self._read_files(now)
         if self.ended is None:
-            began_s = self.description.started_unix
-            self._judge.look(self.fold, now, self._newest.of(self.profiles()), began_s=began_s)
-            if self._judge.appeared:
-                self._recorder.append(Entry(unix=now, appeared=self._judge.appeared))
             self._schedule.look(
                 relaunching=self._tuning, past_warm_s=self._limits.past_warm_s(self.fold, now)
             )

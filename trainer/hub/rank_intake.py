@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from perftui.ipc.messages import PROTOCOL_VERSION, AskHello, FromRank, Hello, ToRank, Welcome
 from perftui.ipc.recording import Entry
+from perftui.trainer.hub.file_limit import make_room
 from perftui.trainer.hub.live_run import LiveRun
 from perftui.trainer.hub.seats import Seats
 
@@ -36,6 +37,7 @@ class RankIntake:
             unix: when it was heard.
         """
         if isinstance(message, Hello):
+            make_room(message.world_size)
             self._tell(peer, Welcome(protocol=PROTOCOL_VERSION, hub_pid=os.getpid()))
         ranks = self._run.fold.ranks
         counts = self.seats.may_speak(peer, message, ranks.get(message.rank))

@@ -23,6 +23,8 @@ from perftui.trainer.hub.server import DashboardServer
 from perftui.trainer.launch.host_plan import forget_key
 
 _LOOP_MS = 50
+_TICK_S = 0.02
+"""A thousand ranks wake the loop a thousand times a second; what does not hang on a frame need not follow."""
 _LAST_WORDS_S = 0.5
 """After the training's end its ranks' last frames may still be on their way."""
 _LINGER_S = 3.0
@@ -61,6 +63,7 @@ class HubService:
             over_since: float | None = None
             idle_since = time.monotonic()
             summarised = analysing = False
+            ticked = 0.0
             while not stopped.flag:
                 arrivals = sockets.arrivals(_LOOP_MS)
                 for arrival in arrivals:
@@ -69,7 +72,12 @@ class HubService:
                 for reply in self._server.take_all(arrivals):
                     self._reply(sockets, reply)
                 self._link(sockets, intake)
-                self._run.seats_note = intake.seats.message or self._refusals.message(time.monotonic())
+                now = time.monotonic()
+                if now - ticked < _TICK_S:
+                    continue
+                ticked = now
+                notes = (intake.seats.message, self._refusals.message(now))
+                self._run.seats_note = "; ".join(note for note in notes if note) or None
                 for reply in self._run.tick():
                     self._reply(sockets, reply)
                 self._send_outbox(sockets, intake)

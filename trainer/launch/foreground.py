@@ -271,6 +271,8 @@ def _closing_line(places: RunPlaces, record: ExitRecord, summary: bytes) -> str:
     parts = [f"{places.run_id} {how}", f"exit code {record.exit_code}", f"{glance.elapsed_s:.0f} s"]
     if glance.ranks:
         parts.append(f"{max(rank.steps for rank in glance.ranks)} steps")
+    elif record.outcome == "finished":
+        parts.append("no training step was seen: neither an optimizer of torch nor `watch().step()`")
     if record.survivors:
         parts.append(f"could not end {', '.join(map(str, record.survivors))}")
     return ", ".join(parts) + _lead_words(glance.findings)

@@ -19,7 +19,8 @@ from perftui.trainer.launch.outcome import last_lines
 from perftui.trainer.launch.run_names import new_run_id
 from perftui.trainer.launch.start import hub_command
 
-_START_S = 15.0
+_START_S = 120.0
+"""A recording of many ranks takes a while to be read; a hub that has ended is noticed at once."""
 _END_S = 5.0
 _ANSWER_S = 10.0
 

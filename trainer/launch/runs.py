@@ -120,7 +120,8 @@ def only_run(lines: list[RunLine]) -> RunLine:
     """
     live = running(lines)
     if not live:
-        raise NoSuchRun(f"no run of yours is alive on this host; {_HINT}")
+        ended = "name one that has ended (perftui ls), or " if lines else ""
+        raise NoSuchRun(f"no run of yours is alive on this host; {ended}{_HINT}")
     if len(live) > 1:
         ids = ", ".join(line.run_id for line in live[:6])
         raise UsageError(f"{len(live)} runs are alive: {ids}; name one")

@@ -152,7 +152,11 @@ def _unjudged(code: str, group: Sequence[Unjudged], state: DashboardState, width
     where = f" rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks[:8]))}" if ranks else ""
     more = f" and {len(ranks) - 8} more" if len(ranks) > 8 else ""
     settled = fmt.clean(group[0].settled_by)
-    key = "" if state.replayed or state.ended or "profil" not in settled else " (p opens a window)"
+    key = (
+        ""
+        if state.replayed or state.ended or "profil" not in settled
+        else f" ({state.keys['profile']} opens a window)"
+    )
     return Block(
         f"unjudged {code} {group[0].reason}",
         (

@@ -69,7 +69,9 @@ def _remedy(finding: Finding, state: DashboardState, width: int) -> list[Line]:
         return drawn
     if remedy.set:
         if offered(finding, state):
-            drawn += _hanging(f"relaunch with {change_words(remedy, state)}", width, "r", "key")
+            drawn += _hanging(
+                f"relaunch with {change_words(remedy, state)}", width, state.keys["relaunch"], "key"
+            )
         else:
             drawn += _hanging(change_words(remedy, state), width, "→", "fine")
         drawn += _hanging(by_hand(remedy), width, " ", "dim")
@@ -91,5 +93,6 @@ def _doubts(finding: Finding, state: DashboardState, width: int) -> list[Line]:
 
 
 def _hanging(text: str, width: int, mark: str, role: str) -> list[Line]:
-    wrapped = wrap(text, width - 4) if text else []
-    return [(Run(f"  {mark} " if index == 0 else "    ", role), *part) for index, part in enumerate(wrapped)]
+    lead = f"  {mark} "
+    wrapped = wrap(text, width - len(lead)) if text else []
+    return [(Run(lead if index == 0 else " " * len(lead), role), *part) for index, part in enumerate(wrapped)]

@@ -38,6 +38,11 @@ def changes(before: Mapping[str, SettingValue], after: Mapping[str, SettingValue
     )
 
 
+def values(settings: Mapping[str, SettingValue]) -> str:
+    """Write settings without what they replace: `loader.num_workers 2`."""
+    return ", ".join(f"{name} {format_value(value)}" for name, value in settings.items())
+
+
 def change_words(remedy: Remedy, state: DashboardState) -> str:
     """Say which settings the remedy changes, and what it may gain."""
     told = changes(settings_in_force(state), remedy.set)
@@ -48,7 +53,11 @@ def change_words(remedy: Remedy, state: DashboardState) -> str:
 
 def settled_by(text: str, state: DashboardState) -> str:
     """Say what would settle a question, with the key where one does it."""
-    key = "" if state.replayed or state.ended or "profile window" not in text else " (p opens one)"
+    key = (
+        ""
+        if state.replayed or state.ended or "profile window" not in text
+        else f" ({state.keys['profile']} opens one)"
+    )
     return f"to settle it: {fmt.clean(text)}{key}"
 
 
@@ -66,5 +75,9 @@ def remedy_line(finding: Finding, state: DashboardState) -> Line:
     if not remedy.set:
         place = Run(f"  {fmt.clean(remedy.at)}" if remedy.at else "", "dim")
         return line(Run(fmt.clean(remedy.advice or ""), "text"), place)
-    key = (Run("r ", "key"), Run("relaunches with ", "dim")) if offered(finding, state) else ()
+    key = (
+        (Run(f"{state.keys['relaunch']} ", "key"), Run("relaunches with ", "dim"))
+        if offered(finding, state)
+        else ()
+    )
     return line(*key, Run(change_words(remedy, state), "value"))

@@ -38,10 +38,11 @@ def attach(parsed: argparse.Namespace) -> int:
     live = watchable(lines)
     if len(live) < 2:
         return _open(live[0] if live else only_run(lines), parsed)
+    from perftui.tui.config.place import load_config
     from perftui.tui.picker import pick_run
 
     check_size()
-    chosen = pick_run(live, ascii_only=parsed.ascii)
+    chosen = pick_run(live, config=load_config(parsed.config), ascii_only=parsed.ascii)
     return 0 if chosen is None else _open(find_run(chosen, lines), parsed)
 
 
@@ -100,6 +101,10 @@ def run_with_dashboard(spec: "LaunchSpec", json_target: str | None, parsed: argp
     from perftui.trainer.launch.foreground import after_dashboard, start_for_dashboard
 
     check_size()
+    if parsed.config is not None:  # one that cannot be read is refused before anything is started
+        from perftui.tui.config.place import load_config
+
+        load_config(parsed.config)
     places = start_for_dashboard(spec)
     run_dashboard = load_dashboard(parsed)
     code = run_dashboard(places.run_id)
@@ -107,14 +112,24 @@ def run_with_dashboard(spec: "LaunchSpec", json_target: str | None, parsed: argp
 
 
 def load_dashboard(parsed: argparse.Namespace, lead: "LeadAddress | None" = None) -> "Callable[[str], int]":
-    """Load the dashboard, as `--ascii` and `--read-only` want it, of a run here or of one led elsewhere."""
+    """Load the dashboard, as `--ascii`, `--read-only` and the configuration want it.
+
+    Args:
+        parsed: the command line.
+        lead: of a run that another host leads; None: the run is here.
+
+    Raises:
+        UsageError: `--config` names a file that cannot be read.
+    """
     gc.disable()  # hundreds of modules are loaded, and none of them is garbage
     from perftui.tui.app import run_dashboard
+    from perftui.tui.config.place import load_config
 
     gc.freeze()
     gc.enable()
     read_only = getattr(parsed, "read_only", False)  # `replay` has no such flag: its keys change nothing
-    return partial(run_dashboard, read_only=read_only, ascii_only=parsed.ascii, lead=lead)
+    config = load_config(parsed.config)
+    return partial(run_dashboard, config=config, read_only=read_only, ascii_only=parsed.ascii, lead=lead)
 
 
 def no_dashboard() -> str | None:

@@ -17,9 +17,10 @@ def trace(parsed: argparse.Namespace) -> int:
     if not parsed.json and no_dashboard() is None:
         check_size()
         with reports_on_disk(parsed.files, ranks, parsed.before, say) as reports:
+            from perftui.tui.config.place import load_config
             from perftui.tui.trace_app import run_trace_app
 
-            return run_trace_app(*reports, ascii_only=parsed.ascii)
+            return run_trace_app(*reports, config=load_config(parsed.config), ascii_only=parsed.ascii)
     if parsed.before is not None:
         raise UsageError("--before is for the screen: it takes a terminal, and no --json")
     if parsed.json:

@@ -75,6 +75,7 @@ def _remedy(case: Case, rank: RankSignals, facts: LoaderFacts, cost: float) -> R
         case.ranks_on(rank.host),
         rank.cpu_share,
         host.run_busy,
+        on_gpu=rank.device != "cpu",
     )
     if proposal is None:
         return Remedy(bound=bound, advice=dearer)
