@@ -76,7 +76,14 @@ _FREEZE = _key(
 def _pages(*, shown: bool) -> list[BindingType]:
     """Return the keys that open a page: in the footer of the overview, quiet on the pages themselves."""
     return [
-        _key(page.name, page.key, f"app.page('{page.name}')", page.name, page.about, shown=shown)
+        _key(
+            page.name,
+            page.key,
+            f"app.page('{page.name}')",
+            page.name,
+            page.about,
+            shown=shown and not page.quiet,
+        )
         for page in PAGES
     ]
 
