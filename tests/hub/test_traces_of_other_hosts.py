@@ -110,18 +110,19 @@ def test_a_report_without_a_trace_is_not_held(sides: Sides) -> None:
     assert not sides.fetching.holds(sides.host, report(window_id="a/b"), 1.0)
 
 
-@pytest.mark.parametrize(
-    "bend",
-    [
-        lambda part: _with(part, missing="no such file"),
-        lambda part: _with(part, total=10),
-        lambda part: _with(part, total=trace_fetching.TRACE_MAX_BYTES + 1),
-        lambda part: _with(part, data=b""),
-    ],
-)
-def test_what_is_not_as_announced_is_given_up(sides: Sides, bend: Callable[[TracePart], TracePart]) -> None:
+_GIVEN_UP: list[dict[str, object]] = [
+    {"missing": "no such file"},
+    {"total": 10},
+    {"total": trace_fetching.TRACE_MAX_BYTES + 1},
+    {"data": b""},
+]
+_LEFT: list[dict[str, object]] = [{"offset": 1}, {"rank": 4}, {"window_id": "other"}]
+
+
+@pytest.mark.parametrize("changes", _GIVEN_UP)
+def test_what_is_not_as_announced_is_given_up(sides: Sides, changes: dict[str, object]) -> None:
     sides.fetching.holds(sides.host, report(), 1.0)
-    sides.run(bend)
+    sides.run(lambda part: msgspec.structs.replace(part, **changes))
     (told,) = sides.delivered
     assert told.path is None
     assert told.reason is not None
@@ -129,17 +130,10 @@ def test_what_is_not_as_announced_is_given_up(sides: Sides, bend: Callable[[Trac
     assert sides.files() == []
 
 
-@pytest.mark.parametrize(
-    "bend",
-    [
-        lambda part: _with(part, offset=part.offset + 1),
-        lambda part: _with(part, rank=4),
-        lambda part: _with(part, window_id="other"),
-    ],
-)
-def test_a_piece_that_nobody_asked_for_is_left(sides: Sides, bend: Callable[[TracePart], TracePart]) -> None:
+@pytest.mark.parametrize("changes", _LEFT)
+def test_a_piece_that_nobody_asked_for_is_left(sides: Sides, changes: dict[str, object]) -> None:
     sides.fetching.holds(sides.host, report(), 1.0)
-    sides.run(bend)
+    sides.run(lambda part: msgspec.structs.replace(part, **changes))
     assert sides.delivered == []
     assert sides.files() == []
 
@@ -171,7 +165,3 @@ def test_a_member_gives_nothing_that_no_rank_has_told_of(tmp_path: Path) -> None
     (sides.there / NAME).write_bytes(b"abc")
     beyond = trace_part(AskTrace(window_id="ab12", rank=3, offset=-5), sides.fold, sides.there)
     assert beyond.data == b"abc"
-
-
-def _with(part: TracePart, **changes: object) -> TracePart:
-    return msgspec.structs.replace(part, **changes)
