@@ -7,6 +7,8 @@ import msgspec
 from perftui.ipc.dashboard_messages import FromDashboard, ToDashboard
 from perftui.ipc.errors import ProtocolError
 from perftui.ipc.frame_checks import check_from_dashboard, check_from_rank, check_to_rank
+from perftui.ipc.host_checks import check_from_host, check_to_host
+from perftui.ipc.host_messages import FromHost, ToHost
 from perftui.ipc.messages import PROTOCOL_VERSION, FromRank, ToRank
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024
@@ -23,9 +25,11 @@ _from_rank: msgspec.msgpack.Decoder[FromRank] = msgspec.msgpack.Decoder(FromRank
 _to_rank: msgspec.msgpack.Decoder[ToRank] = msgspec.msgpack.Decoder(ToRank)
 _from_dashboard: msgspec.msgpack.Decoder[FromDashboard] = msgspec.msgpack.Decoder(FromDashboard)
 _to_dashboard: msgspec.msgpack.Decoder[ToDashboard] = msgspec.msgpack.Decoder(ToDashboard)
+_from_host: msgspec.msgpack.Decoder[FromHost] = msgspec.msgpack.Decoder(FromHost)
+_to_host: msgspec.msgpack.Decoder[ToHost] = msgspec.msgpack.Decoder(ToHost)
 
 
-def encode(message: FromRank | ToRank | FromDashboard | ToDashboard) -> bytes:
+def encode(message: FromRank | ToRank | FromDashboard | ToDashboard | FromHost | ToHost) -> bytes:
     """Return the frame for a message."""
     return _encoder.encode(message)
 
@@ -68,3 +72,17 @@ def decode_from_dashboard(frame: bytes) -> FromDashboard:
 def decode_to_dashboard(frame: bytes) -> ToDashboard:
     """Read what the hub sent to this dashboard. Raises ProtocolError."""
     return _decode(_to_dashboard, frame, "from the hub", MAX_FRAME_BYTES)
+
+
+def decode_from_host(frame: bytes) -> FromHost:
+    """Read what another host's hub brought to the lead. Raises ProtocolError."""
+    message = _decode(_from_host, frame, "from another host", MAX_FRAME_BYTES)
+    check_from_host(message)
+    return message
+
+
+def decode_to_host(frame: bytes) -> ToHost:
+    """Read what the lead sent to this host's hub. Raises ProtocolError."""
+    message = _decode(_to_host, frame, "from the lead hub")
+    check_to_host(message)
+    return message

@@ -3,6 +3,7 @@
 import secrets
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import zmq
 
@@ -18,7 +19,19 @@ from perftui.ipc.dashboard_messages import (
     Update,
 )
 from perftui.ipc.errors import ConnectionLost, ProtocolError, Refused
+from perftui.ipc.host_addresses import HostPort
+from perftui.ipc.link_keys import PeerKeys
 from perftui.ipc.messages import PROTOCOL_VERSION
+from perftui.ipc.secured_dealer import secured_dealer
+
+_QUEUED_OVER_TCP = 64
+
+
+class LeadAddress(NamedTuple):
+    """Where a lead hub is reached over TCP, and with which keys."""
+
+    at: HostPort
+    keys: PeerKeys
 
 
 def new_command_id() -> str:
@@ -27,22 +40,33 @@ def new_command_id() -> str:
 
 
 class DashboardLink:
-    """A DEALER to one hub; used by one thread. Survives a restart of the hub."""
+    """A DEALER to one hub; used by one thread. Survives a restart of the hub.
 
-    def __init__(self, address: str) -> None:
+    Args:
+        address: a Unix socket's on this host, or the lead hub's over TCP.
+    """
+
+    def __init__(self, address: str | LeadAddress) -> None:
         self._context = zmq.Context(io_threads=1)
-        self._socket = self._context.socket(zmq.DEALER)
-        self._socket.setsockopt(zmq.LINGER, 0)
-        self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
-        self._socket.setsockopt(zmq.RECONNECT_IVL, 100)
-        self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, 500)
-        self._socket.setsockopt(zmq.HEARTBEAT_IVL, 500)
-        self._socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 2000)
-        self._socket.connect(address)
+        if isinstance(address, LeadAddress):
+            self._socket = secured_dealer(self._context, address.at, address.keys, _QUEUED_OVER_TCP)
+        else:
+            self._socket = self._local(address)
         self._number = 0
         self._output_number = 0
         self._closer: tuple[int, ...] = ()
         """Ranks that the last update told all about."""
+
+    def _local(self, address: str) -> "zmq.Socket[bytes]":
+        socket = self._context.socket(zmq.DEALER)
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.setsockopt(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
+        socket.setsockopt(zmq.RECONNECT_IVL, 100)
+        socket.setsockopt(zmq.RECONNECT_IVL_MAX, 500)
+        socket.setsockopt(zmq.HEARTBEAT_IVL, 500)
+        socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 2000)
+        socket.connect(address)
+        return socket
 
     def pull(self, closer: Sequence[int] = (0,)) -> None:
         """Ask for all that is newer than the last update seen, and of many ranks for all about these few."""

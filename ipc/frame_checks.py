@@ -65,8 +65,8 @@ def check_from_rank(message: FromRank, frame_bytes: int) -> None:
     if frame_bytes > SMALL_FRAME_BYTES and not isinstance(message, StepBatch):
         raise ProtocolError(f"{_kind(message)} of {frame_bytes} bytes: the limit is {SMALL_FRAME_BYTES}")
     if not (0 <= message.rank < RANKS_MAX and 0 <= message.seq <= _LARGEST):
-        _whole(message, "rank", message.rank, 0, RANKS_MAX - 1)
-        _whole(message, "seq", message.seq, 0, _LARGEST)
+        check_whole(message, "rank", message.rank, 0, RANKS_MAX - 1)
+        check_whole(message, "seq", message.seq, 0, _LARGEST)
     if isinstance(message, StepBatch):
         _check_steps(message)
     elif isinstance(message, DeviceSteps):
@@ -76,16 +76,16 @@ def check_from_rank(message: FromRank, frame_bytes: int) -> None:
     elif isinstance(message, WindowReport):
         _check_window(message)
     elif isinstance(message, RankEvent):
-        _whole(message, "step", message.step, -1, _LARGEST)
-        _whole(message, "at_ns", message.at_ns, -_LARGEST_CLOCK, _LARGEST_CLOCK)
-        _whole(message, "duration_ns", message.duration_ns, -_LARGEST, _LARGEST)
+        check_whole(message, "step", message.step, -1, _LARGEST)
+        check_whole(message, "at_ns", message.at_ns, -_LARGEST_CLOCK, _LARGEST_CLOCK)
+        check_whole(message, "duration_ns", message.duration_ns, -_LARGEST, _LARGEST)
     elif isinstance(message, LossSample):
-        _whole(message, "step", message.step, -1, _LARGEST)
+        check_whole(message, "step", message.step, -1, _LARGEST)
     elif isinstance(message, Facts) and message.facts.phases is not None:
         phases = message.facts.phases
         _numbers(message, "phases.seconds", phases.seconds.values())
         for name in ("since_ns", "at_ns", "began_ns", "newest_ns"):
-            _whole(message, f"phases.{name}", getattr(phases, name), -_LARGEST_CLOCK, _LARGEST_CLOCK)
+            check_whole(message, f"phases.{name}", getattr(phases, name), -_LARGEST_CLOCK, _LARGEST_CLOCK)
 
 
 def _check_steps(batch: StepBatch) -> None:
@@ -94,7 +94,7 @@ def _check_steps(batch: StepBatch) -> None:
     if count > STEPS_PER_FRAME_MAX:
         raise ProtocolError(f"{count} steps in one frame: the limit is {STEPS_PER_FRAME_MAX}")
     if not 0 <= batch.first_step <= _LARGEST:
-        _whole(batch, "first_step", batch.first_step, 0, _LARGEST)
+        check_whole(batch, "first_step", batch.first_step, 0, _LARGEST)
     if min(batch.dropped, batch.probe_ns, batch.hook_ns, batch.hook_steps, batch.shadow_steps) < 0:
         raise ProtocolError("steps: a count or a time below 0")
     needed = (
@@ -125,11 +125,11 @@ def _check_device(message: DeviceSteps) -> None:
 
 
 def _check_hello(hello: Hello) -> None:
-    _whole(hello, "pid", hello.pid, 1, _PID_MAX)
-    _whole(hello, "start_ticks", hello.start_ticks, 0, _LARGEST_CLOCK)
-    _whole(hello, "local_rank", hello.local_rank, 0, RANKS_MAX - 1)
-    _whole(hello, "world_size", hello.world_size, 1, WORLD_MAX)
-    _whole(hello, "wall_offset_ns", hello.wall_offset_ns, -_LARGEST_CLOCK, _LARGEST_CLOCK)
+    check_whole(hello, "pid", hello.pid, 1, _PID_MAX)
+    check_whole(hello, "start_ticks", hello.start_ticks, 0, _LARGEST_CLOCK)
+    check_whole(hello, "local_rank", hello.local_rank, 0, RANKS_MAX - 1)
+    check_whole(hello, "world_size", hello.world_size, 1, WORLD_MAX)
+    check_whole(hello, "wall_offset_ns", hello.wall_offset_ns, -_LARGEST_CLOCK, _LARGEST_CLOCK)
     if len(hello.command) > WORDS_MAX:
         raise ProtocolError(f"hello: a command of {len(hello.command)} words: the limit is {WORDS_MAX}")
     texts = (hello.host, hello.python, hello.torch, hello.device, hello.gpu_uuid or "", *hello.command)
@@ -138,10 +138,10 @@ def _check_hello(hello: Hello) -> None:
 
 
 def _check_window(report: WindowReport) -> None:
-    _check_name(report, report.window_id)
-    _whole(report, "start_step", report.start_step, -_LARGEST, _LARGEST)
-    _whole(report, "steps", report.steps, -_LARGEST, _LARGEST)
-    _whole(report, "events", report.events, 0, _LARGEST)
+    check_name(report, report.window_id)
+    check_whole(report, "start_step", report.start_step, -_LARGEST, _LARGEST)
+    check_whole(report, "steps", report.steps, -_LARGEST, _LARGEST)
+    check_whole(report, "events", report.events, 0, _LARGEST)
     _numbers(report, "cost_ms", report.cost_ms.values())
     for told in (report.path, report.snapshot):
         if told is not None and not _FILE_NAME.fullmatch(told.rpartition("/")[2]):
@@ -155,11 +155,11 @@ def check_to_rank(message: ToRank) -> None:
         ProtocolError: it says something that no hub can mean.
     """
     if isinstance(message, ArmWindow | CancelWindow):
-        _check_name(message, message.window_id)
+        check_name(message, message.window_id)
     if isinstance(message, ArmWindow):
-        _whole(message, "start_step", message.start_step, -_LARGEST, _LARGEST)
-        _whole(message, "warm_steps", message.warm_steps, -_LARGEST, _LARGEST)
-        _whole(message, "steps", message.steps, -_LARGEST, _LARGEST)
+        check_whole(message, "start_step", message.start_step, -_LARGEST, _LARGEST)
+        check_whole(message, "warm_steps", message.warm_steps, -_LARGEST, _LARGEST)
+        check_whole(message, "steps", message.steps, -_LARGEST, _LARGEST)
         if not message.directory.startswith("/") or "\0" in message.directory:
             raise ProtocolError(f"arm: {message.directory[:200]!r} is no absolute path")
 
@@ -171,14 +171,14 @@ def check_from_dashboard(message: FromDashboard) -> None:
         ProtocolError: it says something that none of them can mean.
     """
     if isinstance(message, Pull):
-        _whole(message, "since", message.since, 0, _LARGEST)
-        _whole(message, "output_since", message.output_since, 0, _LARGEST)
-        _whole(message, "len(closer)", len(message.closer), 0, RANKS_MAX)
+        check_whole(message, "since", message.since, 0, _LARGEST)
+        check_whole(message, "output_since", message.output_since, 0, _LARGEST)
+        check_whole(message, "len(closer)", len(message.closer), 0, RANKS_MAX)
         return
-    _check_name(message, message.command_id)
+    check_name(message, message.command_id)
     if isinstance(message, ProfileCommand):
-        _whole(message, "steps", message.steps, -_LARGEST, _LARGEST)
-        _whole(message, "len(ranks)", len(message.ranks or ()), 0, RANKS_MAX)
+        check_whole(message, "steps", message.steps, -_LARGEST, _LARGEST)
+        check_whole(message, "len(ranks)", len(message.ranks or ()), 0, RANKS_MAX)
     elif isinstance(message, RelaunchCommand):
         _numbers(message, "bound", (v for v in (message.bound, message.expected) if v is not None))
         if len(message.finding or "") > TEXT_MAX:
@@ -186,25 +186,26 @@ def check_from_dashboard(message: FromDashboard) -> None:
     elif isinstance(message, SeekCommand):
         _numbers(message, "seek", (v for v in (message.elapsed_s, message.speed) if v is not None))
     elif isinstance(message, StepsQuery):
-        _whole(message, "first_step", message.first_step, -_LARGEST, _LARGEST)
+        check_whole(message, "first_step", message.first_step, -_LARGEST, _LARGEST)
         for name in ("last_step", "newest", "blocks"):
-            _whole(message, name, getattr(message, name) or 0, -_LARGEST, _LARGEST)
+            check_whole(message, name, getattr(message, name) or 0, -_LARGEST, _LARGEST)
     elif isinstance(message, RanksQuery):
         for name in ("first_step", "last_step", "newest", "blocks", "bands"):
-            _whole(message, name, getattr(message, name) or 0, -_LARGEST, _LARGEST)
+            check_whole(message, name, getattr(message, name) or 0, -_LARGEST, _LARGEST)
     elif isinstance(message, LedgerQuery):
-        _whole(message, "limit", message.limit, -_LARGEST, _LARGEST)
+        check_whole(message, "limit", message.limit, -_LARGEST, _LARGEST)
     elif isinstance(message, SearchQuery) and len(message.search) > TEXT_MAX:
         raise ProtocolError(f"search: a word of more than {TEXT_MAX} characters")
 
 
-def _check_name(message: msgspec.Struct, name: str) -> None:
-    """A name becomes part of a file's name, or of a line in a log."""
+def check_name(message: msgspec.Struct, name: str) -> None:
+    """Check a name that becomes part of a file's name, or of a line in a log. Raises ProtocolError."""
     if not _NAME.fullmatch(name):
         raise ProtocolError(f"{_kind(message)}: {name[:80]!r} is no name (letters, digits, - and _)")
 
 
-def _whole(message: msgspec.Struct, name: str, value: int, low: int, high: int) -> None:
+def check_whole(message: msgspec.Struct, name: str, value: int, low: int, high: int) -> None:
+    """Check that a whole number lies within bounds. Raises ProtocolError."""
     if not low <= value <= high:
         raise ProtocolError(f"{_kind(message)}: {name} is {value}, expected {low} to {high}")
 

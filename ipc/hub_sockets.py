@@ -4,6 +4,7 @@ Binding a Unix socket steals a live one (libzmq issue 2059), so the run's lock i
 """
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -31,6 +32,10 @@ class Arrival:
     uid: int | None = None
     """Of the process that sent it, as the kernel tells (SO_PEERCRED); None for ranks, which are not asked."""
     pid: int | None = None
+    origin: str | None = None
+    """From where it came over TCP, and with which key; None: over a Unix socket."""
+    denied: str | None = None
+    """Why its sender may only look; None: it may command."""
 
 
 def _credentials(frame: zmq.Frame) -> tuple[int | None, int | None]:
@@ -67,6 +72,11 @@ class HubSockets:
         self._poller = zmq.Poller()
         self._poller.register(self._ranks, zmq.POLLIN)
         self._poller.register(self._dashboards, zmq.POLLIN)
+
+    def watch(self, sockets: "Iterable[zmq.Socket[bytes]]") -> None:
+        """Have `arrivals` return at once, too, when one of these has something for its owner."""
+        for socket in sockets:
+            self._poller.register(socket, zmq.POLLIN)
 
     def _bind(self, address: str, most_bytes: int, *, hand_over: bool) -> "zmq.Socket[bytes]":
         socket = self._context.socket(zmq.ROUTER)

@@ -81,6 +81,8 @@ class Hello(RankMessage, frozen=True, kw_only=True, tag="hello"):
     trial: bool = False
     rank_known: bool = True
     """False when neither torch.distributed nor the environment names a rank: then 0 is assumed."""
+    pid_namespace: int | None = None
+    """Inode of /proc/self/ns/pid: in another one than the hub's, pids mean other processes."""
 
 
 class StepBatch(RankMessage, frozen=True, kw_only=True, tag="steps"):

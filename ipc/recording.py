@@ -20,6 +20,7 @@ import msgspec
 from perftui.ipc.errors import ProtocolError, RecordingError
 from perftui.ipc.findings import Appearance
 from perftui.ipc.frame_checks import check_from_rank
+from perftui.ipc.host_links import HostEvent
 from perftui.ipc.messages import FromRank
 from perftui.ipc.owned_files import opener, regular_file
 from perftui.ipc.view import GpuView, HostView
@@ -28,7 +29,7 @@ _MAGIC = b"perftui recording 1\n"
 _LENGTH = struct.Struct("<I")
 _SEGMENTS = 8
 _ENTRY_MAX = 16 * 1024 * 1024
-_LATEST_UNIX = 1e10
+LATEST_UNIX = 1e10
 """The year 2286: what comes later is no time, and not every calendar can write it."""
 
 
@@ -43,6 +44,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """Entries lost before this one because the disk refused them."""
     appeared: list[Appearance] = []
     """Findings that were shown for the first time."""
+    host_events: list[HostEvent] = []
+    """Hosts that joined, were lost, came back or left."""
 
 
 _decoder = msgspec.msgpack.Decoder(Entry)
@@ -162,7 +165,7 @@ def _read_entries(path: Path, stream: BinaryIO) -> Iterator[Entry]:
 
 def _check(entry: Entry, length: int) -> None:
     """Hold what is read from a disk to what is taken from the wire."""
-    if not (math.isfinite(entry.unix) and 0 <= entry.unix <= _LATEST_UNIX):
+    if not (math.isfinite(entry.unix) and 0 <= entry.unix <= LATEST_UNIX):
         raise ProtocolError(f"{entry.unix} is no time")
     if entry.message is not None:
         check_from_rank(entry.message, length)

@@ -3,7 +3,7 @@
 import os
 import tempfile
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -16,6 +16,17 @@ from perftui.ipc.settings import SettingValue
 _Record = TypeVar("_Record", bound=msgspec.Struct)
 _MOST_BYTES = 256 * 1024 * 1024
 """A longer file is none of ours: the report of a large window has some 10 MB."""
+
+
+class HostsPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """One host's place in a run over several."""
+
+    role: Literal["lead", "member"]
+    host: str
+    """The lead's address: numeric for the lead itself, which listens there and nowhere else."""
+    port: int
+    key: str
+    """Path of the key file; keys themselves stand nowhere else."""
 
 
 class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +62,8 @@ class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
     """Profiling windows that open by themselves; None: none do."""
     arguments: dict[str, ArgumentTemplate] = {}
     """How the script takes what `arg.NAME` sets."""
+    hosts: HostsPlan | None = None
+    """How this host's hub stands to those of the run's other hosts; None: the run has one host."""
 
 
 class ExitRecord(msgspec.Struct, frozen=True, kw_only=True):

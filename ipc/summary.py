@@ -4,6 +4,7 @@ import msgspec
 
 from perftui.ipc.facts import RankFacts
 from perftui.ipc.findings import Finding, Unjudged
+from perftui.ipc.host_links import HostLink
 from perftui.ipc.ledger_records import Verdict
 from perftui.ipc.settings import SettingValue
 from perftui.ipc.view import (
@@ -82,6 +83,18 @@ class Overhead(msgspec.Struct, frozen=True, kw_only=True):
     shadow_cpu_se_us: float | None = None
 
 
+class PastAttempt(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt that ended with its ranks being started again: `torchrun --max-restarts`, say."""
+
+    attempt: int
+    """Counts from 1."""
+    steps: int
+    """That every rank had done."""
+    began_unix: float
+    ended_unix: float
+    """When its ranks were last heard."""
+
+
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """One run."""
 
@@ -112,3 +125,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """When it was launched."""
     perftui: str | None = None
     """Version of perftui that watched it."""
+    attempts: list[PastAttempt] = []
+    """Those before the last one, oldest first; `ranks` and `findings` are of the last."""
+    hosts: list[HostView] = []
+    """Of a run over several hosts, all of them, the lead first; else empty."""
+    links: list[HostLink] = []
+    """How those hosts were linked at the end."""

@@ -67,3 +67,19 @@ def with_nproc(command: Sequence[str], ranks: int) -> list[str]:
         return changed
     changed[begin:begin] = [f"{_OPTION}={ranks}"]
     return changed
+
+
+def torchrun_option(command: Sequence[str], name: str) -> str | None:
+    """Return what torchrun's own option is set to, as in `master-addr`; None: not given, or not torchrun."""
+    begin = _after_launcher(command)
+    if begin is None:
+        return None
+    for place in range(begin, len(command)):
+        word, equals, value = command[place].partition("=")
+        if not word.startswith("-"):
+            if word.endswith(".py"):
+                return None
+            continue
+        if word.lstrip("-").replace("_", "-") == name:
+            return value if equals else (command[place + 1] if place + 1 < len(command) else None)
+    return None

@@ -12,6 +12,7 @@ from perftui.ipc.facts import RankFacts, RunPhase
 from perftui.ipc.findings import Finding
 from perftui.ipc.gpu_view import GpuProcess as GpuProcess
 from perftui.ipc.gpu_view import GpuView as GpuView
+from perftui.ipc.host_links import HostLink
 from perftui.ipc.host_view import HostView as HostView
 from perftui.ipc.host_view import LoaderWorkers as LoaderWorkers
 from perftui.ipc.host_view import Pressure as Pressure
@@ -180,6 +181,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     replay_paused: bool = False
     replay_total_s: float | None = None
     """How long the recorded run took."""
+    attempt: int = 1
+    """How often the launcher has started the ranks so far; steps and epochs are of the newest time."""
 
 
 class OperatorRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -317,3 +320,5 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     """How long the trials of the leading remedy will take, in seconds: about, and at most."""
     together: RanksTogether | None = None
     """None while there are no ranks."""
+    links: list[HostLink] = []
+    """The hosts of a run that has several, the lead first; empty: it has one."""

@@ -3,7 +3,7 @@
 It knows nothing of training; it hands states down and commands to the link.
 """
 
-from perftui.ipc.dashboard_link import new_command_id
+from perftui.ipc.dashboard_link import LeadAddress, new_command_id
 from perftui.ipc.dashboard_messages import (
     CancelCommand,
     Command,
@@ -47,6 +47,7 @@ class DashboardApp(TimeApp):
         *,
         read_only: bool = False,
         config: Config = DEFAULT,
+        lead: LeadAddress | None = None,
     ) -> None:
         super().__init__(glyphs, config, read_only=read_only)
         self.live = DashboardState(run_id=run_id, keys=self.key_names)
@@ -54,9 +55,8 @@ class DashboardApp(TimeApp):
         self._asked: dict[str, str] = {}
         self._shelf = ReportShelf()
         self._overview = OverviewScreen(self.glyphs, run_id, config.panels)
-        self._link = HubLink(
-            run_id, self.post_message, config.updates_per_s, self.key_names, read_only=read_only
-        )
+        pulls, keys = config.updates_per_s, self.key_names
+        self._link = HubLink(run_id, self.post_message, pulls, keys, lead, read_only=read_only)
         self.time = TimeKeys(self.command)
         show, glyphs = self._show_windows, self.glyphs
         self._window_keys = WindowKeys(self, glyphs, self.can_change, self.command, show)
@@ -215,13 +215,20 @@ def _restarts(state: DashboardState) -> int:
 
 
 def run_dashboard(
-    run_id: str, *, config: Config = DEFAULT, read_only: bool = False, ascii_only: bool = False
+    run_id: str,
+    *,
+    config: Config = DEFAULT,
+    read_only: bool = False,
+    ascii_only: bool = False,
+    lead: LeadAddress | None = None,
 ) -> int:
     """Show a run until the person leaves; return 0, or 128 plus the signal that ended it.
+
+    `lead` is the lead hub of a run on several hosts, over TCP; without it the run is one on this host.
 
     Raises:
         UsageError: there is no terminal, or one that cannot show it.
     """
     require_terminal()
     glyphs = glyphs_of_this_terminal(ascii_only=ascii_only)
-    return DashboardApp(run_id, glyphs, read_only=read_only, config=config).run_here()
+    return DashboardApp(run_id, glyphs, read_only=read_only, config=config, lead=lead).run_here()

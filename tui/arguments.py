@@ -33,7 +33,8 @@ def parser() -> argparse.ArgumentParser:
         description="See why a PyTorch training is slow, change one thing, and know whether it helped.",
         epilog="First: `perftui demo` shows it on a script of its own, `perftui run -- python train.py` on "
         "yours; `perftui doctor` says what is missing. `perftui [RUN] [--read-only] [--ascii] "
-        "[--config FILE]` alone opens a dashboard on a run; RUN is its id, the beginning of one, or a name. "
+        "[--config FILE]` alone opens a dashboard on a run; RUN is its id, the beginning of one, or a name; "
+        "`perftui --at HOST --key FILE` one on a run over several hosts that HOST leads. "
         "Exit codes: 0 fine, 2 usage, 3 no such run, 4 refused, 127 command not found; `run` returns the "
         "training's own code.",
     )
@@ -54,6 +55,8 @@ def dashboard_parser() -> argparse.ArgumentParser:
     """Return the parser of `perftui [RUN]`, which has no verb."""
     alone = _Parser(prog="perftui", add_help=False)
     alone.add_argument("runs", nargs="*", metavar="RUN")
+    alone.add_argument("--at", metavar="HOST[:PORT]", help="the lead hub of a run over several hosts")
+    alone.add_argument("--key", type=Path, metavar="FILE", help="a key of that run")
     _add_screen(alone)
     return alone
 
@@ -116,6 +119,7 @@ def _add_run(verbs: "_Verbs") -> None:
     run.add_argument(
         "--profile-most", type=int, metavar="N", help="windows of both kinds together over the run (10)"
     )
+    _add_hosts(run)
     look = run.add_mutually_exclusive_group()
     look.add_argument(
         "--look",
@@ -125,6 +129,21 @@ def _add_run(verbs: "_Verbs") -> None:
     look.add_argument("--no-window", action="store_true", help="no such window")
     _add_screen(run)
     run.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD", help=_TYPED)
+
+
+def _add_hosts(run: argparse.ArgumentParser) -> None:
+    run.add_argument(
+        "--lead",
+        metavar="ADDRESS[:PORT]",
+        help="of several hosts this is the first: others join it at this address of it",
+    )
+    run.add_argument("--join", metavar="HOST[:PORT]", help="join the run that HOST leads")
+    run.add_argument(
+        "--key",
+        type=Path,
+        metavar="FILE",
+        help="the job's key; without --lead and --join the launcher's own words and variables say who leads",
+    )
 
 
 def _add_tune(verbs: "_Verbs") -> None:
@@ -188,6 +207,10 @@ def _add_queries(verbs: "_Verbs") -> None:
     doctor.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD", help=_TYPED)
     for query in (listing, status, ledger, report, compare, doctor):
         query.add_argument("--json", action="store_true", help="one JSON document")
+    key = _verb(verbs, "key", "make the key of a job that runs on several hosts, or one for looking")
+    key.add_argument("file", type=Path, metavar="FILE", help="is made, readable by its owner alone")
+    key.add_argument("--of", type=Path, metavar="JOBKEY", help="a key that looks at the job of this one")
+    key.add_argument("--may-command", action="store_true", help="with --of: it also stops and profiles")
     _verb(verbs, "env", 'exports that arm later starts in this shell: eval "$(perftui env)"')
     config = _verb(verbs, "config", "your configuration of the screens: where it is, and what may be in it")
     _add_config(config)

@@ -31,6 +31,7 @@ _VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "status": live_runs.status,
     "stop": live_runs.stop,
     "env": environment.env,
+    "key": environment.key,
     "config": configuration.config,
     "profile": live_runs.profile,
     "trace": traces.trace,
@@ -43,7 +44,7 @@ _VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "demo": starting.demo,
     "replay": starting.replay,
 }
-_OF_DASHBOARD = ("--ascii", "--read-only", "--config")
+_OF_DASHBOARD = ("--ascii", "--read-only", "--config", "--at", "--key")
 _TAKE_A_COMMAND = ("run", "doctor", "tune")
 
 

@@ -79,7 +79,14 @@ _FREEZE = _key(
 def _pages(*, shown: bool) -> list[BindingType]:
     """Return the keys that open a page: in the footer of the overview, quiet on the pages themselves."""
     return [
-        _key(page.name, page.key, f"app.page('{page.name}')", page.name, page.about, shown=shown)
+        _key(
+            page.name,
+            page.key,
+            f"app.page('{page.name}')",
+            page.name,
+            page.about,
+            shown=shown and not page.quiet,
+        )
         for page in PAGES
     ]
 
@@ -140,6 +147,7 @@ FINDINGS: list[BindingType] = [
     _quiet("profile", "p", "app.profile", "profile", _RECORD),
     *PAGE,
 ]
+HOSTS: list[BindingType] = [*PAGE]
 LEDGER: list[BindingType] = [
     _key("ledger-open", "enter", "open", "details", "Show all about it, or fold it up", display="enter"),
     _key("sort", "greater_than_sign", "sort(1)", "sort", "Sort by the next column", display="<>"),

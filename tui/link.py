@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from textual.message import Message
 
-from perftui.ipc.dashboard_link import DashboardLink
+from perftui.ipc.dashboard_link import DashboardLink, LeadAddress
 from perftui.ipc.dashboard_messages import (
     MANY_RANKS,
     Answer,
@@ -51,6 +51,7 @@ class HubLink:
         post: must be safe to call from the thread.
         pulls_per_s: how often to ask the hub at most; None: as often as suits the number of ranks.
         keys: what the keys of actions look like.
+        lead: the lead hub of a run over several hosts, to be reached over TCP; None: the run is here.
         read_only: no command that changes anything leaves it, whatever the app asks.
     """
 
@@ -60,10 +61,12 @@ class HubLink:
         post: Callable[[Message], object],
         pulls_per_s: float | None = None,
         keys: Mapping[str, str] = KEY_NAMES,
+        lead: LeadAddress | None = None,
         *,
         read_only: bool = False,
     ) -> None:
         self._post = post
+        self._lead = lead
         self._read_only = read_only
         self._period_s = None if pulls_per_s is None else 1.0 / pulls_per_s
         self._commands: queue.SimpleQueue[Command | Question] = queue.SimpleQueue()
@@ -104,7 +107,7 @@ class HubLink:
     def _serve_one_socket(self) -> None:
         """Use one socket until the hub falls silent, another run is to be followed, or the end."""
         run_id = self._state.run_id
-        link = DashboardLink(run_places(run_id).dashboard_socket)
+        link = DashboardLink(self._lead or run_places(run_id).dashboard_socket)
         self._opened_s, self._pulled_s = time.monotonic(), 0.0
         try:
             while not self._closing.is_set() and self._state.run_id == run_id:
@@ -159,7 +162,7 @@ class HubLink:
     def _follow(self) -> None:
         """Go on to the run that replaced this one, once nothing more is to be learnt here."""
         header, relaunch = self._state.header, self._state.relaunch
-        if header is None or header.successor is None or header.replay:
+        if header is None or header.successor is None or header.replay or self._lead is not None:
             return
         if relaunch is None or relaunch.state in ("done", "failed"):
             self._state = followed(self._state, header.successor)
@@ -170,7 +173,7 @@ class HubLink:
         if now - self._heard_s < _SILENT_S:
             return False
         header = self._state.header
-        if header is not None and header.successor is not None and not header.replay:
+        if header is not None and header.successor is not None and not (header.replay or self._lead):
             self._state = followed(self._state, header.successor)
             self._heard_s = now
         elif now - self._heard_s - self._state.silent_s >= 1.0 or self._state.connected:

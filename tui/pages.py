@@ -22,6 +22,8 @@ class PageEntry(NamedTuple):
     screen: str
     """The name of the class."""
     about: str
+    quiet: bool = False
+    """Not in the footer, where room is scarce: most runs have no need of it."""
 
     @property
     def kind(self) -> "type[RunScreen]":
@@ -41,4 +43,7 @@ PAGES = (
     PageEntry("i", "settings", "SettingsScreen", "Settings in force on each rank, as read back from it"),
     PageEntry("t", "tune", "TuneScreen", "The newest search for faster settings: its trials, and its result"),
     PageEntry("m", "ranks", "RanksScreen", "Ranks over time: who holds the others up, and since when"),
+    PageEntry(
+        "H", "hosts", "HostsScreen", "The machines of the run: their links, clocks and load", quiet=True
+    ),
 )

@@ -12,6 +12,7 @@ import msgspec
 
 from perftui.ipc.dashboard_messages import Update
 from perftui.ipc.findings import Finding, Unjudged
+from perftui.ipc.host_links import HostLink
 from perftui.ipc.view import (
     GpuView,
     Header,
@@ -59,6 +60,8 @@ class DashboardState:
     ranks: tuple[RankView, ...] = ()
     gpus: tuple[GpuView, ...] = ()
     hosts: tuple[HostView, ...] = ()
+    links: tuple[HostLink, ...] = ()
+    """The hosts of a run that has several, the lead first."""
     findings: tuple[Finding, ...] = ()
     unjudged: tuple[Unjudged, ...] = ()
     profiles: tuple[ProfileView, ...] = ()
@@ -124,6 +127,7 @@ def apply(state: DashboardState, update: Update) -> DashboardState:
         ranks=ranks,
         gpus=state.gpus if view.gpus is None else tuple(view.gpus),
         hosts=state.hosts if view.hosts is None else tuple(view.hosts),
+        links=tuple(view.links),
         findings=tuple(view.findings),
         unjudged=state.unjudged if update.unjudged is None else tuple(update.unjudged),
         profiles=_merged_profiles(state.profiles, view.profiles),

@@ -9,6 +9,7 @@ import pytest
 from perftui.ipc.codec import encode
 from perftui.ipc.dashboard_messages import Pull, Update
 from perftui.ipc.findings import Finding, Unjudged
+from perftui.ipc.host_links import HostLink
 from perftui.ipc.messages import (
     FLAG_EPOCH_START,
     FLAG_EXPLICIT_BOUNDARY,
@@ -300,6 +301,10 @@ def test_a_rank_that_was_started_again_begins_with_a_snapshot() -> None:
 
         @staticmethod
         def marks(_rank: int) -> list[str]:
+            return []
+
+        @staticmethod
+        def links() -> list[HostLink]:
             return []
 
         @staticmethod

@@ -19,7 +19,7 @@ from perftui.ipc.run_files import write_record
 from perftui.ipc.settings import check_together, check_values
 from perftui.trainer.hub.served import Reply
 from perftui.trainer.tuning.plan import Caps, RelaunchPlan
-from perftui.trainer.tuning.subject import not_owned
+from perftui.trainer.tuning.subject import not_on_all_hosts, not_owned
 
 if TYPE_CHECKING:
     from perftui.trainer.hub.live_run import LiveRun
@@ -56,6 +56,7 @@ class Commands:
         if isinstance(command, SeekCommand):
             raise Refused("this run is live: only a replay can be sought in")
         if isinstance(command, ProfileCommand):
+            self._check_leads()
             self._run.windows.begin(command, peer)
             return None
         if isinstance(command, CancelProfileCommand):
@@ -66,6 +67,14 @@ class Commands:
             self._relaunch(command, peer)
             return None
         return self._cancel(command)
+
+    def _check_leads(self) -> None:
+        hosts = self._run.description.hosts
+        if hosts is not None and hosts.role == "member":
+            raise Refused(
+                f"this is one host of a run over several: open the window on {hosts.host}, which leads, so "
+                "that all ranks record the same steps"
+            )
 
     def _stop(self) -> str:
         if not self._run.description.owned:
@@ -78,6 +87,8 @@ class Commands:
     def _relaunch(self, command: RelaunchCommand, peer: bytes) -> None:
         if not self._run.description.owned:
             raise Refused(not_owned(self._run.description, command.set))
+        if self._run.description.hosts is not None:
+            raise Refused(not_on_all_hosts(self._run.description, command.set))
         if self._run.busy:
             raise Refused("a relaunch or a profiling window is going on; wait for its end")
         check_values(command.set, self._run.description.arguments)

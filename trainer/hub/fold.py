@@ -1,12 +1,15 @@
 """All ranks of a run, folded from entries of the recording or from the wire: both give the same state."""
 
+from collections import deque
 from dataclasses import dataclass, field
 
 import msgspec
 
+from perftui.ipc.host_links import HostEvent, HostLink, LinkState
 from perftui.ipc.messages import FromRank, Hello, RankMessage
 from perftui.ipc.recording import Entry
-from perftui.ipc.view import GpuView, HostView
+from perftui.ipc.summary import PastAttempt
+from perftui.ipc.view import GpuView, HostView, Mark
 from perftui.trainer.hub.appearances import Appearances
 from perftui.trainer.hub.facts_log import POINTS_KEPT, FactsLog
 from perftui.trainer.hub.host_log import HostLog, with_workers
@@ -17,21 +20,30 @@ from perftui.trainer.hub.worker_log import WorkerLog, together
 from perftui.trainer.hub.worker_memory import WorkerMemory
 
 _PAST_ATTEMPTS = 8
+_MARKS_KEPT = 256
 _FACTS_OF_ALL, _FACTS_LEAST = 64 * POINTS_KEPT, 64
 """Points of how facts grew, over all ranks and of each."""
 
 
 @dataclass
 class RunFold:
-    """What is known of a run."""
+    """What is known of a run.
 
+    Args:
+        host: the hub's own; a run may have others.
+    """
+
+    host: str = ""
     ranks: dict[int, RankTrack] = field(default_factory=dict)
     past: list[RankTrack] = field(default_factory=list)
     """Earlier attempts of ranks that were started again, newest last."""
     hosts: list[HostView] = field(default_factory=list)
+    """One a host, as last read; the hub's own first, the others by name."""
     host_logs: dict[str, HostLog] = field(default_factory=dict)
-    hosts_unix: float = 0.0
-    """When they were read."""
+    hosts_unix: dict[str, float] = field(default_factory=dict)
+    """When each was read."""
+    links: dict[str, HostLink] = field(default_factory=dict)
+    """Other hosts of the run, as their newest event left them; of a live run the lead knows more."""
     worker_logs: dict[int, WorkerLog] = field(default_factory=dict)
     """By rank."""
     worker_memory: dict[int, WorkerMemory] = field(default_factory=dict)
@@ -43,12 +55,17 @@ class RunFold:
     last_unix: float = 0.0
     attempts: int = 0
     """Ranks that were started again so far."""
+    past_attempts: list[PastAttempt] = field(default_factory=list)
+    """Of the job: all ranks that a launcher starts again together are one."""
     readings: Readings = field(default_factory=Readings)
     """Hosts, GPUs and loader workers over the whole run."""
     appearances: Appearances = field(default_factory=Appearances)
     """When each finding was first shown."""
     strangers: int = 0
     """Frames from ranks that never said hello."""
+    marks: deque[Mark] = field(default_factory=lambda: deque(maxlen=_MARKS_KEPT))
+    """What happened to the run as a whole: hosts and attempts."""
+    marks_seen: int = 0
 
     def apply(self, entry: Entry) -> bool:
         """Fold one entry; False when it came from a rank that is not known (it must say hello first)."""
@@ -59,8 +76,11 @@ class RunFold:
         if entry.hosts:
             self._hear_hosts(entry.hosts, entry.unix)
         if entry.hosts or entry.gpus:
-            self.gpus = entry.gpus
+            read = {view.name for view in entry.hosts} or {view.host for view in entry.gpus}
+            self.gpus = [view for view in self.gpus if view.host not in read] + entry.gpus
             self._hear_gpus(entry.gpus, entry.unix)
+        for event in entry.host_events:
+            self._hear_host_event(event)
         return entry.message is None or self._apply_message(entry.message, entry.unix)
 
     def _hear_gpus(self, gpus: list[GpuView], unix: float) -> None:
@@ -71,8 +91,11 @@ class RunFold:
                 self.worked[view.uuid] = (unix, view)
 
     def _hear_hosts(self, hosts: list[HostView], unix: float) -> None:
-        self.hosts = [with_workers(view, self.hosts) for view in hosts]
-        self.hosts_unix = unix
+        read = {view.name for view in hosts}
+        fresh = [with_workers(view, self.hosts) for view in hosts]
+        kept = [view for view in self.hosts if view.name not in read]
+        self.hosts = sorted(kept + fresh, key=lambda view: (view.name != self.host, view.name))
+        self.hosts_unix |= dict.fromkeys(read, unix)
         self.readings.hear_hosts(hosts, unix)
         training = any(track.log.raw and not track.ended for track in self.ranks.values())
         for view in hosts:
@@ -86,6 +109,19 @@ class RunFold:
                 log.add(look, unix, training=training)
                 self.readings.hear_workers(rank, look, unix)
                 self.worker_memory.setdefault(rank, WorkerMemory()).add(mine, unix)
+
+    def _hear_host_event(self, event: HostEvent) -> None:
+        known = self.links.get(event.host)
+        joined = event.event in ("joined", "back", "restarted")
+        state: LinkState = "joined" if joined else "lost" if event.event == "lost" else "left"
+        joins = (known.joins if known else 0) + joined
+        self.links[event.host] = HostLink(host=event.host, state=state, age_s=0.0, joins=joins)
+        self.mark(Mark(unix=event.unix, rank=None, event="host", text=event.text))
+
+    def mark(self, mark: Mark) -> None:
+        """Note something that happened to the run as a whole."""
+        self.marks.append(mark)
+        self.marks_seen += 1
 
     def _apply_message(self, message: FromRank, unix: float) -> bool:
         track = self.ranks.get(message.rank)
@@ -103,16 +139,38 @@ class RunFold:
             track.hello = hello
             track.apply(hello, unix)
             return
-        if track is not None:
-            self.attempts += 1
-            self.past = [*self.past[1 - _PAST_ATTEMPTS :], track]
         log = StepLog(raw_steps_of(hello.world_size))
         facts_log = FactsLog(max(_FACTS_LEAST, min(POINTS_KEPT, _FACTS_OF_ALL // max(1, hello.world_size))))
         fresh = RankTrack(hello=hello, first_unix=unix, last_unix=unix, log=log, facts_log=facts_log)
+        if track is not None:
+            fresh.attempt = track.attempt + 1
+            if fresh.attempt > self.attempt:
+                self._begin_attempt(fresh.attempt, unix)
+            self.attempts += 1
+            self.past = [*self.past[1 - _PAST_ATTEMPTS :], track]
         fresh.device = hello.device
         fresh.gpu_uuid = hello.gpu_uuid
         fresh.next_seq = hello.seq + 1
         self.ranks[hello.rank] = fresh
+
+    def _begin_attempt(self, attempt: int, unix: float) -> None:
+        """Close the attempt before, as its ranks stand: the first of them is about to be replaced."""
+        steps, tracks = self.steps_done(), self.ordered
+        self.past_attempts.append(
+            PastAttempt(
+                attempt=self.attempt,
+                steps=steps,
+                began_unix=min(track.first_unix for track in tracks),
+                ended_unix=max(track.last_unix for track in tracks),
+            )
+        )
+        text = f"attempt {attempt}: the ranks were started again, after {steps} steps"
+        self.mark(Mark(unix=unix, rank=None, event="attempt", text=text, step=0))
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt of the job goes on, from 1."""
+        return 1 + len(self.past_attempts)
 
     def knows(self, message: RankMessage) -> bool:
         """Return whether its rank has said hello."""

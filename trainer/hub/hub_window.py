@@ -36,6 +36,8 @@ class HubWindow:
     sampler: StackSampler | None = None
     stacks: list[WorkerStacks] | None = None
     """None: the workers have not been looked at yet."""
+    far_stacks: list[WorkerStacks] = field(default_factory=list[WorkerStacks])
+    """Of other hosts."""
     analysis: "subprocess.Popen[bytes] | None" = None
     analysed: bool = False
     """Its traces have been read, or there is nothing to read."""

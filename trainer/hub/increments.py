@@ -14,6 +14,8 @@ _COUNTS_KEPT = 200_000
 """Over all ranks: of many ranks fewer updates are remembered, and who lags behind them gets a snapshot."""
 _NUMBERS_LEAST = 60
 _SNAPSHOT_STEPS = 1024
+_OF_THE_RUN = -1
+"""Stands for the run where marks are counted by rank."""
 _BRIEF_STEPS = 64
 """Of each rank that nobody looks at, among many."""
 _MARKS_SENT = 256
@@ -36,6 +38,7 @@ class Increments:
         self.number += 1
         steps = {rank: len(track.log) for rank, track in fold.ranks.items()}
         marks = {rank: track.marks_seen for rank, track in fold.ranks.items()}
+        marks[_OF_THE_RUN] = fold.marks_seen
         self._counts.append((self.number, steps, marks))
         while len(self._counts) > max(_NUMBERS_LEAST, _COUNTS_KEPT // max(1, len(steps))):
             self._counts.popleft()
@@ -74,7 +77,8 @@ class Increments:
         if near is not None and near.anew:
             since = None
         _, seen = self._at(since) if since is not None else ({}, {})
-        found: list[Mark] = []
+        fresh = fold.marks_seen - seen.get(_OF_THE_RUN, 0)
+        found = list(fold.marks)[-fresh:] if fresh > 0 else []
         for track in (
             fold.ordered if near is None else [t for t in fold.ordered if t.hello.rank in near.ranks]
         ):

@@ -12,6 +12,7 @@ from perftui.ipc.audit import Actor, note
 from perftui.ipc.dashboard_messages import Command
 from perftui.ipc.errors import RecordingError
 from perftui.ipc.findings import Finding, Unjudged
+from perftui.ipc.host_links import HostLink
 from perftui.ipc.ledger_records import Verdict
 from perftui.ipc.messages import ToRank
 from perftui.ipc.owned_files import OWNER_ONLY, opener
@@ -26,10 +27,12 @@ from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.judge import Judge
 from perftui.trainer.hub.limits import Limits
 from perftui.trainer.hub.newest_window import NewestWindow
+from perftui.trainer.hub.other_hosts import OtherHosts
 from perftui.trainer.hub.profile_windows import ProfileWindows
 from perftui.trainer.hub.rank_track import RankTrack
 from perftui.trainer.hub.recorded_readings import RecordedReadings
 from perftui.trainer.hub.scheduler import Scheduler
+from perftui.trainer.hub.seen_processes import pid_means_process
 from perftui.trainer.hub.sensors import Sensors
 from perftui.trainer.hub.served import Reply
 from perftui.trainer.hub.summaries import summarise
@@ -51,13 +54,17 @@ class LiveRun:
     def __init__(self, places: RunPlaces, description: RunDescription, hub_restarts: int) -> None:
         self.places = places
         self.description = description
-        self.fold = RunFold()
+        self.fold = RunFold(description.host)
         self.output = OutputTail(places.console)
-        self.windows = ProfileWindows(self.fold, places.profiles)
+        self.windows = ProfileWindows(self.fold, places.profiles, host=description.host)
         self.ended: ExitRecord | None = None
         self.recording_note: str | None = None
         self.seats_note: str | None = None
         """Which processes are not shown, and what was not taken from peers; the service knows."""
+        self.other_hosts: OtherHosts | None = None
+        """The hubs of the run's other hosts; None: it has one, or is not linked to them yet."""
+        self.joining_note = None if description.owned else description.note
+        """Why it is not."""
         self._stop_note: str | None = None
         self.outbox: list[tuple[int, ToRank]] = []
         """Messages for ranks, by rank; the service sends them."""
@@ -110,7 +117,8 @@ class LiveRun:
     def _message(self) -> str | None:
         if self._recorder.failure and not self._stop_note:
             return f"recording: {self._recorder.failure} ({self._recorder.failed_entries} entries lost)"
-        return self._stop_note or self.recording_note or self.seats_note
+        links = self.other_hosts.note if self.other_hosts is not None else self.joining_note
+        return self._stop_note or self.recording_note or links or self.seats_note
 
     def findings(self) -> list[Finding]:
         """Return the findings in force."""
@@ -128,6 +136,10 @@ class LiveRun:
         """Return all windows."""
         return self.windows.views()
 
+    def links(self) -> list[HostLink]:
+        """Return the run's hosts."""
+        return self.other_hosts.links() if self.other_hosts is not None else []
+
     def relaunch(self) -> RelaunchView | None:
         """Return the relaunch that goes on, or the last."""
         return self._relaunch
@@ -141,17 +153,27 @@ class LiveRun:
     def lives(self, track: RankTrack) -> bool:
         """Tell whether a rank's process still runs; one on another host is taken to, while it speaks."""
         hello = track.hello
-        if hello.host == self.description.host:
+        if pid_means_process(hello, self.description.host):
             return start_ticks(hello.pid) == hello.start_ticks
-        return time.time() - track.last_unix < _FOREIGN_SILENCE_S
+        return not track.gone and time.time() - track.last_unix < _FOREIGN_SILENCE_S
 
     def hear(self, entry: Entry) -> bool:
         """Take a rank's message in; False when the rank must say hello first."""
         known = self.fold.apply(entry)
         if known:
-            self._recorder.append(entry)
+            self._keep(entry)
             self._note_first_step()
         return known
+
+    def hear_host(self, entry: Entry) -> None:
+        """Take in what another host's hub has read, or what happened to it."""
+        self.fold.apply(entry)
+        self._recorder.append(entry)
+
+    def _keep(self, entry: Entry) -> None:
+        self._recorder.append(entry)
+        if self.other_hosts is not None:
+            self.other_hosts.heard(entry)
 
     def tick(self) -> list[Reply]:
         """Do what is due; return what dashboards are to be told."""
@@ -183,7 +205,7 @@ class LiveRun:
     def _every_second(self, now: float) -> None:
         self._sensors.mark_gone(self.fold)
         hosts, gpus = self._sensors.read(self.fold)
-        self._recorder.append(Entry(unix=now, hosts=self._readings.thinned(hosts, now), gpus=gpus))
+        self._keep(Entry(unix=now, hosts=self._readings.thinned(hosts, now), gpus=gpus))
         self.fold.apply(Entry(unix=now, hosts=hosts, gpus=gpus))
         self._read_files(now)
         if self.ended is None:
@@ -240,9 +262,11 @@ class LiveRun:
         trainers = [
             (track.hello.pid, track.hello.start_ticks)
             for track in self.fold.ordered
-            if not (track.ended or track.gone)
+            if not (track.ended or track.gone) and pid_means_process(track.hello, self.description.host)
         ]
         write_record(self.places.stop_request, StopRequest(stopped_by=stopped_by, trainers=trainers))
+        if self.other_hosts is not None:
+            self.other_hosts.stop(stopped_by)
 
     def start_tuner(self) -> None:
         """Start the process that carries out `relaunch_plan.json`."""
@@ -302,6 +326,7 @@ class LiveRun:
             verdict,
             self._recorder.failed_entries,
             self._newest.of(self.profiles()),
+            self.links(),
         )
         return msgspec.json.format(msgspec.json.encode(summary), indent=1) + b"\n"
 

@@ -7,7 +7,7 @@ that cannot take part is named, and the others go on; every state has a time lim
 
 import secrets
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from perftui.ipc.dashboard_messages import ProfileCommand
 from perftui.ipc.errors import Refused
 from perftui.ipc.messages import FINAL_STATES, CancelWindow, ToRank, WindowReport
 from perftui.ipc.view import ProfileView
+from perftui.ipc.worker_stacks import WorkerStacks
 from perftui.trainer.hub import trace_retention, window_orders
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.hub_window import HubWindow
@@ -30,6 +31,7 @@ _NAMED = 8
 """Ranks named in a note."""
 _WHOSE = {"start": "PERFTUI_PROFILE", "every": "schedule", "jump": "schedule", "look": "schedule"}
 """What the name of a window that somebody else opened says of it."""
+_READ_BY_LEAD = "the lead hub reads its traces"
 
 
 class ProfileWindows:
@@ -39,16 +41,19 @@ class ProfileWindows:
         fold: of the run.
         folder: where traces and their analyses lie.
         replay: nothing is analysed any more, what was is shown.
+        host: the hub's own, whose loader workers it can look into; None: all that are known.
     """
 
-    def __init__(self, fold: RunFold, folder: Path, *, replay: bool = False) -> None:
+    def __init__(self, fold: RunFold, folder: Path, *, replay: bool = False, host: str | None = None) -> None:
         self._fold = fold
+        self._host = host
         self._folder = folder
         self._replay = replay
         self._stacks = WindowStacks(folder, replay=replay)
         self._analysis = WindowAnalysis(folder, replay=replay)
         self._windows: list[HubWindow] = []
         self._orders: list[tuple[int, ToRank]] = []
+        self._elsewhere: set[str] = set()
 
     @property
     def open(self) -> bool:
@@ -58,12 +63,34 @@ class ProfileWindows:
     @property
     def live(self) -> list[RankTrack]:
         """Ranks that train."""
-        return [t for t in self._fold.ordered if t.log.raw and not (t.ended or t.gone)]
+        return [t for t in self._fold.ordered if t.log.raw and not (t.ended or t.gone or t.host_lost)]
 
     def opened(self, *prefixes: str) -> int:
         """Return how many windows bear a name that begins so."""
         self._adopt()
         return sum(window.window_id.startswith(prefixes) for window in self._windows)
+
+    def analysed_elsewhere(self, window_id: str) -> None:
+        """The lead hub of the run has opened this window on all hosts, and reads the traces itself."""
+        self._elsewhere.add(window_id)
+
+    def stacks_for_lead(self) -> list[tuple[str, list[WorkerStacks], list[str]]]:
+        """Return, once each, what was seen of workers in windows that the lead has opened, with notes."""
+        found: list[tuple[str, list[WorkerStacks], list[str]]] = []
+        for window in self._windows:
+            if window.window_id in self._elsewhere and window.stacks is not None:
+                self._elsewhere.remove(window.window_id)
+                window.analysed = True
+                notes = [note for note in window.notes if note != _READ_BY_LEAD]
+                found.append((window.window_id, window.stacks, notes))
+        return found
+
+    def add_stacks(self, window_id: str, stacks: Sequence[WorkerStacks], notes: Sequence[str]) -> None:
+        """Take in what another host's hub has seen of its workers."""
+        for window in self._windows:
+            if window.window_id == window_id and not window.adopted:
+                self._stacks.add(window, stacks, notes)
+                window.view = None
 
     def _waits(self, window: HubWindow) -> bool:
         return window.adopted and state_of(window, self._reports(window)) == "armed"
@@ -202,7 +229,10 @@ class ProfileWindows:
             if report.state in ("done", "truncated") and report.path is not None
         }
         others = any(other.analysis is not None and not other.analysed for other in self._windows)
-        if not kept:
+        if window.window_id in self._elsewhere:
+            window.notes.append(_READ_BY_LEAD)
+            window.analysed = True
+        elif not kept:
             window.failure = self._why_failed(window, reports)
             window.analysed = True
         elif window.analysis is not None or not others:
@@ -252,6 +282,7 @@ class ProfileWindows:
         return [
             Worker(view.rank, view.pid, view.start_ticks, view.number)
             for host in self._fold.hosts
+            if self._host in (None, host.name)
             for view in host.workers
             if view.rank in window.armed_ranks and not view.gone
         ]

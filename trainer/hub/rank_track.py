@@ -76,6 +76,10 @@ class RankTrack:
     ended: bool = False
     gone: bool = False
     """Its process has disappeared without a goodbye."""
+    attempt: int = 1
+    """Which of the job's it is: a launcher may start failed ranks again."""
+    host_lost: bool = False
+    """The hub of its host is not heard."""
 
     def apply(self, message: RankMessage, unix: float) -> None:
         """Fold one message."""
@@ -191,7 +195,7 @@ class RankTrack:
             return "profiling"
         if not self.log.raw:
             return "starting"
-        if now - self.last_unix > silent_after_s:
+        if self.host_lost or now - self.last_unix > silent_after_s:
             return "silent"
         phases = self.facts.phases
         return "validating" if phases is not None and phases.phase == "validation" else "training"

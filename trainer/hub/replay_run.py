@@ -8,6 +8,7 @@ import msgspec
 from perftui.ipc.dashboard_messages import Answer, Command, Done, SeekCommand, SummaryQuery
 from perftui.ipc.errors import RecordingError
 from perftui.ipc.findings import Finding, Unjudged
+from perftui.ipc.host_links import HostLink
 from perftui.ipc.hub_sockets import HubSockets
 from perftui.ipc.places import RunPlaces
 from perftui.ipc.recording import Entry, read_recording
@@ -57,7 +58,12 @@ class ReplayRun:
         self._clock = time.monotonic()
         self._profiles = state / "profiles"
         self._newest = NewestWindow(self._profiles)
-        self.fold, self._judge, self._next, self._judged_unix = RunFold(), Judge(), 0, 0.0
+        self.fold, self._judge, self._next, self._judged_unix = (
+            RunFold(self._description.host),
+            Judge(),
+            0,
+            0.0,
+        )
         self._windows = ProfileWindows(self.fold, self._profiles, replay=True)
         self.jumped = False
         """Set by a seek: dashboards need a snapshot."""
@@ -90,7 +96,8 @@ class ReplayRun:
         """Go on to a time, or back to one: then all is played again from the beginning."""
         before, self._at = self._at, min(self._last, max(self._first, self._first + elapsed_s))
         if self._at < before:
-            self.fold, self._judge, self._next, self._judged_unix = RunFold(), Judge(), 0, 0.0
+            self.fold, self._judge = RunFold(self._description.host), Judge()
+            self._next, self._judged_unix = 0, 0.0
             self._windows = ProfileWindows(self.fold, self._profiles, replay=True)
             self.jumped = True
         self._play()
@@ -126,6 +133,13 @@ class ReplayRun:
         """Return the windows that were opened by that time, with what was found in them."""
         return self._windows.views()
 
+    def links(self) -> list[HostLink]:
+        """Return the run's hosts as they stood at that time."""
+        if not self.fold.links:
+            return []
+        lead = HostLink(host=self._description.host, state="lead", age_s=0.0)
+        return [lead, *(self.fold.links[host] for host in sorted(self.fold.links))]
+
     def relaunch(self) -> RelaunchView | None:
         """Return the relaunch that followed, at the end of the recording."""
         return self._relaunch if self._at >= self._last else None
@@ -139,6 +153,7 @@ class ReplayRun:
             None,
             0,
             self._newest.of(self.profiles()),
+            self.links(),
         )
         return msgspec.json.encode(summary).decode()
 

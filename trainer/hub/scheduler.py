@@ -19,11 +19,12 @@ _JUDGED_STEPS = 2600
 
 
 class Scheduler:
-    """The schedule of one run; a trial has none."""
+    """The schedule of one run; a trial has none, and of several hosts the lead alone."""
 
     def __init__(self, windows: ProfileWindows, description: RunDescription) -> None:
         self._windows = windows
-        self._schedule = None if description.trial else description.profile_schedule
+        member = description.hosts is not None and description.hosts.role == "member"
+        self._schedule = None if description.trial or member else description.profile_schedule
         self._seconds, self._steps = description.seconds_limit, description.steps_limit
         self._watch: ScheduleWatch | None = None
         self._looked = False

@@ -19,10 +19,12 @@ class Seats:
 
     Args:
         lives: whether the process of a track still runs.
+        host: this one; ranks of others have their host's name in theirs.
     """
 
-    def __init__(self, lives: Callable[[RankTrack], bool]) -> None:
+    def __init__(self, lives: Callable[[RankTrack], bool], host: str) -> None:
         self._lives = lives
+        self._host = host
         self._held: dict[int, tuple[bytes, RankTrack | None]] = {}
         self._rivals: dict[bytes, float] = {}
         """Peers that are not shown, and when they last spoke."""
@@ -44,7 +46,7 @@ class Seats:
             return True
         if isinstance(message, Hello):
             return self._greet(peer, message, track)
-        if message.rank not in self._held and track is not None and peer == _peer_of(track.hello):
+        if message.rank not in self._held and track is not None and peer == self._peer_of(track.hello):
             self._held[message.rank] = (peer, track)  # this hub was started again
             return True
         if self._is_taken(peer, message.rank, track):
@@ -76,6 +78,11 @@ class Seats:
             return peer in self._rivals and time.time() - track.last_unix < _AFTER_END_S
         return self._lives(track)
 
+    def _peer_of(self, hello: Hello) -> bytes:
+        if hello.host == self._host:
+            return rank_identity(hello.rank, hello.pid).encode()
+        return remote_peer(hello.host, hello.rank, hello.pid)
+
     def _note_rival(self, peer: bytes) -> None:
         now = time.time()
         self._rivals = {each: at for each, at in self._rivals.items() if now - at < _AFTER_END_S}
@@ -92,9 +99,15 @@ class Seats:
         return f"{count} more {what} under the number of a rank that is shown already; one a rank is shown"
 
 
+def remote_peer(host: str, rank: int, pid: int) -> bytes:
+    """Return the name under which a rank of another host is known here."""
+    return f"@{host}/{rank_identity(rank, pid)}".encode()
+
+
+def remote_host(peer: bytes) -> str | None:
+    """Return the host of a rank's peer; None: it is this one."""
+    return peer[1:].rpartition(b"/")[0].decode() if peer.startswith(b"@") else None
+
+
 def _process(hello: Hello) -> tuple[str, int, int]:
     return hello.host, hello.pid, hello.start_ticks
-
-
-def _peer_of(hello: Hello) -> bytes:
-    return rank_identity(hello.rank, hello.pid).encode()

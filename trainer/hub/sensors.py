@@ -9,6 +9,7 @@ from perftui.ipc.view import GpuView, HostView
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.gpu_sense import GpuSense
 from perftui.trainer.hub.rank_track import RankTrack
+from perftui.trainer.hub.seen_processes import pid_means_process
 from perftui.trainer.telemetry.host import HostSampler
 from perftui.trainer.telemetry.proc_files import boot_seconds
 from perftui.trainer.telemetry.processes import start_ticks
@@ -38,12 +39,16 @@ class Sensors:
         return [host], gpus
 
     def _is_here(self, track: RankTrack) -> bool:
-        return track.hello.host == self._host_name and not (track.ended or track.gone)
+        return self._sees(track) and not (track.ended or track.gone)
+
+    def _sees(self, track: RankTrack) -> bool:
+        """Tell whether a rank's pid means its process here."""
+        return pid_means_process(track.hello, self._host_name)
 
     def mark_gone(self, fold: RunFold) -> None:
         """Mark ranks whose process has disappeared."""
         for track in fold.ordered:
-            if not track.ended and track.hello.host == self._host_name:
+            if not track.ended and self._sees(track):
                 track.gone = start_ticks(track.hello.pid) != track.hello.start_ticks
 
     def close(self) -> None:

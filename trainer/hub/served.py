@@ -5,6 +5,7 @@ from typing import Protocol
 
 from perftui.ipc.dashboard_messages import Command, ToDashboard
 from perftui.ipc.findings import Finding, Unjudged
+from perftui.ipc.host_links import HostLink
 from perftui.ipc.view import ProfileView, RelaunchView
 from perftui.trainer.hub.console import OutputTail
 from perftui.trainer.hub.fold import RunFold
@@ -47,6 +48,10 @@ class ServedRun(Protocol):
 
     def profiles(self) -> list[ProfileView]:
         """Return all profiling windows, newest last."""
+        ...
+
+    def links(self) -> list[HostLink]:
+        """Return the run's hosts, the lead first; none where it has but one."""
         ...
 
     def relaunch(self) -> RelaunchView | None:

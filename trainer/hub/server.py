@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable, Iterator
 
-from perftui.ipc.audit import actor_of
+from perftui.ipc.audit import Actor, actor_of
 from perftui.ipc.codec import decode_from_dashboard
 from perftui.ipc.dashboard_messages import (
     MANY_RANKS,
@@ -15,6 +15,7 @@ from perftui.ipc.dashboard_messages import (
     RanksQuery,
     SearchQuery,
     StepsQuery,
+    SummaryQuery,
     ToDashboard,
     Update,
 )
@@ -111,7 +112,9 @@ class DashboardServer:
         if isinstance(message, StepsQuery | RanksQuery | LedgerQuery | SearchQuery):
             return answered(message, self._run.fold, peer)
         if self._audit is not None:
-            self._audit.asked(message, peer, actor_of(arrival.uid, arrival.pid))
+            self._audit.asked(message, peer, _actor(arrival))
+        if arrival.denied is not None and not isinstance(message, SummaryQuery):
+            return [Reply(peer, Answer(command_id=message.command_id, accepted=False, reason=arrival.denied))]
         return self._run.take(message, peer)
 
     def _pulled(self, peer: bytes, message: Pull) -> list[Reply]:
@@ -139,6 +142,7 @@ class DashboardServer:
             relaunch=self._run.relaunch(),
             trials_s=price_of_leading(top, self._ranks.all(), findings),
             together=self._ranks.together,
+            links=self._run.links(),
         )
         return Update(
             number=number,
@@ -175,3 +179,9 @@ class DashboardServer:
             if known is None or known[1] != view:
                 self._profiles[view.window_id] = (number, view)
         self._picture_cost_s = time.monotonic() - now
+
+
+def _actor(arrival: Arrival) -> Actor:
+    if arrival.origin is not None:
+        return Actor(by=f"command over TCP from {arrival.origin}")
+    return actor_of(arrival.uid, arrival.pid)

@@ -1,7 +1,6 @@
 """The hub's loop: one thread owns both sockets, hears ranks, answers dashboards, and lets the run tick."""
 
 import contextlib
-import os
 import shutil
 import signal
 import time
@@ -10,17 +9,18 @@ from collections.abc import Iterator
 from perftui.ipc.codec import decode_from_rank
 from perftui.ipc.errors import ProtocolError
 from perftui.ipc.hub_sockets import Arrival, HubSockets
-from perftui.ipc.messages import PROTOCOL_VERSION, AskHello, Hello, Welcome
+from perftui.ipc.messages import ToRank
 from perftui.ipc.places import RunPlaces
-from perftui.ipc.recording import Entry
 from perftui.ipc.run_files import write_bytes
 from perftui.trainer.hub.allowance import OF_A_RANK, Allowance
 from perftui.trainer.hub.command_audit import CommandAudit
-from perftui.trainer.hub.file_limit import make_room
+from perftui.trainer.hub.joining import Joining
 from perftui.trainer.hub.live_run import LiveRun
-from perftui.trainer.hub.seats import Seats
+from perftui.trainer.hub.rank_intake import RankIntake
+from perftui.trainer.hub.seats import remote_host
 from perftui.trainer.hub.served import Reply
 from perftui.trainer.hub.server import DashboardServer
+from perftui.trainer.launch.host_plan import forget_key
 
 _LOOP_MS = 50
 _TICK_S = 0.02
@@ -28,8 +28,6 @@ _TICK_S = 0.02
 _LAST_WORDS_S = 0.5
 """After the training's end its ranks' last frames may still be on their way."""
 _LINGER_S = 3.0
-_ASK_AGAIN_S = 1.0
-_ASKED_KEPT = 4096
 
 
 class Stopped:
@@ -53,14 +51,15 @@ class HubService:
         self._run = run
         self._audit = CommandAudit(places.audit)
         self._server = DashboardServer(run, self._audit)
-        self._seats = Seats(run.lives)
-        self._asked: dict[bytes, float] = {}
+        plan = run.description.hosts
+        self._joining = Joining(plan) if plan is not None else None
         self._allowance = Allowance(OF_A_RANK)
         self._refusals = self._server.refusals
 
     def serve(self, stopped: Stopped) -> None:
         """Run until the end."""
         with self._open_sockets() as sockets:
+            intake = RankIntake(self._run, lambda peer, order: self._tell(sockets, peer, order))
             over_since: float | None = None
             idle_since = time.monotonic()
             summarised = analysing = False
@@ -69,28 +68,32 @@ class HubService:
                 arrivals = sockets.arrivals(_LOOP_MS)
                 for arrival in arrivals:
                     if arrival.side == "rank":
-                        self._hear(sockets, arrival)
+                        self._hear(intake, arrival)
                 for reply in self._server.take_all(arrivals):
-                    self._tell(sockets, reply)
+                    self._reply(sockets, reply)
+                self._link(sockets, intake)
                 now = time.monotonic()
                 if now - ticked < _TICK_S:
                     continue
                 ticked = now
-                notes = (self._seats.message, self._refusals.message(now))
+                notes = (intake.seats.message, self._refusals.message(now))
                 self._run.seats_note = "; ".join(note for note in notes if note) or None
                 for reply in self._run.tick():
-                    self._tell(sockets, reply)
-                self._send_outbox(sockets)
+                    self._reply(sockets, reply)
+                self._send_outbox(sockets, intake)
                 now = time.monotonic()
                 over_since = (over_since or now) if self._run.over else None
-                waited = over_since is not None and now - over_since > _LAST_WORDS_S
+                waits = (
+                    over_since is not None and (hosts := self._run.other_hosts) is not None and hosts.waits
+                )
+                waited = over_since is not None and now - over_since > _LAST_WORDS_S and not waits
                 if over_since and not summarised and (waited or self._run.all_said):
                     summarised, analysing = True, self._run.windows.open
                     self._write_summary()
                 if analysing and not self._run.windows.open:  # what a window found has come since
                     analysing = False
                     self._write_summary()
-                if self._server.attached() or self._run.busy or not summarised:
+                if self._server.attached() or self._run.busy or waits or not summarised:
                     idle_since = now
                 elif now - idle_since > _LINGER_S:
                     return
@@ -104,8 +107,11 @@ class HubService:
             if self._run.over:
                 self._write_summary()
             self._run.close()
+            if self._run.other_hosts is not None:
+                self._run.other_hosts.close()
             sockets.close()
             if self._run.over:  # nobody will ask here again
+                forget_key(self._run.description.hosts, self._places)
                 shutil.rmtree(self._places.runtime, ignore_errors=True)
 
     def _write_summary(self) -> None:
@@ -113,11 +119,21 @@ class HubService:
         with contextlib.suppress(OSError):
             write_bytes(self._places.summary, self._run.summary_bytes())
 
-    def _tell(self, sockets: HubSockets, reply: Reply) -> None:
-        self._audit.replied(reply)
-        sockets.to_dashboard(reply.peer, reply.message)
+    def _link(self, sockets: HubSockets, intake: RankIntake) -> None:
+        """Hear the hubs of other hosts, if the run has any."""
+        hosts = self._run.other_hosts
+        if hosts is not None:
+            hosts.turn()
+        elif self._joining is not None:
+            hosts = self._joining.opened(
+                self._run, intake, self._server, lambda reply: self._reply(sockets, reply)
+            )
+            self._run.joining_note = self._joining.failure
+            if hosts is not None:
+                self._run.other_hosts = hosts
+                sockets.watch(hosts.sockets)
 
-    def _hear(self, sockets: HubSockets, arrival: Arrival) -> None:
+    def _hear(self, intake: RankIntake, arrival: Arrival) -> None:
         now = time.monotonic()
         if not self._allowance.take(arrival.peer, len(arrival.frame), now):
             self._refusals.note("too many", now)
@@ -130,27 +146,24 @@ class HubService:
         if message.run_id != self._places.run_id:
             self._refusals.note("of another run", now)
             return
-        if isinstance(message, Hello):
-            make_room(message.world_size)
-            sockets.to_rank(arrival.peer, Welcome(protocol=PROTOCOL_VERSION, hub_pid=os.getpid()))
-        track = self._run.fold.ranks.get(message.rank)
-        counts = self._seats.may_speak(arrival.peer, message, track)
-        if counts and self._run.hear(Entry(unix=time.time(), message=message)):
-            self._seats.note(arrival.peer, message, self._run.fold.ranks.get(message.rank))
-        elif counts is not False:
-            self._ask_hello(sockets, arrival.peer)
+        intake.take(arrival.peer, message, time.time())
 
-    def _ask_hello(self, sockets: HubSockets, peer: bytes) -> None:
-        now = time.monotonic()
-        if now - self._asked.get(peer, 0.0) >= _ASK_AGAIN_S:
-            if len(self._asked) >= _ASKED_KEPT:
-                self._asked.clear()
-            self._asked[peer] = now
-            sockets.to_rank(peer, AskHello())
+    def _reply(self, sockets: HubSockets, reply: Reply) -> None:
+        self._audit.replied(reply)
+        hosts = self._run.other_hosts
+        if hosts is None or not hosts.reply(reply):
+            sockets.to_dashboard(reply.peer, reply.message)
 
-    def _send_outbox(self, sockets: HubSockets) -> None:
+    def _tell(self, sockets: HubSockets, peer: bytes, order: ToRank) -> None:
+        hosts = self._run.other_hosts
+        if hosts is not None and remote_host(peer) is not None:
+            hosts.to_rank(peer, order)
+        else:
+            sockets.to_rank(peer, order)
+
+    def _send_outbox(self, sockets: HubSockets, intake: RankIntake) -> None:
         outbox, self._run.outbox = self._run.outbox, []
-        for rank, message in outbox:
-            peer = self._seats.peer(rank)
+        for rank, order in outbox:
+            peer = intake.seats.peer(rank)
             if peer is not None:
-                sockets.to_rank(peer, message)
+                self._tell(sockets, peer, order)

@@ -1,7 +1,11 @@
 """The summary JSON of a run, from the folded state."""
 
+from collections.abc import Sequence
 from importlib.metadata import version
 
+import msgspec
+
+from perftui.ipc.host_links import HostLink
 from perftui.ipc.ledger_records import Verdict
 from perftui.ipc.summary import DeviceTime, RankSummary, Summary
 from perftui.ipc.view import HostView, ProfileView, Shares
@@ -25,6 +29,7 @@ def summarise(
     verdict: Verdict | None,
     recording_failed_entries: int,
     window: WindowSeen | None = None,
+    links: Sequence[HostLink] = (),
 ) -> Summary:
     """Return the summary as of `now`; findings are judged on the whole run."""
     top = header(fold, facts, now)
@@ -58,6 +63,9 @@ def summarise(
         unjudged=unjudged_of(judged.abstained),
         started_unix=top.started_unix,
         perftui=version("perftui"),
+        attempts=fold.past_attempts,
+        hosts=[msgspec.structs.replace(view, workers=[]) for view in hosts] if links else [],
+        links=list(links),
     )
 
 

@@ -157,7 +157,7 @@ def brief_view(
 
 def host_views(fold: RunFold, now: float) -> list[HostView]:
     """Return the hosts with the ages that their figures have at `now`."""
-    return [aged(view, max(0.0, now - fold.hosts_unix)) for view in fold.hosts]
+    return [aged(view, max(0.0, now - fold.hosts_unix.get(view.name, now))) for view in fold.hosts]
 
 
 def workers_of(fold: RunFold, rank: int, now: float) -> LoaderWorkers | None:
@@ -246,6 +246,7 @@ def header(fold: RunFold, facts: RunFacts, now: float) -> Header:
         shadow_us=overhead.shadow_cpu_us,
         shadow_se_us=overhead.shadow_cpu_se_us,
         step_us=mean_step_us(fold),
+        attempt=fold.attempt,
     )
 
 

@@ -16,6 +16,8 @@ from perftui.trainer.telemetry.worker_stacks import StackSampler
 _RECORDING = frozenset(("warming", "recording"))
 _RECORDED = frozenset(("saving", "done", "truncated"))
 _JUST_S = 10.0
+_FAR_MAX = 8192
+_NOTES_MAX = 8
 
 
 class _Kept(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,14 +67,26 @@ class WindowStacks:
         if window.sampler.tick(workers, wanted=recording):
             return True
         stacks, notes = window.sampler.result()
-        kept = _Kept(stacks=stacks, notes=notes)
-        if stacks or notes:
-            try:
-                write_record(file, kept)
-            except OSError as error:
-                window.notes.append(f"{file.name} could not be written: {error.strerror}")
-        self._take(window, kept)
+        self._take(window, _Kept(stacks=stacks, notes=notes))
+        self._keep(window, notes)
         return False
+
+    def add(self, window: HubWindow, stacks: Sequence[WorkerStacks], notes: Sequence[str]) -> None:
+        """Take in what another host's hub has seen of its workers."""
+        room = _FAR_MAX - len(window.far_stacks)
+        window.far_stacks += stacks[: max(0, room)]
+        window.notes += notes[:_NOTES_MAX]
+        self._keep(window, notes)
+
+    def _keep(self, window: HubWindow, notes: Sequence[str]) -> None:
+        file = self._folder / f"{window.window_id}.workers.json"
+        stacks = [*(window.stacks or []), *window.far_stacks]
+        if not stacks and not notes:
+            return
+        try:
+            write_record(file, _Kept(stacks=stacks, notes=list(notes)))
+        except OSError as error:
+            window.notes.append(f"{file.name} could not be written: {error.strerror}")
 
     def _take(self, window: HubWindow, kept: _Kept) -> None:
         window.stacks = kept.stacks

@@ -53,7 +53,7 @@ def draw(window: HubWindow, reports: Reports, tracks: Mapping[int, RankTrack], f
         opened_by=window.opened_by,
         asked_steps=window.asked_steps,
         window_notes=[*window.notes, *_notes_on_ranks(window, reports)],
-        worker_stacks=window.stacks or [],
+        worker_stacks=[*(window.stacks or []), *window.far_stacks],
         report_path=window.result.report_path if window.result else None,
     )
 

@@ -20,6 +20,7 @@ from perftui.ipc.summary import Overhead, Summary
 from perftui.ipc.view import HostView
 from perftui.trainer.launch.environment_line import environment_line
 from perftui.trainer.launch.family import send_signal
+from perftui.trainer.launch.host_plan import words_for_others
 from perftui.trainer.launch.runs import list_runs, successor_of, watchable
 from perftui.trainer.launch.signals import SignalInbox
 from perftui.trainer.launch.spec import LaunchSpec
@@ -53,6 +54,7 @@ def run_in_foreground(spec: LaunchSpec, json_target: str | None) -> int:
         check = check_launch(spec)
         _say(environment_line(check))
         places = launch(spec, check)
+        _tell_other_hosts(places)
         record = _wait(places, inbox)
     finally:
         inbox.close()
@@ -63,7 +65,17 @@ def start_for_dashboard(spec: LaunchSpec) -> RunPlaces:
     """Launch for a dashboard that opens now; say the environment check before it covers the screen."""
     check = check_launch(spec)
     _say(environment_line(check))
-    return launch(spec, check)
+    places = launch(spec, check)
+    _tell_other_hosts(places)
+    return places
+
+
+def _tell_other_hosts(places: RunPlaces) -> None:
+    """Say what is to be given on the other hosts of a run that this one leads."""
+    description = read_record(places.description, RunDescription)
+    if description is not None and description.hosts is not None:
+        for line in words_for_others(description.hosts):
+            _say(line)
 
 
 def after_dashboard(places: RunPlaces, json_target: str | None) -> int:

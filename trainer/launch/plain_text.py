@@ -12,6 +12,7 @@ from perftui.ipc.settings import format_value
 from perftui.ipc.view import ProfileRank, ProfileView
 from perftui.ipc.worker_stacks import WorkerStacks
 from perftui.trainer.launch.facts_text import facts_lines
+from perftui.trainer.launch.hosts_text import links_lines
 from perftui.trainer.launch.phases_text import phase_lines
 
 _NEVER = "—"
@@ -72,6 +73,7 @@ def status_text(summary: dict[str, Any]) -> list[str]:
     if summary.get("gpus"):
         lines += ["", *_gpus_table(summary["gpus"])]
     lines += _host_lines(summary)
+    lines += links_lines(summary.get("links") or [])
     lines += ["", *_finding_lines(summary["findings"])]
     if summary.get("message"):
         lines.append(summary["message"])

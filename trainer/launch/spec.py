@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 from perftui.ipc.argument_templates import ArgumentTemplate
 from perftui.ipc.profile_schedule import ProfileSchedule
 from perftui.ipc.settings import SettingValue
+from perftui.trainer.launch.host_plan import HostsLaunch
 
 Stdio: TypeAlias = Literal["pty", "pipes", "log"]
 """pty: a pseudo-terminal, so that progress bars draw (stdin is empty). pipes: passed on to this process's own
@@ -44,3 +45,5 @@ class LaunchSpec:
     """Profiling windows that open by themselves; None: none do."""
     arguments: dict[str, ArgumentTemplate] = field(default_factory=dict[str, ArgumentTemplate])
     """How the script takes what `arg.NAME` sets."""
+    hosts: HostsLaunch | None = None
+    """This host's place in a run over several; None: the run has one host."""

@@ -30,6 +30,7 @@ from perftui.trainer.launch.altered_command import altered_command, argument_wor
 from perftui.trainer.launch.command_line import require_script
 from perftui.trainer.launch.environment import clean_environment, training_additions
 from perftui.trainer.launch.environment_line import environment_line
+from perftui.trainer.launch.host_plan import with_key_written
 from perftui.trainer.launch.interpreter import InterpreterCheck, check_interpreter
 from perftui.trainer.launch.keeper_alive import keeper_is_alive
 from perftui.trainer.launch.keeper_files import KeeperOrder, take_reserve
@@ -138,6 +139,7 @@ def _write_files(places: RunPlaces, spec: LaunchSpec, check: InterpreterCheck, n
         gpu_interval_s=spec.gpu_interval_s,
         profile_schedule=spec.profile_schedule,
         arguments=spec.arguments,
+        hosts=with_key_written(spec.hosts, places) if spec.hosts is not None else None,
     )
     write_record(places.description, description)
 

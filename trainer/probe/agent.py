@@ -38,7 +38,7 @@ from perftui.trainer.probe.device_times import DeviceTimes, device_times
 from perftui.trainer.probe.effective import InForce, read_in_force
 from perftui.trainer.probe.expected_window import order_of, wanted_window
 from perftui.trainer.probe.facts import FactsTeller
-from perftui.trainer.probe.identity import Identity, command, read_identity, start_ticks
+from perftui.trainer.probe.identity import Identity, command, pid_namespace, read_identity, start_ticks
 from perftui.trainer.probe.outbox import Outbox
 from perftui.trainer.probe.phase_sampling import stride_within
 from perftui.trainer.probe.placing import Placing
@@ -268,6 +268,7 @@ class Agent:
             gpu_uuid=in_force.gpu_uuid,
             trial=self._run.trial,
             rank_known=who.known,
+            pid_namespace=pid_namespace(),
         )
         self._greeted = self._outbox.send_now(self._link, hello, who.rank)
         self._in_force = None

@@ -65,6 +65,14 @@ def start_ticks() -> int:
     return int(text.rpartition(")")[2].split()[19])
 
 
+def pid_namespace() -> int | None:
+    """Return what names this process's namespace of pids; None where the system does not tell."""
+    try:
+        return Path("/proc/self/ns/pid").stat().st_ino
+    except OSError:
+        return None
+
+
 def command() -> list[str]:
     """Return the command line of this process, bounded."""
     return [argument[:_ARGUMENT_KEPT] for argument in sys.orig_argv[:_ARGUMENTS_KEPT]]

@@ -17,18 +17,26 @@ from pathlib import Path
 
 import msgspec
 
-from perftui.ipc.errors import UsageError
+from perftui.ipc.errors import PerftuiError, UsageError
 from perftui.ipc.hub_lock import hub_lock_is_held
 from perftui.ipc.owned_files import opener
 from perftui.ipc.places import RunPlaces, make_run_places, run_places, runtime_root
 from perftui.ipc.profile_schedule import ProfileSchedule, schedule_in
-from perftui.ipc.run_files import RunDescription, read_record, write_record
-from perftui.trainer.probe.identity import command
+from perftui.ipc.run_files import HostsPlan, RunDescription, read_record, write_record
+from perftui.trainer.launch.host_plan import HostsWish, planned
+from perftui.trainer.probe.identity import command, from_environment
 
 _YOUNG_S = 15.0
 """A hub that was started so recently is alive, though it may not hold its lock yet."""
 _DETACH = "import os, sys\nos.fork() and os._exit(0)\nos.setsid()\nos.execv(sys.argv[1], sys.argv[1:])\n"
 """Run by a fresh interpreter: forking twice there leaves no zombie, and no fork in a process with CUDA."""
+
+_JOB_NAMES = (
+    ("SLURM_JOB_ID", "SLURM_STEP_ID"),
+    ("PMIX_NAMESPACE", ""),
+    ("OMPI_MCA_ess_base_jobid", ""),
+)
+"""Variables by which launchers that start each rank by itself name the job, and its part."""
 
 
 class ArmedJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +52,10 @@ def job_key() -> str:
     elastic = environment.get("TORCHELASTIC_RUN_ID")
     if elastic:
         return f"{elastic}-{environment.get('MASTER_PORT', '')}"
+    if from_environment(environment).world_size > 1:
+        for name, part in _JOB_NAMES:
+            if environment.get(name):
+                return f"{name}-{environment[name]}-{environment.get(part, '')}"
     parent = multiprocessing.parent_process()
     return f"pid-{os.getpid() if parent is None else parent.pid}"
 
@@ -94,6 +106,7 @@ def _alive(job: ArmedJob) -> bool:
 def _new_run(key: str) -> RunPlaces:
     arguments = command()
     name = Path(sys.argv[0]).stem if sys.argv and sys.argv[0] else "python"
+    hosts, note = _hosts(arguments)
     places = make_run_places(f"{time.strftime('%Y%m%d-%H%M%S')}-{key}")
     write_record(
         places.description,
@@ -107,9 +120,20 @@ def _new_run(key: str) -> RunPlaces:
             owned=False,
             interpreter=sys.executable,
             profile_schedule=_schedule(),
+            hosts=hosts,
+            note=note,
         ),
     )
     return places
+
+
+def _hosts(arguments: list[str]) -> tuple[HostsPlan | None, str | None]:
+    """Return this host's place among several, where the environment names a key; and why not, if not."""
+    try:
+        launch = planned(HostsWish(), arguments, os.environ)
+    except PerftuiError as error:  # a training does not stop for that
+        return None, f"no link to other hosts: {error}"
+    return (None, None) if launch is None else (launch.plan, None)
 
 
 def _schedule() -> ProfileSchedule | None:

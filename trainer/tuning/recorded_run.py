@@ -58,7 +58,8 @@ class RecordedRun:
 
     def take(self, entry: Entry) -> None:
         """Fold one entry."""
-        self.hosts += [(entry.unix, view) for view in entry.hosts[:1]]
+        first = self.hosts[0][1].name if self.hosts else None
+        self.hosts += [(entry.unix, view) for view in entry.hosts[:1] if first in (None, view.name)]
         self.gpus += [(entry.unix, view) for view in entry.gpus]
         message = entry.message
         if message is None:

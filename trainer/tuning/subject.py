@@ -104,6 +104,8 @@ def find_subject(plan: RelaunchPlan) -> Subject:
         raise NoSuchRun(f"no run {plan.run_id!r}; `perftui ls` lists them")
     if not description.owned:
         raise Refused(not_owned(description, plan.set))
+    if description.hosts is not None:
+        raise Refused(not_on_all_hosts(description, plan.set))
     return Subject(
         command=description.command,
         cwd=Path(description.cwd),
@@ -140,6 +142,16 @@ def not_owned(description: RunDescription, change: Settings) -> str:
     return (
         f"{description.run_id} was not started by `perftui run`, so it can be watched and not relaunched; "
         f"start it with the change by: {run_command(description.command, change)}"
+    )
+
+
+def not_on_all_hosts(description: RunDescription, change: Settings) -> str:
+    """Say that a run over several hosts cannot be relaunched from one, and what its user does on each."""
+    settings = {**description.settings, **change}
+    return (
+        f"{description.run_id} runs on several hosts, each started by its own command: it is not relaunched "
+        "from here. Start it on every host with the change, and with --key, --lead or --join as before, by: "
+        f"{run_command(description.command, settings)}"
     )
 
 

@@ -96,7 +96,8 @@ def _progress(header: Header, together: RanksTogether | None) -> list[Line]:
     step = line(Run("step ", "dim"), Run(fmt.count(header.step), "value"))
     loss = line(Run("loss ", "dim"), fmt.number(header.loss)) if header.loss is not None else BLANK
     ranks = _ranks(header, together)
-    rest = [step, _epoch(header), _epoch_left(header), loss]
+    again = line(Run("attempt ", "dim"), Run(str(header.attempt), "warning")) if header.attempt > 1 else BLANK
+    rest = [step, again, _epoch(header), _epoch_left(header), loss]
     return [ranks, *rest] if any(run.role == "warning" for run in ranks) else [*rest, ranks]
 
 
@@ -154,6 +155,8 @@ def _verdict(state: DashboardState, width: int) -> tuple[Line, Line]:
     mark, word, role = severity_mark(lead)
     head = line(Run(f"{mark} {word} ", role))
     sentence = clause(fmt.clean(lead.sentence), width - width_of(head))
+    if any(link.state == "lost" for link in state.links):
+        return (*head, Run(sentence, "value")), line(Run(news, "warning"))
     return (*head, Run(sentence, "value")), remedy_line(lead, state) or line(Run(news, "dim"))
 
 

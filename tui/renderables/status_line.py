@@ -24,15 +24,31 @@ def status_line(state: DashboardState, width: int) -> Line:
     if width_of(cores) > _room_beside(own, width):
         cores = host_parts(host, hosts, short=True)[0]
     memory, *stores = store_parts(host)
-    return _with_own(state, [cores, memory, *rest, *stores], width)
+    return _with_own(state, [_others(state), cores, memory, *rest, *stores], width)
 
 
 def status_lines(state: DashboardState, width: int, height: int) -> list[Line]:
     """Draw one line, or two: the cores on a line of their own, memory and disks before our own."""
     if height < 2 or not state.hosts:
         return [status_line(state, width)]
-    cores = join_fitting(host_parts(state.hosts[0], len(state.hosts)), _GAP, width - 2)
+    parts = [_others(state), *host_parts(state.hosts[0], len(state.hosts))]
+    cores = join_fitting(parts, _GAP, width - 2)
     return [(Run(" "), *cores), _with_own(state, store_parts(state.hosts[0]), width)]
+
+
+def _others(state: DashboardState) -> Line:
+    """Say how the hosts of a run stand that has several."""
+    if not state.links:
+        return BLANK
+    lost = [link for link in state.links if link.state == "lost"]
+    here = sum(link.state in ("lead", "joined") for link in state.links)
+    word = line(
+        Run(f"{here} of {len(state.links)} hosts" if here < len(state.links) else f"{here} hosts", "dim")
+    )
+    if not lost:
+        return word
+    longest = max(lost, key=lambda link: link.age_s)
+    return (*word, Run(f" {fmt.clean(longest.host)} not heard for {fmt.age(longest.age_s)}", "critical"))
 
 
 def _with_own(state: DashboardState, parts: Sequence[Line], width: int) -> Line:

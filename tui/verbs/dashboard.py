@@ -13,12 +13,15 @@ from perftui.tui.verbs.output import say
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from perftui.ipc.dashboard_link import LeadAddress
     from perftui.ipc.run_lines import RunLine
     from perftui.trainer.launch.spec import LaunchSpec
 
 
 def attach(parsed: argparse.Namespace) -> int:
     """Open a dashboard on the run that a word names, or on the only or chosen one."""
+    if parsed.at is not None or parsed.key is not None:
+        return _attach_over_tcp(parsed)
     word, rest = (parsed.runs[0], parsed.runs[1:]) if parsed.runs else (None, [])
     from perftui.trainer.launch.runs import find_run, list_runs, only_run, watchable
 
@@ -41,6 +44,25 @@ def attach(parsed: argparse.Namespace) -> int:
     check_size()
     chosen = pick_run(live, config=load_config(parsed.config), ascii_only=parsed.ascii)
     return 0 if chosen is None else _open(find_run(chosen, lines), parsed)
+
+
+def _attach_over_tcp(parsed: argparse.Namespace) -> int:
+    """Open a dashboard on the run that another host leads."""
+    from perftui.ipc.dashboard_link import LeadAddress
+    from perftui.ipc.host_addresses import HostPort, host_port
+    from perftui.ipc.link_keys import read_key
+
+    if parsed.at is None or parsed.key is None or parsed.runs:
+        raise UsageError("a run that another host leads: perftui --at HOST[:PORT] --key FILE")
+    reason = no_dashboard()
+    if reason is not None:
+        raise Refused(reason)
+    key, at = read_key(parsed.key), host_port(parsed.at)
+    role = key.role or "command"
+    lead = LeadAddress(HostPort(at.host, at.port or key.port), key.peer_keys(role))
+    parsed.read_only = parsed.read_only or role == "watch"
+    check_size()
+    return load_dashboard(parsed, lead)(str(at))
 
 
 def _open(line: "RunLine", parsed: argparse.Namespace) -> int:
@@ -89,8 +111,12 @@ def run_with_dashboard(spec: "LaunchSpec", json_target: str | None, parsed: argp
     return code or after_dashboard(places, json_target)
 
 
-def load_dashboard(parsed: argparse.Namespace) -> "Callable[[str], int]":
+def load_dashboard(parsed: argparse.Namespace, lead: "LeadAddress | None" = None) -> "Callable[[str], int]":
     """Load the dashboard, as `--ascii`, `--read-only` and the configuration want it.
+
+    Args:
+        parsed: the command line.
+        lead: of a run that another host leads; None: the run is here.
 
     Raises:
         UsageError: `--config` names a file that cannot be read.
@@ -103,7 +129,7 @@ def load_dashboard(parsed: argparse.Namespace) -> "Callable[[str], int]":
     gc.enable()
     read_only = getattr(parsed, "read_only", False)  # `replay` has no such flag: its keys change nothing
     config = load_config(parsed.config)
-    return partial(run_dashboard, config=config, read_only=read_only, ascii_only=parsed.ascii)
+    return partial(run_dashboard, config=config, read_only=read_only, ascii_only=parsed.ascii, lead=lead)
 
 
 def no_dashboard() -> str | None:

@@ -17,6 +17,7 @@ def run(parsed: argparse.Namespace) -> int:
     """Start a training under supervision."""
     from perftui.ipc.settings import parse_assignments
     from perftui.trainer.launch.foreground import run_in_foreground
+    from perftui.trainer.launch.host_plan import HostsWish, planned
     from perftui.trainer.launch.project_file import mapped_arguments
     from perftui.trainer.launch.spec import LaunchSpec
     from perftui.trainer.telemetry.gpu_rates import INTERVAL_VARIABLE, check_interval, interval_of
@@ -46,6 +47,7 @@ def run(parsed: argparse.Namespace) -> int:
         gpu_readings=not parsed.no_nvml,
         gpu_interval_s=interval_s,
         profile_schedule=schedule,
+        hosts=planned(HostsWish(parsed.lead, parsed.join, parsed.key), parsed.command, dict(os.environ)),
     )
     return run_in_foreground(spec, parsed.json) if headless else run_with_dashboard(spec, parsed.json, parsed)
 
