@@ -48,6 +48,8 @@ class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
     """Profiling windows that open by themselves; None: none do."""
     arguments: dict[str, ArgumentTemplate] = {}
     """How the script takes what `arg.NAME` sets."""
+    started_monotonic_s: float | None = None
+    """`started_unix` by the monotonic clock of the host, which nobody sets."""
 
 
 class ExitRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,9 +2,6 @@
 
 import contextlib
 import os
-import subprocess
-import sys
-import time
 
 import msgspec
 
@@ -12,9 +9,10 @@ from perftui.ipc.dashboard_messages import Command
 from perftui.ipc.errors import RecordingError
 from perftui.ipc.findings import Finding, Unjudged
 from perftui.ipc.ledger_records import Verdict
-from perftui.ipc.messages import ToRank
+from perftui.ipc.messages import Hello, ToRank
 from perftui.ipc.places import RunPlaces, run_places
 from perftui.ipc.recording import Entry, RecordingWriter, read_recording
+from perftui.ipc.run_clock import RunClock
 from perftui.ipc.run_files import ExitRecord, RunDescription, StopRequest, read_record, write_record
 from perftui.ipc.view import ProfileView, RelaunchView
 from perftui.trainer.hub.commands import Commands
@@ -30,6 +28,7 @@ from perftui.trainer.hub.scheduler import Scheduler
 from perftui.trainer.hub.sensors import Sensors
 from perftui.trainer.hub.served import Reply
 from perftui.trainer.hub.summaries import summarise
+from perftui.trainer.hub.tuner_process import TunerProcess
 from perftui.trainer.hub.views import RunFacts
 from perftui.trainer.launch.orphans import end_orphan, is_orphaned
 from perftui.trainer.telemetry.processes import start_ticks
@@ -47,9 +46,10 @@ class LiveRun:
     def __init__(self, places: RunPlaces, description: RunDescription, hub_restarts: int) -> None:
         self.places = places
         self.description = description
+        self.clock = RunClock(description)
         self.fold = RunFold()
         self.output = OutputTail(places.console)
-        self.windows = ProfileWindows(self.fold, places.profiles)
+        self.windows = ProfileWindows(self.fold, places.profiles, now=self.clock.unix)
         self.ended: ExitRecord | None = None
         self.recording_note: str | None = None
         self.seats_note: str | None = None
@@ -67,8 +67,7 @@ class LiveRun:
         self._readings = RecordedReadings()
         self._sensors = Sensors(description)
         self._relaunch: RelaunchView | None = None
-        self._tuner: subprocess.Popen[bytes] | None = None
-        self._brought_back = False
+        self.tuner = TunerProcess(places)
         self._commands = Commands(self)
         self._lost = False
         self._stepped = False
@@ -87,8 +86,8 @@ class LiveRun:
     # what the server asks
 
     def now(self) -> float:
-        """Return the unix time."""
-        return time.time()
+        """Return the unix time, by the run's own clock."""
+        return self.clock.unix()
 
     def facts(self) -> RunFacts:
         """Return what files and processes say of the run."""
@@ -139,7 +138,17 @@ class LiveRun:
         hello = track.hello
         if hello.host == self.description.host:
             return start_ticks(hello.pid) == hello.start_ticks
-        return time.time() - track.last_unix < _FOREIGN_SILENCE_S
+        return self.now() - track.last_unix < _FOREIGN_SILENCE_S
+
+    def by_own_clock(self, hello: Hello) -> Hello:
+        """Return a greeting with times that are told by the run's clock, where that can be read there.
+
+        Ranks of this host count by the same monotonic clock; the wall clock may have been set between their
+        start and the run's.
+        """
+        if hello.host != self.description.host:
+            return hello
+        return msgspec.structs.replace(hello, wall_offset_ns=self.clock.wall_offset_ns)
 
     def hear(self, entry: Entry) -> bool:
         """Take a rank's message in; False when the rank must say hello first."""
@@ -154,11 +163,11 @@ class LiveRun:
         self.output.read()
         replies = self._commands.finished_windows()
         self.outbox += self.windows.take_orders()
-        now = time.time()
+        now = self.now()
         if now >= self._next_second:
             self._next_second = now + _SECOND
             self._every_second(now)
-            self._bring_back()
+            self.tuner.bring_back_if_killed()
             replies += self._commands.finished_relaunch()
         elif self.ended is None and self.places.exit_record.exists():  # somebody waits for the summary
             self._read_files(now)
@@ -176,7 +185,7 @@ class LiveRun:
             if self._judge.appeared:
                 self._recorder.append(Entry(unix=now, appeared=self._judge.appeared))
             self._schedule.look(
-                relaunching=self._tuning, past_warm_s=self._limits.past_warm_s(self.fold, now)
+                relaunching=self.tuner.runs, past_warm_s=self._limits.past_warm_s(self.fold, now)
             )
             reached = self._limits.reached(self.fold, now)
             if reached and not self.places.stop_request.exists():
@@ -231,38 +240,12 @@ class LiveRun:
         """Start the process that carries out `relaunch_plan.json`."""
         self.places.relaunch.unlink(missing_ok=True)
         self._relaunch = None
-        self._brought_back = False
-        self._start_tuner()
-
-    def _bring_back(self) -> None:
-        """Have the original started again when the tuner was killed, which may have stopped it."""
-        if self._tuner is not None and (self._tuner.poll() or 0) < 0 and not self._brought_back:
-            self._brought_back = True
-            self._start_tuner("--after")
-
-    def _start_tuner(self, *how: str) -> None:
-        with (self.places.state / "tuner.log").open("ab") as log:
-            self._tuner = subprocess.Popen(
-                [sys.executable, "-m", "perftui.trainer.tuning", self.description.run_id, *how],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-
-    @property
-    def tuner(self) -> "subprocess.Popen[bytes] | None":
-        """The relaunch's process, if one was started by this hub."""
-        return self._tuner
-
-    @property
-    def _tuning(self) -> bool:
-        return self._tuner is not None and self._tuner.poll() is None
+        self.tuner.start()
 
     @property
     def busy(self) -> bool:
         """Whether a relaunch or a window goes on."""
-        return self._tuning or self.windows.open
+        return self.tuner.runs or self.windows.open
 
     @property
     def over(self) -> bool:

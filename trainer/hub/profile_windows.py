@@ -7,7 +7,7 @@ that cannot take part is named, and the others go on; every state has a time lim
 
 import secrets
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from perftui.ipc.dashboard_messages import ProfileCommand
@@ -36,12 +36,16 @@ class ProfileWindows:
         fold: of the run.
         folder: where traces and their analyses lie.
         replay: nothing is analysed any more, what was is shown.
+        now: unix time, by the clock by which the fold's entries are told.
     """
 
-    def __init__(self, fold: RunFold, folder: Path, *, replay: bool = False) -> None:
+    def __init__(
+        self, fold: RunFold, folder: Path, *, replay: bool = False, now: Callable[[], float] = time.time
+    ) -> None:
         self._fold = fold
         self._folder = folder
         self._replay = replay
+        self._now = now
         self._stacks = WindowStacks(folder, replay=replay)
         self._analysis = WindowAnalysis(folder, replay=replay)
         self._windows: list[HubWindow] = []
@@ -110,7 +114,7 @@ class ProfileWindows:
             steps=steps,
             armed_ranks=ranks,
             began_s=time.monotonic(),
-            requested_unix=time.time(),
+            requested_unix=self._now(),
             opened_by=opened_by,
             asked_steps=command.steps if why else None,
             expected_s=ahead * window_orders.step_s(live),
@@ -183,7 +187,7 @@ class ProfileWindows:
     def _advance(self, window: HubWindow) -> None:
         reports = self._reports(window)
         pending = [rank for rank in window.armed_ranks if self._is_pending(window, rank, reports.get(rank))]
-        sampling = self._stacks.sample(window, reports, self._workers(window))
+        sampling = self._stacks.sample(window, reports, self._workers(window), self._now())
         if pending:
             return
         if not window.analysed:
@@ -225,7 +229,7 @@ class ProfileWindows:
         life = RankLife(
             state=state,
             state_age_s=now - (seen.since_s if seen else window.began_s),
-            silent_s=time.time() - track.last_unix,
+            silent_s=self._now() - track.last_unix,
             gone=track.gone,
             ended=track.ended,
             step=len(track.log),

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 
 from perftui.ipc.codec import decode_from_rank
-from perftui.ipc.errors import ProtocolError
+from perftui.ipc.errors import PerftuiError, ProtocolError
 from perftui.ipc.hub_sockets import Arrival, HubSockets
 from perftui.ipc.messages import PROTOCOL_VERSION, AskHello, Hello, Welcome
 from perftui.ipc.places import RunPlaces
@@ -17,6 +17,8 @@ from perftui.ipc.run_files import write_bytes
 from perftui.trainer.hub.live_run import LiveRun
 from perftui.trainer.hub.seats import Seats
 from perftui.trainer.hub.server import DashboardServer
+from perftui.trainer.launch.pruning import keep_of, prune
+from perftui.trainer.tuning.evidence import evidence_runs
 
 _LOOP_MS = 50
 _LAST_WORDS_S = 0.5
@@ -45,7 +47,7 @@ class HubService:
         self._places = places
         self._run = run
         self._server = DashboardServer(run)
-        self._seats = Seats(run.lives)
+        self._seats = Seats(run.lives, run.now)
         self._asked: dict[bytes, float] = {}
         self.unreadable = 0
 
@@ -88,6 +90,7 @@ class HubService:
             sockets.close()
             if self._run.over:  # nobody will ask here again
                 shutil.rmtree(self._places.runtime, ignore_errors=True)
+                _prune()
 
     def _write_summary(self) -> None:
         # a full disk must not end the hub: the summary can still be asked for over the socket
@@ -109,9 +112,10 @@ class HubService:
             return
         if isinstance(message, Hello):
             sockets.to_rank(arrival.peer, Welcome(protocol=PROTOCOL_VERSION, hub_pid=os.getpid()))
+            message = self._run.by_own_clock(message)
         track = self._run.fold.ranks.get(message.rank)
         counts = self._seats.may_speak(arrival.peer, message, track)
-        if counts and self._run.hear(Entry(unix=time.time(), message=message)):
+        if counts and self._run.hear(Entry(unix=self._run.now(), message=message)):
             self._seats.note(arrival.peer, message, self._run.fold.ranks.get(message.rank))
         elif counts is not False:
             self._ask_hello(sockets, arrival.peer)
@@ -128,3 +132,9 @@ class HubService:
             peer = self._seats.peer(rank)
             if peer is not None:
                 sockets.to_rank(peer, message)
+
+
+def _prune() -> None:
+    """Keep what ended runs have left within its bound; the next hub does it where this one cannot."""
+    with contextlib.suppress(PerftuiError, OSError):
+        prune(keep_of(os.environ), evidence_runs)

@@ -55,6 +55,7 @@ class Keeper:
         self._hub = HubProcess(order.hub, state)
         self._kills = CgroupKills()
         self._started = time.monotonic()
+        self._wall_offset_s = time.time() - self._started  # the clock may be set while the training runs
         self._ladder: StopLadder | None = None
         self._forwarded: tuple[signal.Signals, float] | None = None
         self._next_record = 0.0
@@ -199,7 +200,7 @@ class Keeper:
         )
         return Ended(
             exit_code=code,
-            ended_unix=time.time(),
+            ended_unix=time.monotonic() + self._wall_offset_s,
             outcome=outcome_of(ending),
             stopped_by=ending.stopped_by,
             last_lines=last_lines(text),
