@@ -3,9 +3,10 @@
     python benchmarks/obvious_win.py [REPETITIONS]
 
 A launch whose standard error is above 2 % is no ground for a verdict. Should four such launches A B B A
-count all the same when every B beats every A by 15 % and by four standard errors? Here on hosts whose steps
-are wild enough for the gate to shut, with a launch noise from small to absurd; the rule asks for a host on
-which nobody else computes, so that the last rows are what that condition keeps out.
+count all the same when every B beats every A by 15 % and by four standard errors, or two when B takes less
+than half the time of A, by eight? Here on hosts whose steps are wild enough for the gate to shut, with a
+launch noise from small to absurd; the rule asks for a host on which nobody else computes, so that the last
+rows are what that condition keeps out.
 """
 
 import random
@@ -29,7 +30,7 @@ def speaks(host: HostModel, gain: float, repetitions: int, rng: random.Random) -
     for _ in range(repetitions):
         points = [point for _, point in islice(simulate_launches(host, gain, rng, CAPS, 0.01), 4)]
         shut += max(point.se for point in points) > SE_LIMIT
-        spoken += decide(points, uncontended=True).obvious
+        spoken += any(decide(points[:count], uncontended=True).obvious for count in (2, 4))
     return shut, spoken
 
 

@@ -91,8 +91,16 @@ def test_a_noisy_pair_is_refused_at_once_and_says_who_disturbs() -> None:
 
 
 def test_an_obvious_win_on_a_calm_host_takes_four_launches() -> None:
-    launches = [launch(label, 0.25 if label == "A" else 0.1, se=0.04) for label in "ABBA"]
+    launches = [launch(label, 0.25 if label == "A" else 0.15, se=0.04) for label in "ABBA"]
     assert [following(launches[:done]) for done in range(5)] == ["A", "B", "B", "A", None]
+    verdict = judge(launches, DEFAULT_NOISE, CPUS)
+    assert verdict.verdict == "faster"
+    assert "the steps are noisy" in verdict.sentence
+
+
+def test_more_than_twice_the_speed_on_a_calm_host_takes_two() -> None:
+    launches = [launch(label, 0.25 if label == "A" else 0.1, se=0.04) for label in "AB"]
+    assert [following(launches[:done]) for done in range(3)] == ["A", "B", None]
     verdict = judge(launches, DEFAULT_NOISE, CPUS)
     assert verdict.verdict == "faster"
     assert "the steps are noisy" in verdict.sentence

@@ -17,7 +17,7 @@ from perftui.ipc.places import RunPlaces, make_run_places
 from perftui.ipc.settings import Settings, SettingValue
 from perftui.ipc.view import Header, HostView, RankHistory, RankView, RunState, RunView
 from perftui.trainer.tuning.collector import Collector
-from perftui.trainer.tuning.measure import Followed, Follower
+from perftui.trainer.tuning.measure import Followed, Follower, Promise
 from perftui.trainer.tuning.plan import Caps
 
 CAPS = Caps(fewest_seconds=0.0, seconds=30.0, start_seconds=20.0, silent_seconds=20.0)
@@ -117,6 +117,7 @@ def follow(
     asked: Settings | None = None,
     caps: Caps = CAPS,
     cancelled: Callable[[], bool] = lambda: False,
+    promise: Promise | None = None,
 ) -> tuple[Followed, list[str]]:
     states: list[str] = []
 
@@ -126,7 +127,7 @@ def follow(
 
     hub = ScriptedHub(places, script)
     try:
-        return Follower(places, asked or {}, 0.007, caps, progress, cancelled).follow(), states
+        return Follower(places, asked or {}, 0.007, caps, progress, cancelled, promise).follow(), states
     finally:
         hub.close()
 
@@ -152,6 +153,41 @@ def test_a_calm_launch_is_enough_after_its_steady_steps(places: RunPlaces) -> No
     assert estimate.log_step_s == pytest.approx(-2.283, abs=0.002)
     assert states == ["warming", "measuring"]
     assert followed.first_step_s is not None
+
+
+def restless(pull: int) -> Update:
+    """Ten steps of 100 ms, ten of 106 and so on: known to some 1 % after a hundred, however many come."""
+    first = pull * 20
+    wall_ms = [100.0 + 6.0 * (index // 10 % 2) for index in range(first, first + 20)]
+    return update([rank_view(0, first + 20, {"loader.num_workers": 0})], [history(0, first, wall_ms)])
+
+
+def test_a_restless_launch_goes_on_to_its_cap(places: RunPlaces) -> None:
+    followed, _ = follow(places, restless, caps=Caps(steps=300, fewest_seconds=0.0))
+    assert followed.end == "enough"
+    assert len(followed.steps_s) == 300
+    assert followed.assessment.estimate is not None
+    assert 0.007 < followed.assessment.estimate.se < 0.015
+
+
+def test_after_ample_time_a_launch_need_only_be_good_enough_for_a_verdict(places: RunPlaces) -> None:
+    followed, _ = follow(places, restless, caps=Caps(steps=300, fewest_seconds=0.0, ample_seconds=0.2))
+    assert followed.end == "enough"
+    assert 80 <= len(followed.steps_s) < 200
+
+
+@pytest.mark.parametrize(("suffices", "steps"), [(0.04, range(70, 160)), (0.001, range(300, 301))])
+def test_what_a_launch_promises_may_make_it_enough(places: RunPlaces, suffices: float, steps: range) -> None:
+    asked: list[int] = []
+
+    def promise(collector: Collector) -> float:
+        asked.append(len(collector.steps_s()))
+        return suffices
+
+    followed, _ = follow(places, restless, caps=Caps(steps=300, fewest_seconds=0.0), promise=promise)
+    assert followed.end == "enough"
+    assert len(followed.steps_s) in steps
+    assert asked
 
 
 def test_blocks_follow_the_workers_in_force(places: RunPlaces) -> None:

@@ -16,6 +16,7 @@ from perftui.trainer.tuning.search.next_move import (
     StopMove,
     next_move,
 )
+from perftui.trainer.tuning.search.promise import promised_se
 from perftui.trainer.tuning.search.state import NO_WORD, fold
 from perftui.trainer.tuning.search.visible import smallest_visible
 
@@ -90,8 +91,19 @@ def test_noisy_steps_on_a_quiet_host_leave_only_obvious_wins() -> None:
     assert [(each.proposal.set, each.kept) for each in run.state.trials] == [
         ({"loader.num_workers": 6}, True)
     ]
-    assert len(run.state.trials[0].launches) == 4
+    assert len(run.state.trials[0].launches) == 2
     assert smallest_visible(launch(se=0.04), NOISE) > 1.22
+
+
+@pytest.mark.parametrize(("loader_ms", "se"), [(40.0, 0.04), (6.0, 0.0)])
+def test_the_original_need_not_be_known_well_where_it_is_three_times_too_slow(
+    loader_ms: float, se: float
+) -> None:
+    job = Job(loader_ms, 0.5, 6.0, 3.0, 0.2, 0.3)
+    begun = fold(PLAN, [sitting("neutral")])
+    seen = job.measured(LaunchMove("A", {}), random.Random(1), 1)
+    assert seen.picture is not None
+    assert promised_se(begun, seen.picture, KNOWN) == se
 
 
 def test_a_chain_uses_the_last_launch_again_and_the_final_does_not() -> None:

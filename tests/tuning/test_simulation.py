@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from perftui.trainer.tuning.enough import assess, wanted_se
+from perftui.trainer.tuning.enough import assess, sufficient_se, wanted_se
 from perftui.trainer.tuning.noise import Seen, learned_noise
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.procedure import next_label
@@ -96,3 +96,9 @@ def test_a_big_promise_needs_less_precision_and_never_as_little_as_the_gate() ->
     assert wanted_se(0.01, 1.25) == pytest.approx(0.0112, abs=1e-4)
     assert wanted_se(0.01, 50.0) == pytest.approx(0.015)
     assert wanted_se(0.01, 0.5) == pytest.approx(0.007)
+
+
+def test_only_what_will_be_given_up_may_be_known_less_well() -> None:
+    assert sufficient_se(3.0) == pytest.approx(0.04)
+    assert sufficient_se(2.9) is None
+    assert sufficient_se(None) is None

@@ -305,13 +305,28 @@ def test_interval_widens_with_the_noise_of_the_host() -> None:
 
 
 def test_an_obvious_win_passes_the_gate_only_where_nobody_else_computes() -> None:
-    noisy = points_of("ABBA", -1.0, -1.9, -1.85, -1.02, se=0.05)
+    noisy = points_of("ABBA", -1.0, -1.6, -1.55, -1.02, se=0.05)
     assert decide(noisy).word == "too_noisy"
     found = decide(noisy, uncontended=True)
     assert (found.word, found.obvious) == ("faster", True)
     assert decide(noisy[:3], uncontended=True).word == "too_noisy"
     weak = points_of("ABBA", -1.0, -1.25, -1.22, -1.02, se=0.05)
     assert decide(weak, uncontended=True).word == "too_noisy"
+
+
+@pytest.mark.parametrize(
+    ("after", "se", "uncontended", "word"),
+    [
+        (-1.70, 0.05, True, "faster"),  # 2.01 times as fast
+        (-1.69, 0.05, True, "too_noisy"),  # 1.99 times
+        (-1.90, 0.05, False, "too_noisy"),
+        (-1.90, 0.10, True, "too_noisy"),  # eight errors are 1.13
+        (-0.30, 0.05, True, "too_noisy"),  # half as fast: never by this exception
+    ],
+)
+def test_twice_the_speed_shows_in_two_launches(after: float, se: float, uncontended: bool, word: str) -> None:
+    found = decide(points_of("AB", -1.0, after, se=se), uncontended=uncontended)
+    assert (found.word, found.obvious) == (word, word == "faster")
 
 
 @given(

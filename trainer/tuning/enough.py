@@ -10,7 +10,10 @@ from perftui.trainer.tuning.steady import FEWEST_BLOCKS, LaunchEstimate, estimat
 _SE_FLOOR = 0.003
 _SE_OF_NOISE = 0.7
 _SE_OF_EXPECTED = 0.05
-_SE_CEILING = 0.015
+SE_CEILING = 0.015
+"""The standard error at which a launch may end, however much was promised: below the limit of a verdict."""
+_OVERWHELMING = 3.0
+_SE_OF_OVERWHELMED = 0.04
 
 
 @dataclass(frozen=True)
@@ -30,14 +33,26 @@ def wanted_se(tau0: float, expected: float | None = None) -> float:
     """Return the standard error at which a launch has been measured well enough, in log units.
 
     Below what launches differ by anyway it tells nothing; and a change that promises to halve the step needs
-    no per mille. What is promised is known before anything is measured, so this is no peeking.
+    no per mille. What is promised is known before the change is measured, so this is no peeking.
 
     Args:
         tau0: launch noise of this host, in log units.
         expected: speed-up that the change promises, as a factor; None for nothing.
     """
     promised = _SE_OF_EXPECTED * math.log(max(expected or 1.0, 1.0))
-    return max(_SE_FLOOR, _SE_OF_NOISE * tau0, min(promised, _SE_CEILING))
+    return max(_SE_FLOOR, _SE_OF_NOISE * tau0, min(promised, SE_CEILING))
+
+
+def sufficient_se(expected: float | None) -> float | None:
+    """Return the standard error that suffices for a side that will be given up, in log units; None: no other.
+
+    A change that promises three times the speed shows against an original known to 4 %: half the time is
+    17 such errors. What stays is measured better, for it is what the next change is held against.
+
+    Args:
+        expected: speed-up that the change promises, as a factor; None for nothing.
+    """
+    return _SE_OF_OVERWHELMED if expected is not None and expected >= _OVERWHELMING else None
 
 
 def assess(steps_s: Sequence[float], block: int, se_wanted: float, caps: Caps) -> Assessment:

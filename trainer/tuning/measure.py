@@ -13,18 +13,21 @@ from perftui.ipc.dashboard_messages import Update
 from perftui.ipc.places import RunPlaces
 from perftui.ipc.settings import Settings
 from perftui.trainer.tuning.collector import Collector
-from perftui.trainer.tuning.enough import Assessment, assess
+from perftui.trainer.tuning.enough import SE_CEILING, Assessment, assess
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.steady import FEWEST_BLOCKS, block_length
 
 End: TypeAlias = Literal["enough", "failed", "cancelled"]
 Progress: TypeAlias = Callable[[Literal["starting", "warming", "measuring"], int, float | None], None]
 """Told the state, the steady steps so far, and the mean of the newest steps in milliseconds."""
+Promise: TypeAlias = Callable[[Collector], float]
+"""Returns the standard error, in log units, that suffices for what this launch shows to be tried next."""
 
 _PULL_S = 0.1
 _ASK_AGAIN_S = 1.0
 _HUB_AWAY_S = 60.0
 _NEWEST = 20
+_PROMISE_EVERY_S = 1.0
 _SETTINGS_READ_AFTER_STEPS = 20
 _SETTINGS_READ_AFTER_S = 5.0
 """From the first step: ranks read back once a second, and the hub may be busy."""
@@ -58,6 +61,7 @@ class Follower:
         caps: how long it may take.
         progress: told of each change.
         cancelled: asked ten times a second.
+        promise: asked once a second, when there is an estimate that is not yet as good as wanted.
     """
 
     def __init__(
@@ -68,10 +72,12 @@ class Follower:
         caps: Caps,
         progress: Progress,
         cancelled: Callable[[], bool],
+        promise: Promise | None = None,
     ) -> None:
         self._address = places.dashboard_socket
         self._asked, self._se_wanted, self._caps = asked, se_wanted, caps
-        self._progress, self._cancelled = progress, cancelled
+        self._progress, self._cancelled, self._promise = progress, cancelled, promise
+        self._promised_at, self._promised_se = 0.0, 0.0
         self._collector = Collector()
         self._began = time.monotonic()
         self._first_step_at: float | None = None
@@ -149,7 +155,19 @@ class Follower:
         measured_s = now - self._first_step_at
         if measured_s < self._caps.fewest_seconds:
             return False
-        return assessment.enough or len(steps_s) >= self._caps.steps or measured_s >= self._caps.seconds
+        if assessment.enough or len(steps_s) >= self._caps.steps or measured_s >= self._caps.seconds:
+            return True
+        estimate = assessment.estimate
+        if estimate is None or not assessment.settled:
+            return False
+        ample = measured_s >= self._caps.ample_seconds and estimate.se <= SE_CEILING
+        return ample or estimate.se <= self._suffices(now)
+
+    def _suffices(self, now: float) -> float:
+        """Return the standard error that suffices for what this launch promises; 0 if it promises nothing."""
+        if self._promise is not None and now - self._promised_at >= _PROMISE_EVERY_S:
+            self._promised_at, self._promised_se = now, self._promise(self._collector)
+        return self._promised_se
 
     def _reason_to_fail(self, now: float) -> str | None:
         reason = self._collector.why_not_applied(self._asked, final=self._settings_are_read(now))

@@ -20,6 +20,8 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True):
     """Most seconds after the first step."""
     fewest_seconds: float = 5.0
     """Fewest seconds after the first step; very fast loops may take more steps than `steps` in them."""
+    ample_seconds: float = 60.0
+    """After so many, a standard error below the limit of a verdict is enough: another launch tells more."""
     start_seconds: float = 600.0
     """Most seconds to the first step."""
     silent_seconds: float = 300.0

@@ -17,7 +17,7 @@ from perftui.ipc.settings import Settings
 from perftui.trainer.launch.orphans import end_orphan
 from perftui.trainer.launch.spec import LaunchSpec
 from perftui.trainer.launch.start import launch, request_stop, wait_for_exit
-from perftui.trainer.tuning.measure import Followed, Follower, Progress
+from perftui.trainer.tuning.measure import Followed, Follower, Progress, Promise
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.regression import Label
 from perftui.trainer.tuning.subject import Subject, trainers_of
@@ -39,6 +39,8 @@ class Conditions:
     """The standard error at which a launch has been measured well enough, in log units."""
     caps: Caps
     """How long each may take."""
+    promise: Promise | None = None
+    """What a launch may show that makes less precision enough."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,13 @@ def run_trial(
     launched_s = time.monotonic() - began
     try:
         followed = Follower(
-            places, settings, conditions.se_wanted, conditions.caps, progress, cancelled
+            places,
+            settings,
+            conditions.se_wanted,
+            conditions.caps,
+            progress,
+            cancelled,
+            conditions.promise,
         ).follow()
         if look is not None and followed.end == "enough":
             look(places, followed)

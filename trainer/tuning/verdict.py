@@ -2,7 +2,8 @@
 
 A launch whose standard error is above 2 % is no ground for a verdict. One exception, the *obvious win*: four
 launches A B B A on a host where nobody else computes, in which every B beats every A by 15 % and by four
-standard errors of their difference, and whose interval is above zero all the same. By the simulation in
+standard errors of their difference, and whose interval is above zero all the same; or two launches, of which
+B takes less than half the time of A, by eight such errors. By the simulation in
 `benchmarks/obvious_win.py` (steps of 30 and 60 % standard deviation, nothing known of the host, 1,000
 comparisons a row) identical settings are then called faster in at most 0.1 % of comparisons where launches
 differ by 2 to 10 %, in up to 2.3 % where they differ by 20 %, and in up to 6.6 % where they differ by 49 %,
@@ -35,6 +36,8 @@ _LAUNCHES_WITH_REPEATS_CHECK = 4
 _OBVIOUS_LAUNCHES = 4
 _OBVIOUS_GAIN = 0.15
 _OBVIOUS_SE = 4.0
+_OVERWHELMING_FACTOR = 2.0
+_OVERWHELMING_SE = 8.0
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,8 @@ def decide(
         raise ValueError("at least one launch of each setting is needed")
     effect = compare(points, noise, alpha)
     if max(point.se for point in points) > SE_LIMIT:
-        if uncontended and effect.lo > 0 and obvious_so_far(points) and _is_abba(points):
+        obvious = overwhelming(points) or (obvious_so_far(points) and _is_abba(points))
+        if uncontended and effect.lo > 0 and obvious:
             return Decision("faster", effect, obvious=True)
         return Decision("too_noisy", effect)
     word = _word(effect)
@@ -95,10 +99,19 @@ def _word(effect: Effect) -> DecisionWord:
 
 def obvious_so_far(points: Sequence[Point]) -> bool:
     """Whether every B beats every A by 15 % of its time and by four standard errors of the difference."""
+    return _each_beats_each(points, 1 + _OBVIOUS_GAIN, _OBVIOUS_SE)
+
+
+def overwhelming(points: Sequence[Point]) -> bool:
+    """Whether every B takes less than half of the time of every A, by eight standard errors."""
+    return _each_beats_each(points, _OVERWHELMING_FACTOR, _OVERWHELMING_SE)
+
+
+def _each_beats_each(points: Sequence[Point], factor: float, errors: float) -> bool:
     before = [point for point in points if point.label == "A"]
     after = [point for point in points if point.label == "B"]
     return all(
-        a.log_step_s - b.log_step_s > max(math.log1p(_OBVIOUS_GAIN), _OBVIOUS_SE * math.hypot(a.se, b.se))
+        a.log_step_s - b.log_step_s > max(math.log(factor), errors * math.hypot(a.se, b.se))
         for a in before
         for b in after
     )

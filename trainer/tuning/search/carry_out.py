@@ -26,13 +26,14 @@ from perftui.ipc.search_records import (
 )
 from perftui.ipc.settings import semantics_of
 from perftui.trainer.telemetry.host import effective_cpus
-from perftui.trainer.tuning.enough import wanted_se
+from perftui.trainer.tuning.collector import Collector
+from perftui.trainer.tuning.enough import sufficient_se, wanted_se
 from perftui.trainer.tuning.gpu_rest import GpuRest
 from perftui.trainer.tuning.judge import failed_verdict, judge
 from perftui.trainer.tuning.loss_check import NOT_COMPARABLE, check_losses
 from perftui.trainer.tuning.measure import Followed, Progress
 from perftui.trainer.tuning.plan import Caps
-from perftui.trainer.tuning.regression import Noise
+from perftui.trainer.tuning.regression import Label, Noise
 from perftui.trainer.tuning.search.calibration import calibration_of
 from perftui.trainer.tuning.search.ending import end_sentence
 from perftui.trainer.tuning.search.next_move import (
@@ -43,7 +44,8 @@ from perftui.trainer.tuning.search.next_move import (
     StopMove,
     next_move,
 )
-from perftui.trainer.tuning.search.observe import observe
+from perftui.trainer.tuning.search.observe import observe, picture_of
+from perftui.trainer.tuning.search.promise import promised_se
 from perftui.trainer.tuning.search.proposals import Choice
 from perftui.trainer.tuning.search.search_ledger import open_search_ledger
 from perftui.trainer.tuning.search.state import Experiment, SearchState, advance
@@ -164,24 +166,36 @@ class Search:
             if wanted:
                 seen.append(observe(places, followed, self._over))
 
-        expected = self.state.open.proposal.expected if self.state.open else None
-        conditions = Conditions(
-            self._subject,
-            self.state.plan.seed,
-            wanted_se(self._noise().tau0, expected),
-            self._caps or caps_for(self.state),
-        )
         trial = run_trial(
             move.label,
             len(self.state.wall_s) + 1,
             move.settings,
-            conditions,
+            self._conditions(move.label),
             self._progress(self.state, move),
             self._over,
             look,
         )
         if not trial.cancelled:
             self._add(_measured(trial, time.monotonic() - began, seen))
+
+    def _conditions(self, label: Label) -> Conditions:
+        opened = self.state.open
+        expected = opened.proposal.expected if opened else None
+        se = wanted_se(self._noise().tau0, expected)
+        if opened is not None and opened.purpose == "final" and label == "A":
+            se = sufficient_se(expected) or se
+
+        def promise(collector: Collector) -> float:
+            picture = picture_of(list(collector.ranks.values()), collector.findings, collector.host)
+            return promised_se(self.state, picture, self._known())
+
+        return Conditions(
+            self._subject,
+            self.state.plan.seed,
+            se,
+            self._caps or caps_for(self.state),
+            None if opened else promise,
+        )
 
     def _over(self) -> bool:
         return self._broken_off() is not None

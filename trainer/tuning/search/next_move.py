@@ -5,6 +5,7 @@ next comes from what was seen of it. In the end the original is compared with th
 own: gains of single trials, kept because they came out well, are too high on average.
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -162,5 +163,11 @@ def _last_word(state: SearchState, known: Known, reason: StopReason, choice: Cho
         set=state.changed,
         code=FINAL_CODE,
         semantics=semantics_of(state.changed, state.plan.arguments),
+        expected=_gain_so_far(state),
     )
     return BeginMove("final", proposal)
+
+
+def _gain_so_far(state: SearchState) -> float:
+    """Return what the kept changes brought one by one: how closely the comparison is to be measured."""
+    return math.prod(1 + (each.verdict.gain or 0.0) for each in state.trials if each.kept and each.verdict)
