@@ -109,8 +109,10 @@ sys.exit(9)
     "leaves by os._exit": ("train(60)\nos._exit(11)\n", 11),
     "leaves by os._exit in a thread": (
         """
-threading.Thread(target=lambda: (time.sleep(0.4), os._exit(12))).start()
+trained = threading.Event()
+threading.Thread(target=lambda: (trained.wait(), os._exit(12))).start()
 train(20)
+trained.set()
 time.sleep(60)
 """,
         12,

@@ -2,15 +2,16 @@
 
 import os
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from perftui.trainer.telemetry.processes import tagged_pids
 from tests.waiting import wait_until
 
-from .conftest import Desk
+from .conftest import PERFTUI, Desk
 from .odd_scripts import BEGIN
-from .unharmed import Ended, assert_unharmed
+from .unharmed import Ended, Meanwhile, assert_unharmed, ended
 
 PHASES = ("starting", "training", "later", "ending")
 CODE = 7
@@ -54,9 +55,19 @@ class Phased:
         self.run_id = ""
         self._script = desk.script(_SCRIPT)
 
-    def unharmed(self, at: Callable[[str], object], *options: str) -> Ended:
+    def unharmed(self, at: Callable[[str], object], *options: str) -> None:
         """Run it to its end, calling `at` at each phase; losses and code are those of a plain run."""
+        ours = assert_unharmed(self.desk, self._script, options=options, meanwhile=self._through_phases(at))
+        assert ours.code == CODE
 
+    def both(self, at: Callable[[str], object]) -> tuple[Ended, Ended]:
+        """Return how it ended without us and with us, whatever is to be said of that."""
+        command = [sys.executable, str(self._script)]
+        plain = ended(command, self.desk.folder)
+        run = [*PERFTUI, "run", "--no-tui", "--", *command]
+        return plain, ended(run, self.desk.folder, self._through_phases(at))
+
+    def _through_phases(self, at: Callable[[str], object]) -> Meanwhile:
         def meanwhile(_process: object) -> None:
             for name in PHASES:
                 wait_until((self.desk.folder / f"at-{name}").exists, f"it is {name}")
@@ -64,9 +75,7 @@ class Phased:
                 at(name)
                 (self.desk.folder / f"go-{name}").touch()
 
-        ours = assert_unharmed(self.desk, self._script, options=options, meanwhile=meanwhile)
-        assert ours.code == CODE
-        return ours
+        return meanwhile
 
     def rank_pid(self) -> int:
         """Return the training's own process."""

@@ -69,7 +69,7 @@ def test_a_run_is_told_as_if_nothing_had_happened(
 
 
 @pytest.mark.torch
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_limit_of_seconds_is_held(desk: Desk, preload: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Set back by a day in mid-run, `--seconds` would never be over; set forth, at once."""
     setting = desk.folder / "set-by"

@@ -56,7 +56,7 @@ def mounted() -> Iterator[Mounted]:
 @pytest.mark.parametrize(
     ("mount", "script"),
     [
-        pytest.param("mount -t tmpfs -o size=1m none state", FILLS, id="full"),
+        pytest.param("mount -t tmpfs -o size=1m none state", FILLS, id="full", marks=pytest.mark.long),
         pytest.param(
             "mount -t tmpfs none state", BECOMES_READ_ONLY, id="read-only half way", marks=pytest.mark.long
         ),

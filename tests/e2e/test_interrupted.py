@@ -60,7 +60,7 @@ def _said(desk: Desk) -> str:
     return path.read_text() if path.exists() else ""
 
 
-@pytest.mark.parametrize("count", [1, pytest.param(2, marks=pytest.mark.long), 3])
+@pytest.mark.parametrize("count", [*(pytest.param(count, marks=pytest.mark.long) for count in (1, 2)), 3])
 def test_each_is_heard(desk: Desk, count: int) -> None:
     press = interrupts(desk, count)
     ours = assert_unharmed(desk, desk.script(HEARS), str(count), plainly=press, meanwhile=press)
@@ -95,6 +95,7 @@ def test_a_window_and_an_interrupt_at_once(desk: Desk) -> None:
     assert ours.code == 41
 
 
+@pytest.mark.long
 def test_in_a_terminal_the_group_is_interrupted_and_each_process_once(desk: Desk) -> None:
     """As a terminal does it: SIGINT to the whole foreground group, of which the training is none."""
     script = desk.script(HEARS)

@@ -1,7 +1,5 @@
 """Scripts that do what scripts seldom do: each is the same training with and without us."""
 
-import sys
-
 import pytest
 
 from .conftest import Desk
@@ -19,12 +17,7 @@ QUICK = {"closes all descriptors again and again"}
 def test_the_training_is_the_same(desk: Desk, name: str) -> None:
     ours = assert_unharmed(desk, desk.script(odd_script(name)))
     assert ours.code == ODD[name][1], ours.error
-
-
-def test_it_is_seen_all_the_same(desk: Desk) -> None:
-    """The descriptors were closed 57 times; every step has come."""
-    script = desk.script(odd_script("closes all descriptors again and again"))
-    desk.perftui("run", "--no-tui", "--json", "out.json", "--", sys.executable, str(script))
-    (run,) = desk.runs()
-    (rank,) = desk.status(run["run_id"])["ranks"]
-    assert rank["steps"] == 400
+    if name in QUICK:  # the descriptors were closed 57 times, and every step has come
+        (run,) = desk.runs()
+        (rank,) = desk.status(run["run_id"])["ranks"]
+        assert rank["steps"] == 400

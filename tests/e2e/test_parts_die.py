@@ -6,11 +6,12 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from perftui.ipc.dashboard_link import DashboardLink
 from perftui.ipc.places import run_places
 from perftui.ipc.run_files import ExitRecord, read_record
 from tests.waiting import wait_until
@@ -148,8 +149,6 @@ def test_the_rank_suspended_at_every_phase(desk: Desk) -> None:
 
 
 def _rank_state(desk: Desk, run_id: str) -> str | None:
-    from perftui.ipc.dashboard_link import DashboardLink
-
     link = DashboardLink(run_places(run_id).dashboard_socket)
     try:
         ranks = link.snapshot(10.0).view.ranks
@@ -161,23 +160,16 @@ def _rank_state(desk: Desk, run_id: str) -> str | None:
 @pytest.mark.long
 def test_dashboards_killed_and_suspended_at_every_phase(desk: Desk) -> None:
     training = Phased(desk)
-    opened: list[Callable[[], object]] = []
+    with ExitStack() as stack:
 
-    def open_two(_phase: str) -> None:
-        for number in (signal.SIGKILL, signal.SIGSTOP):
-            holder = dashboard(training.run_id)
-            pid = holder.__enter__()
-            opened.append(lambda holder=holder: holder.__exit__(None, None, None))
+        def open_two(_phase: str) -> None:
+            with dashboard(training.run_id):
+                time.sleep(1.0)  # and it is killed
+            suspended = stack.enter_context(dashboard(training.run_id))
             time.sleep(1.0)
-            os.kill(pid, number) if number is signal.SIGSTOP else None
-            if number is signal.SIGKILL:
-                opened.pop()()
+            os.kill(suspended, signal.SIGSTOP)
 
-    try:
         training.unharmed(open_two)
-    finally:
-        for close in opened:
-            close()
     (rank,) = desk.status(training.run_id)["ranks"]
     assert rank["steps"] == STEPS
 
@@ -187,19 +179,13 @@ def test_dashboards_killed_and_suspended_at_every_phase(desk: Desk) -> None:
 def test_the_keeper_killed(desk: Desk, phase: str) -> None:
     """Nobody is left to learn the exit code: the run is lost, and the training itself goes on to its end."""
     training = Phased(desk)
-    killed: list[int] = []
 
     def kill(at: str) -> None:
         if at == phase:
-            pid = training.rank_pid()
-            killed.append(pid)
             os.kill(training.keeper_pid(), signal.SIGKILL)
 
-    with pytest.raises(AssertionError):
-        training.unharmed(kill)
-    for name in PHASES:
-        (desk.folder / f"go-{name}").touch()
-    wait_until(lambda: not os.path.exists(f"/proc/{killed[0]}"), "the training ends by itself")  # noqa: PTH110
-    assert (desk.folder / "at-ending").exists()
+    plain, ours = training.both(kill)
+    assert ours.losses == plain.losses
+    assert (plain.code, ours.code) == (7, 1)
     (run,) = desk.runs()
     assert run["state"] == "lost"

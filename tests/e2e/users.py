@@ -1,15 +1,46 @@
-"""Two Unix users beside the one that runs the tests: real ones, without an account; needs root."""
+"""Two Unix users beside the one that runs the tests: real ones, without an account; needs root.
+
+Where this Python lies in a folder that others may not enter (root's home, say), they get it in a mount
+namespace in which that folder holds nothing else.
+"""
 
 import os
 import pwd
+import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 OWNER, STRANGER = 61_001, 61_002
-_ROOMS = Path(__file__).parents[2]
+_OPEN_THE_DOOR = """
+set -e
+mount --make-rprivate /
+mount --bind "$1" /mnt
+mount -t tmpfs -o mode=755 none "$2"
+mkdir -p "$1"
+mount --move /mnt "$1"
+shift 2
+exec "$@"
+"""
+
+
+@cache
+def _door() -> list[str]:
+    """Return the words that make this Python reachable for the command that follows; none where it is."""
+    inside = Path(sys.base_prefix).resolve()
+    closed = [each for each in inside.parents if not each.stat().st_mode & stat.S_IXOTH]
+    if not closed:
+        return []
+    return ["unshare", "--mount", "sh", "-c", _OPEN_THE_DOOR, "sh", str(inside), str(closed[-1])]
+
+
+def _as_user(uid: int, command: Sequence[str]) -> list[str]:
+    become = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
+    return [*_door(), *become, "sh", "-c", 'umask 022; exec "$@"', "sh", *command]
 
 
 @dataclass(frozen=True)
@@ -30,11 +61,7 @@ class User:
         self, command: Sequence[str], timeout: float = 120.0, **more: str
     ) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
-            command,
-            user=self.uid,
-            group=self.uid,
-            extra_groups=[],
-            umask=0o022,
+            _as_user(self.uid, command),
             cwd=self.home,
             env=self.environment(more),
             capture_output=True,
@@ -45,11 +72,7 @@ class User:
 
     def start(self, command: Sequence[str], **more: str) -> "subprocess.Popen[str]":
         return subprocess.Popen(
-            command,
-            user=self.uid,
-            group=self.uid,
-            extra_groups=[],
-            umask=0o022,
+            _as_user(self.uid, command),
             cwd=self.home,
             env=self.environment(more),
             stdout=subprocess.PIPE,
@@ -79,12 +102,8 @@ def why_not() -> str | None:
         except KeyError:
             continue
         return f"uid {uid} is somebody's here"
-    program = "import perftui.tui.cli, torch"
-    try:
-        seen = subprocess.run(
-            [sys.executable, "-c", program], user=OWNER, group=OWNER, extra_groups=[], cwd="/", check=False,
-            capture_output=True,
-        )  # fmt: skip
-    except OSError as error:
-        return f"another user cannot start this Python: {error}"
-    return None if seen.returncode == 0 else "another user cannot read perftui and torch here"
+    if shutil.which("setpriv") is None or shutil.which("unshare") is None:
+        return "no setpriv or unshare (util-linux) here"
+    command = _as_user(OWNER, [sys.executable, "-c", "import perftui.tui.cli, torch"])
+    seen = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)
+    return None if seen.returncode == 0 else f"another user cannot start this Python: {seen.stderr[-200:]}"
