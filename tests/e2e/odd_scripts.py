@@ -205,6 +205,8 @@ train(200, use_up)
     "has none left before it trains": (
         """
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+made()
+next(iter(DataLoader(data)))  # what these import needs descriptors, too
 kept = []
 try:
     while True:
@@ -285,7 +287,8 @@ sys.exit(8)
         """
 async def main():
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGUSR1, print, "told")
+    told = []
+    loop.add_signal_handler(signal.SIGUSR1, told.append, "told")
     model, optimizer = made()
     for number in range(80):
         at = number * 4
@@ -293,6 +296,7 @@ async def main():
         await asyncio.sleep(0.002)
         if number == 40:
             os.kill(os.getpid(), signal.SIGUSR1)
+    print(told)
     raise SystemExit(14)
 asyncio.run(main())
 """,

@@ -21,6 +21,7 @@ from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.judge import Judge
 from perftui.trainer.hub.limits import Limits
 from perftui.trainer.hub.newest_window import NewestWindow
+from perftui.trainer.hub.output_heir import OutputHeir
 from perftui.trainer.hub.profile_windows import ProfileWindows
 from perftui.trainer.hub.rank_track import RankTrack
 from perftui.trainer.hub.recorded_readings import RecordedReadings
@@ -68,6 +69,7 @@ class LiveRun:
         self._sensors = Sensors(description)
         self._relaunch: RelaunchView | None = None
         self.tuner = TunerProcess(places)
+        self._heir = OutputHeir(places)
         self._commands = Commands(self)
         self._lost = False
         self._stepped = False
@@ -218,7 +220,12 @@ class LiveRun:
     def _is_lost(self, now: float) -> bool:
         keeper = self.description.keeper_pid
         if self.description.owned and keeper is not None:
-            return start_ticks(keeper) != self.description.keeper_start_ticks
+            if start_ticks(keeper) == self.description.keeper_start_ticks:
+                return False
+            if self.description.trial or not self._training_lives():
+                return True
+            self._heir.take_over()
+            return False
         if self.description.owned:
             return False
         if not self.fold.ranks:  # whoever started this hub has ended before it could speak
@@ -226,6 +233,10 @@ class LiveRun:
         gone = all(track.ended or track.gone for track in self.fold.ordered)
         self._all_gone_since = (self._all_gone_since or now) if gone else None
         return self._all_gone_since is not None and now - self._all_gone_since > _UNOWNED_END_S
+
+    def _training_lives(self) -> bool:
+        pid, ticks = self.description.training_pid, self.description.training_start_ticks
+        return pid is not None and ticks is not None and start_ticks(pid) == ticks
 
     def request_stop(self, stopped_by: str) -> None:
         """Ask the keeper to stop the training by the ladder."""
