@@ -63,7 +63,7 @@ def test_hundreds_of_half_open_peers(desk: Desk) -> None:
             hub = desk.hub_pid(training.run_id)
             before = _memory_mib(hub)
             assert len(list(_half_open(stack, run_places(training.run_id)))) == 2 * len(BEGINNINGS) * _EACH
-            wait_until(lambda: desk.steps(training.run_id) == 41, "all is told")
+            wait_until(lambda: desk.steps(training.run_id) == 40, "all is told")
             assert desk.hub_pid(training.run_id) == hub
             assert _memory_mib(hub) - before < 30
 
@@ -81,7 +81,7 @@ def test_stale_sockets_and_a_broken_recording_after_a_killed_hub(desk: Desk) -> 
         if phase != "later":
             return
         places = run_places(training.run_id)
-        wait_until(lambda: desk.steps(training.run_id) == 141, "all is told")
+        wait_until(lambda: desk.steps(training.run_id) == 140, "all is told")
         keeper, hub = training.keeper_pid(), desk.hub_pid(training.run_id)
         os.kill(keeper, signal.SIGSTOP)  # so that no hub comes before all is broken
         os.kill(hub, signal.SIGKILL)

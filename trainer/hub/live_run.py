@@ -28,6 +28,7 @@ from perftui.trainer.hub.recorded_readings import RecordedReadings
 from perftui.trainer.hub.scheduler import Scheduler
 from perftui.trainer.hub.sensors import Sensors
 from perftui.trainer.hub.served import Reply
+from perftui.trainer.hub.step_windows import shares_clock
 from perftui.trainer.hub.summaries import summarise
 from perftui.trainer.hub.tuner_process import TunerProcess
 from perftui.trainer.hub.views import RunFacts
@@ -148,7 +149,7 @@ class LiveRun:
         Ranks of this host count by the same monotonic clock; the wall clock may have been set between their
         start and the run's.
         """
-        if hello.host != self.description.host:
+        if hello.host != self.description.host or not shares_clock(hello.pid):
             return hello
         return msgspec.structs.replace(hello, wall_offset_ns=self.clock.wall_offset_ns)
 
