@@ -276,7 +276,7 @@ def main() -> None:
     asked = words.parse_args()
     os.nice(asked.nice)
     end_s = min(_END_S, 60 * asked.minutes / 3)
-    with tempfile.TemporaryDirectory(prefix="soak-") as folder:
+    with tempfile.TemporaryDirectory(prefix="soak-", ignore_cleanup_errors=True) as folder:
         os.environ |= {"XDG_STATE_HOME": f"{folder}/state", "PERFTUI_RUNTIME_DIR": f"{folder}/run"}
         spec = LaunchSpec(command=asked.command, cwd=Path(folder), stdio="pty", die_with=True)
         places, looks = launch(spec), Looks()

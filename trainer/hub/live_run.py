@@ -68,7 +68,7 @@ class LiveRun:
         self._limits = Limits(description)
         self._readings = RecordedReadings()
         self._sensors = Sensors(description)
-        self._relaunch: RelaunchView | None = None
+        self._relaunch = read_record(places.relaunch, RelaunchView)
         self.tuner = TunerProcess(places)
         self._heir = OutputHeir(places)
         self._commands = Commands(self)
