@@ -41,7 +41,6 @@ def _half_open(stack: ExitStack, places: RunPlaces) -> Iterator[socket.socket]:
         for beginning in BEGINNINGS:
             for _ in range(_EACH):
                 peer = stack.enter_context(socket.socket(socket.AF_UNIX))
-                peer.settimeout(10)
                 peer.connect(_path(address))
                 peer.sendall(beginning)
                 yield peer
