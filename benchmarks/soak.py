@@ -53,10 +53,10 @@ class Looks:
     """What was seen of each part, by name and time since the start."""
 
     began: float = field(default_factory=time.monotonic)
-    parts: dict[str, list[dict[str, float]]] = field(default_factory=dict)
-    disk: list[tuple[float, float]] = field(default_factory=list)
+    parts: dict[str, list[dict[str, float]]] = field(default_factory=dict[str, list[dict[str, float]]])
+    disk: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
     """Time and MiB of the run's folders."""
-    pids: dict[str, set[int]] = field(default_factory=dict)
+    pids: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
 
     @property
     def now_s(self) -> float:

@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 
 import pytest
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
 
 @contextmanager
-def dashboard(*arguments: str) -> Iterator[int]:
+def dashboard(*arguments: str) -> Generator[int, None, None]:
     """A real dashboard in a terminal that is read all the time; gives its pid."""
     pid, terminal = pty.fork()
     if pid == 0:

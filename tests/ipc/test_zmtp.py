@@ -98,7 +98,8 @@ def test_a_ping_is_answered(runtime_dirs: RuntimeDirs) -> None:
 @given(st.lists(st.binary(max_size=600), max_size=8), st.data())
 def test_where_the_bytes_are_cut_makes_no_difference(bodies: list[bytes], data: st.DataObject) -> None:
     stream = greeting() + ready("hub") + b"".join(map(message_frame, bodies))
-    reader, found = ZmtpReader(MOST), []
+    reader = ZmtpReader(MOST)
+    found: list[bytes] = []
     while stream:
         size = data.draw(st.integers(1, len(stream)))
         found += reader.feed(stream[:size])
