@@ -18,6 +18,7 @@ OLDEST_PYTHON ?= python3.10
 FRAMEWORKS_VENV ?= .venv-frameworks
 PYTEST_ARGS ?=
 CASES_ARGS ?=
+FUZZ_ARGS ?=
 
 supported = $(1) -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))' 2>/dev/null
 first_supported = $(shell for python in python3 python3.13 python3.12 python3.11 python3.10; do \
@@ -66,6 +67,10 @@ test-frameworks: $(FRAMEWORKS_VENV)/.ready ## Lightning, the Trainer of transfor
 .PHONY: cases
 cases: $(TEST_VENV)/.ready ## Every script with a known cause under perftui: hours (CASES_ARGS="--gpus 4", names ...)
 	$(TEST_VENV)/bin/python -m tests.cases.run $(CASES_ARGS)
+
+.PHONY: fuzz
+fuzz: $(TEST_VENV)/.ready ## A million wrong frames at codecs, readers and a real hub (FUZZ_ARGS="--frames N --seed N")
+	nice -n 19 $(TEST_VENV)/bin/python -m tests.fuzz $(FUZZ_ARGS)
 
 .PHONY: check
 check: lint typecheck contracts ## Everything that must hold: style, types, import contracts, tests

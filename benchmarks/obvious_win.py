@@ -3,8 +3,8 @@
     python benchmarks/obvious_win.py [REPETITIONS]
 
 A launch whose standard error is above 2 % is no ground for a verdict. Should four such launches A B B A
-count all the same when every B beats every A by 15 % and by four standard errors, or two when B takes less
-than half the time of A, by eight? Here on hosts whose steps are wild enough for the gate to shut, with a
+count all the same when every B beats every A by 15 % and by four standard errors, or two when B is 2.5
+times as fast as A, by eight? Here on hosts whose steps are wild enough for the gate to shut, with a
 launch noise from small to absurd; the rule asks for a host on which nobody else computes, so that the last
 rows are what that condition keeps out.
 """

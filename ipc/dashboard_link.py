@@ -2,10 +2,11 @@
 
 import secrets
 import time
+from collections.abc import Sequence
 
 import zmq
 
-from perftui.ipc.codec import decode_to_dashboard, encode
+from perftui.ipc.codec import MAX_FRAME_BYTES, decode_to_dashboard, encode
 from perftui.ipc.dashboard_messages import (
     Answer,
     Command,
@@ -32,6 +33,7 @@ class DashboardLink:
         self._context = zmq.Context(io_threads=1)
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
         self._socket.setsockopt(zmq.RECONNECT_IVL, 100)
         self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, 500)
         self._socket.setsockopt(zmq.HEARTBEAT_IVL, 500)
@@ -39,10 +41,19 @@ class DashboardLink:
         self._socket.connect(address)
         self._number = 0
         self._output_number = 0
+        self._closer: tuple[int, ...] = ()
+        """Ranks that the last update told all about."""
 
-    def pull(self) -> None:
-        """Ask for all that is newer than the last update seen."""
-        self._send(Pull(protocol=PROTOCOL_VERSION, since=self._number, output_since=self._output_number))
+    def pull(self, closer: Sequence[int] = (0,)) -> None:
+        """Ask for all that is newer than the last update seen, and of many ranks for all about these few."""
+        pull = Pull(
+            protocol=PROTOCOL_VERSION,
+            since=self._number,
+            output_since=self._output_number,
+            closer=sorted(closer),
+            anew=tuple(sorted(closer)) != self._closer,
+        )
+        self._send(pull)
 
     def command(self, command: Command | Question) -> None:
         """Send a command or a question; its `Answer` and `Done` come through `receive`."""
@@ -70,6 +81,7 @@ class DashboardLink:
             )
         if isinstance(message, Update):
             self._number = message.number
+            self._closer = tuple(message.closer)
             if message.output_number or message.snapshot:
                 self._output_number = message.output_number
         return message

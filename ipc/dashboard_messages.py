@@ -11,9 +11,14 @@ import msgspec
 from perftui.ipc.findings import Unjudged
 from perftui.ipc.ledger_records import Comparison
 from perftui.ipc.messages import Preset
+from perftui.ipc.rank_map import RankMap, RankMeasure
+from perftui.ipc.search_view import SearchView
 from perftui.ipc.settings import SettingValue
 from perftui.ipc.step_history import StepHistory
 from perftui.ipc.view import Mark, ProfileView, RankHistory, RunView
+
+MANY_RANKS = 64
+"""Beyond so many, ranks at which nobody looks come in brief."""
 
 
 class _Frame(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
@@ -27,6 +32,10 @@ class Pull(_Frame, frozen=True, kw_only=True, tag="pull"):
     since: int = 0
     output_since: int = 0
     """Number of the last line of output that this dashboard has."""
+    closer: list[int] = []
+    """Ranks of which all is wanted. Of many ranks (more than 64) the others come in brief."""
+    anew: bool = False
+    """`closer` is another than in the pull before: tell all about these ranks, whatever `since`."""
 
 
 class ProfileCommand(_Frame, frozen=True, kw_only=True, tag="profile"):
@@ -97,11 +106,35 @@ class StepsQuery(_Frame, frozen=True, kw_only=True, tag="steps_of"):
     """At most so many."""
 
 
+class RanksQuery(_Frame, frozen=True, kw_only=True, tag="ranks_over_steps"):
+    """Answer with how late each rank was over a stretch of steps (`Done.ranks`)."""
+
+    command_id: str
+    first_step: int = 0
+    last_step: int | None = None
+    """None: the newest."""
+    newest: int | None = None
+    """This many of the newest steps; `first_step` and `last_step` do not count then."""
+    blocks: int = 120
+    """At most so many."""
+    bands: int = 32
+    """At most so many rows: beyond, neighbouring ranks share one."""
+    measure: RankMeasure = "before"
+
+
 class LedgerQuery(_Frame, frozen=True, kw_only=True, tag="ledger"):
     """Answer with the newest comparisons of the ledger on the hub's host (`Done.comparisons`)."""
 
     command_id: str
     limit: int = 200
+
+
+class SearchQuery(_Frame, frozen=True, kw_only=True, tag="search"):
+    """Answer with a search for faster settings in the ledger on the hub's host (`Done.search`)."""
+
+    command_id: str
+    search: str = ""
+    """Its id, the beginning of one, or a name; empty: the newest."""
 
 
 Command: TypeAlias = (
@@ -113,7 +146,7 @@ Command: TypeAlias = (
     | SeekCommand
     | SummaryQuery
 )
-Question: TypeAlias = StepsQuery | LedgerQuery
+Question: TypeAlias = StepsQuery | RanksQuery | LedgerQuery | SearchQuery
 """Answered from what is known of any run; changes nothing."""
 FromDashboard: TypeAlias = Pull | Command | Question
 
@@ -125,7 +158,7 @@ class Update(_Frame, frozen=True, kw_only=True, tag="update"):
     snapshot: bool
     """True: forget what you had. The hub was restarted, or `since` was 0 or too old."""
     view: RunView
-    """`ranks` and `profiles` hold only what changed, unless this is a snapshot."""
+    """`ranks` and `profiles` hold only what changed, unless this is a snapshot; so do `gpus` and `hosts`."""
     history: list[RankHistory] = []
     marks: list[Mark] = []
     output: list[str] = []
@@ -136,6 +169,10 @@ class Update(_Frame, frozen=True, kw_only=True, tag="update"):
     sent_unix: float = 0.0
     unjudged: list[Unjudged] | None = None
     """Judgements that could not be made, at most 100; None: as before."""
+    closer: list[int] = []
+    """Ranks about which all is told: of many ranks those that the pull named."""
+    anew: bool = False
+    """What is known of their history and of all marks is to be forgotten: here it is from the beginning."""
 
 
 class Answer(_Frame, frozen=True, kw_only=True, tag="answer"):
@@ -155,6 +192,8 @@ class Done(_Frame, frozen=True, kw_only=True, tag="done"):
     profile: ProfileView | None = None
     steps: StepHistory | None = None
     comparisons: list[Comparison] | None = None
+    ranks: RankMap | None = None
+    search: SearchView | None = None
 
 
 class Mismatch(_Frame, frozen=True, kw_only=True, tag="mismatch"):

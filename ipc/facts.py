@@ -364,6 +364,8 @@ class RankFacts(_Facts, frozen=True, kw_only=True):
     backends: BackendFacts | None = None
     environment: dict[str, str] | None = None
     """Variables that matter to speed, those of a fixed list alone."""
+    own_environment: list[str] | None = None
+    """Of these, those whose value the script has set itself: the process did not start with it."""
     parallel: ParallelFacts | None = None
     optimizers: list[OptimizerFacts] | None = None
     model: ModelFacts | None = None

@@ -48,10 +48,14 @@ class WorkerView(msgspec.Struct, frozen=True, kw_only=True):
     """Share of time in which its main thread waited for a block device; few kernels account for that."""
     blocked_share: float | None = None
     """Share of looks, one a second over the last ten, that found its main thread in state D."""
+    waits_for_socket: bool | None = None
+    """Its main thread slept at the look until a socket had something for it."""
     rss_mib: float | None = None
     """Resident memory; pages shared with the rank or among workers count in each of them."""
     shared_mib: float | None = None
     """Of these, pages of files and of shared memory."""
+    private_mib: float | None = None
+    """What it shares with nobody, and has written to; of one worker a rank alone, and not at each look."""
     minor_faults_per_s: float | None = None
     major_faults_per_s: float | None = None
     """Page faults that had to wait for storage."""
@@ -88,6 +92,8 @@ class LoaderWorkers(msgspec.Struct, frozen=True, kw_only=True):
     """Mean, as all shares below."""
     io_wait_share: float | None = None
     blocked_share: float | None = None
+    socket_share: float | None = None
+    """Of looks that found the main thread waiting for a socket."""
     rss_mib: float | None = None
     """Sum, as all amounts below; shared pages are in it several times."""
     major_faults_per_s: float | None = None

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 import zmq
 
-from perftui.ipc.codec import MAX_FRAME_BYTES, encode
+from perftui.ipc.codec import MAX_COMMAND_BYTES, MAX_RANK_FRAME_BYTES, encode
 from perftui.ipc.dashboard_messages import ToDashboard
 from perftui.ipc.errors import Refused
 from perftui.ipc.hub_lock import take_hub_lock
@@ -28,6 +28,21 @@ class Arrival:
     side: Side
     peer: bytes
     frame: bytes
+    uid: int | None = None
+    """Of the process that sent it, as the kernel tells (SO_PEERCRED); None for ranks, which are not asked."""
+    pid: int | None = None
+
+
+def _credentials(frame: zmq.Frame) -> tuple[int | None, int | None]:
+    """Return uid and pid of the process at the other end of a Unix socket; None where libzmq does not tell.
+
+    It tells them as the end of the peer's address: `…:uid:gid:pid`.
+    """
+    try:
+        told = str(frame.get("Peer-Address")).rsplit(":", 3)
+        return int(told[-3]), int(told[-1])
+    except (zmq.ZMQError, ValueError, IndexError):
+        return None, None
 
 
 class HubSockets:
@@ -45,20 +60,20 @@ class HubSockets:
         self._context = zmq.Context(io_threads=1)
         before = os.umask(0o077)
         try:
-            self._ranks = self._bind(places.rank_socket, hand_over=True)
-            self._dashboards = self._bind(places.dashboard_socket, hand_over=False)
+            self._ranks = self._bind(places.rank_socket, MAX_RANK_FRAME_BYTES, hand_over=True)
+            self._dashboards = self._bind(places.dashboard_socket, MAX_COMMAND_BYTES, hand_over=False)
         finally:
             os.umask(before)
         self._poller = zmq.Poller()
         self._poller.register(self._ranks, zmq.POLLIN)
         self._poller.register(self._dashboards, zmq.POLLIN)
 
-    def _bind(self, address: str, *, hand_over: bool) -> "zmq.Socket[bytes]":
+    def _bind(self, address: str, most_bytes: int, *, hand_over: bool) -> "zmq.Socket[bytes]":
         socket = self._context.socket(zmq.ROUTER)
         socket.setsockopt(zmq.LINGER, 0)
         socket.setsockopt(zmq.SNDHWM, QUEUED_FRAMES)
         socket.setsockopt(zmq.RCVHWM, QUEUED_FRAMES)
-        socket.setsockopt(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
+        socket.setsockopt(zmq.MAXMSGSIZE, most_bytes)
         socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
         if hand_over:
             socket.setsockopt(zmq.ROUTER_HANDOVER, 1)
@@ -79,11 +94,17 @@ class HubSockets:
     def _drain(self, socket: "zmq.Socket[bytes]", side: Side, found: list[Arrival]) -> None:
         for _ in range(_READS_PER_POLL):
             try:
-                parts = socket.recv_multipart(zmq.NOBLOCK)
+                if side == "rank":
+                    parts = socket.recv_multipart(zmq.NOBLOCK)
+                    if len(parts) == 2:
+                        found.append(Arrival(side, parts[0], parts[1]))
+                    continue
+                frames = socket.recv_multipart(zmq.NOBLOCK, copy=False)
             except zmq.Again:
                 return
-            if len(parts) == 2:
-                found.append(Arrival(side, parts[0], parts[1]))
+            if len(frames) == 2:
+                uid, pid = _credentials(frames[1])
+                found.append(Arrival(side, frames[0].bytes, frames[1].bytes, uid, pid))
 
     def to_rank(self, peer: bytes, message: ToRank) -> bool:
         """Send to one rank; False when it is gone or its queue is full."""

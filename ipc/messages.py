@@ -12,7 +12,7 @@ import msgspec
 from perftui.ipc.facts import RankFacts
 from perftui.ipc.settings import SettingValue
 
-PROTOCOL_VERSION = 4
+PROTOCOL_VERSION = 5
 
 FLAG_EPOCH_START = 1
 """First step of an epoch: its wait includes creating the iterator."""
@@ -195,6 +195,8 @@ class Effective(RankMessage, frozen=True, kw_only=True, tag="effective"):
     loader: LoaderFacts | None = None
     device: str | None = None
     gpu_uuid: str | None = None
+    read_ahead: LoaderFacts | None = None
+    """A loader from which another thread takes batches, where the training thread takes from none."""
 
 
 EventKind: TypeAlias = Literal[

@@ -23,7 +23,8 @@ def runtime_root() -> Path:
     """Return the per-user directory for sockets, made 0700 and checked to be ours.
 
     Raises:
-        Refused: the directory cannot be made, belongs to someone else, or others may write there.
+        Refused: the directory cannot be made, belongs to someone else, others may write there, or they may
+            put another one in its place.
     """
     override = _absolute("PERFTUI_RUNTIME_DIR")
     root = Path(override) if override else Path(tempfile.gettempdir()) / f"perftui-{os.getuid()}"
@@ -35,8 +36,15 @@ def runtime_root() -> Path:
     if override:  # the mode of a directory that somebody chose is not ours to alter
         if found.st_mode & 0o022:
             raise Refused(f"{root} can be written by others; set PERFTUI_RUNTIME_DIR to a private directory")
-    elif found.st_mode & 0o077:
+        return root
+    if found.st_mode & 0o077:
         root.chmod(0o700)
+    above = root.parent.stat().st_mode
+    if above & stat.S_IWOTH and not above & stat.S_ISVTX:
+        raise Refused(
+            f"{root.parent} lets anybody rename what is in it (no sticky bit); set PERFTUI_RUNTIME_DIR to a "
+            "private directory"
+        )
     return root
 
 
@@ -49,10 +57,10 @@ def _absolute(name: str) -> str | None:
 
 
 def state_root() -> Path:
-    """Return `${XDG_STATE_HOME:-~/.local/state}/perftui`, made if need be.
+    """Return `${XDG_STATE_HOME:-~/.local/state}/perftui`, made if need be, and closed to others.
 
     Raises:
-        Refused: it cannot be made.
+        Refused: it cannot be made, or belongs to someone else.
     """
     base = _absolute("XDG_STATE_HOME")
     root = (Path(base) if base else Path.home() / ".local" / "state") / "perftui"
@@ -60,12 +68,22 @@ def state_root() -> Path:
         _make(root, "set XDG_STATE_HOME to a folder that can be written")
     except FileExistsError:
         raise Refused(f"{root} is not a directory; set XDG_STATE_HOME to another one") from None
+    found = root.stat()
+    if found.st_uid != os.getuid():  # what lies there decides which processes are signalled
+        raise Refused(f"{root} belongs to another user; set XDG_STATE_HOME to a folder of your own")
+    if found.st_mode & 0o077:
+        with contextlib.suppress(OSError):  # a file system without modes
+            root.chmod(0o700)
     return root
 
 
 def _make(folder: Path, way_out: str) -> None:
+    """Make a folder and those above it that are missing, all of them private whatever the umask."""
+    missing = [folder, *folder.parents]
+    missing = missing[: next((at for at, each in enumerate(missing) if each.is_dir()), len(missing))]
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for each in reversed(missing):
+            each.mkdir(mode=0o700, exist_ok=True)
     except FileExistsError:
         raise
     except OSError as error:
@@ -75,6 +93,11 @@ def _make(folder: Path, way_out: str) -> None:
 def ledger_path() -> Path:
     """Return the ledger's file."""
     return state_root() / "ledger.sqlite"
+
+
+def search_progress_path(host: str) -> Path:
+    """Return the file in which the search that goes on on a host tells how it stands."""
+    return state_root() / f"tune-{host}.json"
 
 
 @dataclass(frozen=True)
@@ -154,6 +177,11 @@ class RunPlaces:
     def relaunch(self) -> Path:
         """`relaunch.json`: progress of a relaunch, written by the tuner, read by the hub."""
         return self.state / "relaunch.json"
+
+    @property
+    def audit(self) -> Path:
+        """`audit.jsonl`: who asked for what that changed anything."""
+        return self.state / "audit.jsonl"
 
     @property
     def scratch(self) -> Path:

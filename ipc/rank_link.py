@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from perftui.ipc.codec import MAX_FRAME_BYTES, decode_to_rank, encode
+from perftui.ipc.codec import MAX_RANK_FRAME_BYTES, decode_to_rank, encode
 from perftui.ipc.errors import ProtocolError
 from perftui.ipc.held_descriptor import DescriptorLost
 from perftui.ipc.held_socket import HeldSocket
@@ -43,7 +43,7 @@ class RankLink:
         self._begin = greeting() + ready(identity)
         self._socket: HeldSocket | None = None
         self._again_at = 0.0
-        self._reader = ZmtpReader(MAX_FRAME_BYTES)
+        self._reader = ZmtpReader(MAX_RANK_FRAME_BYTES)
         self._first: deque[bytes] = deque()
         """Of this connection: its beginning, and answers to its peer; before any frame."""
         self._frames: deque[bytes] = deque()
@@ -127,7 +127,7 @@ class RankLink:
             self._socket = HeldSocket(self._path)
         except OSError:
             return False
-        self._reader = ZmtpReader(MAX_FRAME_BYTES)
+        self._reader = ZmtpReader(MAX_RANK_FRAME_BYTES)
         self._first.append(self._begin)
         return True
 

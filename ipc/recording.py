@@ -7,6 +7,7 @@ entry is skipped on reading, any other damage is an error that names file and of
 
 import contextlib
 import errno
+import math
 import os
 import struct
 from collections.abc import Iterator
@@ -16,15 +17,19 @@ from typing import BinaryIO
 
 import msgspec
 
-from perftui.ipc.errors import RecordingError
+from perftui.ipc.errors import ProtocolError, RecordingError
 from perftui.ipc.findings import Appearance
+from perftui.ipc.frame_checks import check_from_rank
 from perftui.ipc.messages import FromRank
+from perftui.ipc.owned_files import opener, regular_file
 from perftui.ipc.view import GpuView, HostView
 
 _MAGIC = b"perftui recording 1\n"
 _LENGTH = struct.Struct("<I")
 _SEGMENTS = 8
 _ENTRY_MAX = 16 * 1024 * 1024
+_LATEST_UNIX = 1e10
+"""The year 2286: what comes later is no time, and not every calendar can write it."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +93,7 @@ class RecordingWriter:
         segments = _segments(self._folder)
         number = int(segments[-1].stem) + 1 if segments else 1
         path = self._folder / f"{number:06}.rec"
-        stream = path.open("xb", buffering=0)
+        stream = open(path, "xb", buffering=0, opener=opener)  # noqa: SIM115 (kept open, to append)
         try:
             _write_whole(stream, _MAGIC)
         except OSError:
@@ -126,7 +131,7 @@ def read_recording(path: Path) -> Iterator[Entry]:
 
 def _read_segment(path: Path) -> Iterator[Entry]:
     try:
-        with path.open("rb") as stream:
+        with regular_file(path) as stream:
             head = stream.read(len(_MAGIC))
             if head != _MAGIC and not (len(head) < len(_MAGIC) and _MAGIC.startswith(head)):
                 raise RecordingError(f"{path}: not a recording of this version")
@@ -148,6 +153,16 @@ def _read_entries(path: Path, stream: BinaryIO) -> Iterator[Entry]:
         if len(data) < length:
             return
         try:
-            yield _decoder.decode(data)
-        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+            entry = _decoder.decode(data)
+            _check(entry, length)
+        except (msgspec.DecodeError, ProtocolError, RecursionError) as error:
             raise RecordingError(f"{path}: damaged at byte {offset} ({error})") from error
+        yield entry
+
+
+def _check(entry: Entry, length: int) -> None:
+    """Hold what is read from a disk to what is taken from the wire."""
+    if not (math.isfinite(entry.unix) and 0 <= entry.unix <= _LATEST_UNIX):
+        raise ProtocolError(f"{entry.unix} is no time")
+    if entry.message is not None:
+        check_from_rank(entry.message, length)

@@ -9,10 +9,13 @@ import msgspec
 
 from perftui.ipc.argument_templates import ArgumentTemplate
 from perftui.ipc.ledger_records import Outcome
+from perftui.ipc.owned_files import regular_file
 from perftui.ipc.profile_schedule import ProfileSchedule
 from perftui.ipc.settings import SettingValue
 
 _Record = TypeVar("_Record", bound=msgspec.Struct)
+_MOST_BYTES = 256 * 1024 * 1024
+"""A longer file is none of ours: the report of a large window has some 10 MB."""
 
 
 class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,6 +112,8 @@ def write_bytes(path: Path, data: bytes) -> None:
 def read_record(path: Path, kind: type[_Record]) -> _Record | None:
     """Read a record; None when there is none, or it is not (yet) one."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
-    except (OSError, msgspec.DecodeError):
+        with regular_file(path) as stream:
+            text = stream.read(_MOST_BYTES + 1)
+        return msgspec.json.decode(text, type=kind) if len(text) <= _MOST_BYTES else None
+    except (OSError, msgspec.DecodeError, RecursionError):
         return None

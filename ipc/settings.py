@@ -33,6 +33,7 @@ __all__ = [
     "SettingValue",
     "Settings",
     "check_together",
+    "check_values",
     "combined",
     "environment_of",
     "format_value",
@@ -51,7 +52,10 @@ ENVIRONMENT_ALLOWED = re.compile(
     r"|PYTORCH_(CUDA_)?ALLOC_CONF|NCCL_[A-Z0-9_]+|GLOO_SOCKET_IFNAME|TORCH_NCCL_[A-Z0-9_]+"
     r"|CUDA_DEVICE_MAX_CONNECTIONS|NVIDIA_TF32_OVERRIDE|TOKENIZERS_PARALLELISM"
 )
-"""Environment variables that `env.NAME` may set: ones that tune, none that load code or name secrets."""
+"""Environment variables that `env.NAME` may set: ones that tune, none that name secrets."""
+_LOADS_CODE = re.compile(r".*(PLUGIN|_FILE|_PATH|_DIR|_LIB)(_.*|$)")
+"""Of these, the ones that make a library load another, or write a file: NCCL_NET_PLUGIN, NCCL_DEBUG_FILE."""
+_TEXT_MAX = 4096
 
 COMPILE_DISABLED_BY = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
 """Newer and older torch call it differently."""
@@ -78,13 +82,24 @@ def setting(name: str, arguments: Arguments = NO_ARGUMENTS) -> Setting:
     if base in _BY_NAME:
         return _BY_NAME[base]
     if name.startswith("env."):
-        if ENVIRONMENT_ALLOWED.fullmatch(name[4:]):
+        if ENVIRONMENT_ALLOWED.fullmatch(name[4:]) and not _LOADS_CODE.fullmatch(name[4:]):
             return Setting(name, "text", "neutral", f"environment variable {name[4:]}", place="environment")
         raise UsageError(f"{name}: this environment variable is not on the list that perftui sets")
     if name.startswith("arg."):
         return _argument(name, arguments)
     known = ", ".join(sorted(_BY_NAME))
-    raise UsageError(f"unknown setting {name!r}; known: {known}, env.NAME, arg.NAME")
+    raise UsageError(f"unknown setting {name!r}{_near(name)}; known: {known}, env.NAME, arg.NAME")
+
+
+def _near(name: str) -> str:
+    """Return a question after the setting that may be meant: its last part alone, or one misspelt."""
+    from difflib import get_close_matches  # every process of a trial loads this module, and few err
+
+    parts = [known for known in sorted(_BY_NAME) if known.rpartition(".")[2] == name.lower()]
+    likely = parts or get_close_matches(name.lower(), _BY_NAME, n=1)
+    if not likely and re.fullmatch(r"[A-Z][A-Z0-9_]+", name) and ENVIRONMENT_ALLOWED.fullmatch(name):
+        likely = [f"env.{name}"]
+    return f": did you mean {' or '.join(likely)}" if likely else ""
 
 
 def _argument(name: str, arguments: Arguments) -> Setting:
@@ -128,7 +143,24 @@ def _parse_value(row: Setting, value: str) -> SettingValue:
         raise UsageError(f"{row.name}={value!r}: expected the name of a backend, as in inductor")
     if row.name.startswith("arg.") and not value:
         raise UsageError(f"{row.name}={value!r}: expected a value")
+    if row.name.startswith("env.") and "/" in value:
+        raise UsageError(f"{row.name}={value!r}: a value that is a path is not one that tunes")
+    if len(value) > _TEXT_MAX or not value.isprintable():
+        raise UsageError(f"{row.name}={value[:80]!r}: expected printable text of {_TEXT_MAX} letters at most")
     return value
+
+
+def check_values(settings: Settings, arguments: Arguments = NO_ARGUMENTS) -> None:
+    """Check settings that come as data as they are checked on a command line.
+
+    Raises:
+        UsageError: an unknown name, or a value of the wrong type or out of range.
+    """
+    for name, value in settings.items():
+        row = setting(name, arguments)
+        parsed = _parse_value(row, format_value(value))
+        if value is None or (row.kind != "text" and (type(parsed) is not type(value) or parsed != value)):
+            raise UsageError(f"{name}={value!r}: expected {row.values()}")
 
 
 def _parse_int(row: Setting, value: str) -> int:

@@ -3,12 +3,37 @@
 Made by the hub when a dashboard asks (`StepsQuery`): it keeps the steps, and it alone does statistics.
 """
 
+from typing import Literal
+
 import msgspec
 
 from perftui.ipc.view import StepStats
 
 BLOCKS_MAX = 400
 BINS = 48
+
+
+class Lane(msgspec.Struct, frozen=True, kw_only=True):
+    """One figure over the blocks of a `StepHistory`: the mean in each, None where there is none."""
+
+    name: str
+    """A phase of the step, as the field of `Shares`; or a figure of the GPU, of the host, of the workers."""
+    of: Literal["step", "gpu", "host", "workers"]
+    unit: Literal["ms", "share", "cores", "MiB", "W"]
+    values: list[float | None] = []
+    missing: str = ""
+    """Why it has no value at all."""
+
+
+class WorkerLane(msgspec.Struct, frozen=True, kw_only=True):
+    """What one loader worker delivered, over the blocks of a `StepHistory`."""
+
+    worker: int
+    """Its number in its loader."""
+    batches: list[int]
+    """Steps of the block whose last batch it made."""
+    wait_ms: list[float | None]
+    """Mean wait of the training for these; None: it made none, or the wait was not measured."""
 
 
 class StepHistory(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,3 +68,8 @@ class StepHistory(msgspec.Struct, frozen=True, kw_only=True):
     bins_to_ms: float = 0.0
     above: int = 0
     """How many took longer than the last bin."""
+    lanes: list[Lane] = []
+    workers: list[WorkerLane] = []
+    """By number, at most 64; of the steps that are kept one by one."""
+    why_no_workers: str = ""
+    """Why there are none."""

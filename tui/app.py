@@ -3,12 +3,6 @@
 It knows nothing of training; it hands states down and commands to the link.
 """
 
-from collections.abc import Iterable
-from functools import partial
-
-from textual.app import SystemCommand
-from textual.screen import Screen
-
 from perftui.ipc.dashboard_link import new_command_id
 from perftui.ipc.dashboard_messages import (
     CancelCommand,
@@ -16,6 +10,7 @@ from perftui.ipc.dashboard_messages import (
     Question,
     SeekCommand,
 )
+from perftui.tui.config.settled import DEFAULT, Config
 from perftui.tui.format import clean
 from perftui.tui.glyphs import Glyphs, glyphs_of_this_terminal
 from perftui.tui.keys import EVERYWHERE
@@ -24,10 +19,9 @@ from perftui.tui.messages import (
     CommandAnswered,
     CommandDone,
     LinkFailed,
-    SeekAsked,
+    RankFollowed,
     StateChanged,
 )
-from perftui.tui.ordering_app import OrderingApp
 from perftui.tui.report_shelf import ReportShelf
 from perftui.tui.screens.ask import CANCEL_WORDS
 from perftui.tui.screens.help import HelpScreen, Where
@@ -36,25 +30,35 @@ from perftui.tui.screens.profile import ProfileScreen
 from perftui.tui.screens.run_screen import RunScreen
 from perftui.tui.state import DashboardState, closed, going_on, open_window
 from perftui.tui.terminal import require_terminal
+from perftui.tui.time_app import TIME_ACTIONS, TimeApp
+from perftui.tui.time_keys import TimeKeys, paused
 from perftui.tui.window_keys import WindowKeys
 
 
-class DashboardApp(OrderingApp):
+class DashboardApp(TimeApp):
     """A view of one run, and a keyboard; `read_only`: that changes nothing."""
 
     BINDINGS = EVERYWHERE
 
-    def __init__(self, run_id: str, glyphs: Glyphs | None = None, *, read_only: bool = False) -> None:
-        super().__init__(glyphs, read_only=read_only)
-        self.live = DashboardState(run_id=run_id)
-        self._held: DashboardState | None = None
-        self._replay_paused = False
+    def __init__(
+        self,
+        run_id: str,
+        glyphs: Glyphs | None = None,
+        *,
+        read_only: bool = False,
+        config: Config = DEFAULT,
+    ) -> None:
+        super().__init__(glyphs, config, read_only=read_only)
+        self.live = DashboardState(run_id=run_id, keys=self.key_names)
         self._closed_relaunch: str | None = None
         self._asked: dict[str, str] = {}
         self._shelf = ReportShelf()
-        self._overview = OverviewScreen(self.glyphs, run_id)
-        self._link = HubLink(run_id, self.post_message)
-        show, glyphs = self.action_windows, self.glyphs
+        self._overview = OverviewScreen(self.glyphs, run_id, config.panels)
+        self._link = HubLink(
+            run_id, self.post_message, config.updates_per_s, self.key_names, read_only=read_only
+        )
+        self.time = TimeKeys(self.command)
+        show, glyphs = self._show_windows, self.glyphs
         self._window_keys = WindowKeys(self, glyphs, self.can_change, self.command, show)
 
     def on_mount(self) -> None:
@@ -70,27 +74,27 @@ class DashboardApp(OrderingApp):
     def on_state_changed(self, message: StateChanged) -> None:
         """Take over the newest state."""
         before, self.live = self.live, closed(message.state, self._closed_relaunch)
+        self.time.heard(message.past)
         if before.run_id != self.live.run_id:
-            self._held = None
+            self.time = TimeKeys(self.command)
             self.notify(f"following the run on: {clean(self.live.run_id)}", markup=False)
         elif _restarts(self.live) > _restarts(before) and before.header is not None:
             self.notify("reconnected: the run's hub was restarted, the training goes on")
         self._shelf.note(self.live.profiles)
-        self._show()
+        self.show_run()
         if _offered(before) != _offered(self.live) or before.header is None:
             self.refresh_bindings()
 
-    def _show(self) -> None:
-        state = self._held or self.live
-        note = f"frozen, {self.live.updates - state.updates} updates ahead" if self._held else ""
-        note = "paused" if self._replay_paused else note
+    def show_run(self) -> None:
+        """Show every screen the run, as it is now or was then."""
+        state, note = self.time.shown(self.live), self.time.note(self.live)
         for screen in self.screen_stack:
             if isinstance(screen, RunScreen):
                 screen.show(state, self.live, note)
 
     def on_state_wanted(self) -> None:
         """Show the state on a screen that has come up."""
-        self._show()
+        self.show_run()
 
     def send_to_hub(self, order: Command | Question) -> None:
         """Hand it to the reader thread."""
@@ -124,16 +128,16 @@ class DashboardApp(OrderingApp):
         """Say why nothing more will come."""
         self.notify(clean(message.reason), severity="error", timeout=3600, markup=False)
 
-    def on_seek_asked(self, message: SeekAsked) -> None:
-        """In a replay, go to another time."""
-        if self.live.header is not None:
-            to_s = max(0.0, self.live.header.elapsed_s + message.by_s)
-            self.command(SeekCommand(command_id=new_command_id(), elapsed_s=to_s), "seek")
+    def on_rank_followed(self, message: RankFollowed) -> None:
+        """Have all told about the rank that is looked at, and about the overview's."""
+        self._link.look_closer(tuple(sorted({message.rank, self._overview.rank})))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """Offer to close a relaunch, and to end a window, only while there is one; read-only, no change."""
+        """Offer only what there is: a relaunch, a window to end, another time; no change if read-only."""
         if self.read_only and action in _CHANGING:
             return False
+        if action in TIME_ACTIONS:
+            return self.goes_through_time(action)
         there = {"close_relaunch": self.live.relaunch, "end_profile": open_window(self.live)}
         return there.get(action, action) is not None
 
@@ -161,12 +165,18 @@ class DashboardApp(OrderingApp):
         """End the open profiling window."""
         self._window_keys.end(self.live)
 
-    def action_windows(self) -> None:
-        """Show the profiling windows."""
+    def _show_windows(self) -> None:
         if isinstance(self.screen, ProfileScreen):
             self.screen.show_newest()
         else:
             self.push_screen(ProfileScreen(self.glyphs, self._shelf))
+
+    def action_windows(self) -> None:
+        """Show the profiling windows, or close them."""
+        if isinstance(self.screen, ProfileScreen):
+            self.pop_screen()
+        else:
+            self._show_windows()
 
     def action_close_relaunch(self) -> None:
         """Close the verdict; while trials run, ask whether to give them up."""
@@ -174,59 +184,39 @@ class DashboardApp(OrderingApp):
         if relaunch is not None and not going_on(relaunch):
             self._closed_relaunch = relaunch.relaunch_id
             self.live = closed(self.live, relaunch.relaunch_id)
-            self._held = closed(self._held, relaunch.relaunch_id) if self._held else None
-            self._show()
+            self.time.close(relaunch.relaunch_id)
+            self.show_run()
             self.refresh_bindings()
         else:
             command = CancelCommand(command_id=new_command_id())
             self.confirm("give up the relaunch?", CANCEL_WORDS, command, "give up")
 
-    def action_freeze(self) -> None:
-        """Hold the picture or let it go; a replay is paused at its hub."""
-        if self.live.replayed:
-            self._replay_paused = not self._replay_paused
-            self.command(SeekCommand(command_id=new_command_id(), paused=self._replay_paused), "pause")
-        else:
-            self._held = None if self._held else self.live
-        self._show()
-
     def action_help(self) -> None:
         """Show all keys."""
         screen = self.screen
         of: Where = "profile" if isinstance(screen, ProfileScreen) else "page"
-        self.push_screen(HelpScreen(self.glyphs, of="overview" if screen is self._overview else of))
+        where: Where = "overview" if screen is self._overview else of
+        self.push_screen(HelpScreen(self.glyphs, of=where, keys=self.config.keys))
 
     def action_detach(self) -> None:
         """Leave; the training goes on."""
         self.exit(return_code=0)
 
-    def action_repaint(self) -> None:
-        """Paint everything anew."""
-        self.refresh(layout=True)
-        self.screen.refresh(layout=True)
-
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Offer every key in the command palette."""
-        for active in screen.active_bindings.values():
-            binding = active.binding
-            if active.enabled and binding.id and binding.tooltip:
-                run = partial(self.run_action, binding.action, active.node)
-                yield SystemCommand(binding.description, binding.tooltip, run)
-        yield SystemCommand("theme", "Choose another set of colours", self.action_change_theme)
-
 
 _CHANGING = ("profile", "choose_profile", "end_profile", "relaunch", "stop")
 
 
-def _offered(state: DashboardState) -> tuple[bool, bool]:
-    return state.relaunch is not None, open_window(state) is not None
+def _offered(state: DashboardState) -> tuple[object, ...]:
+    return state.relaunch is not None, open_window(state) is not None, state.replayed, paused(state)
 
 
 def _restarts(state: DashboardState) -> int:
     return state.header.hub_restarts if state.header else 0
 
 
-def run_dashboard(run_id: str, *, read_only: bool = False, ascii_only: bool = False) -> int:
+def run_dashboard(
+    run_id: str, *, config: Config = DEFAULT, read_only: bool = False, ascii_only: bool = False
+) -> int:
     """Show a run until the person leaves; return 0, or 128 plus the signal that ended it.
 
     Raises:
@@ -234,4 +224,4 @@ def run_dashboard(run_id: str, *, read_only: bool = False, ascii_only: bool = Fa
     """
     require_terminal()
     glyphs = glyphs_of_this_terminal(ascii_only=ascii_only)
-    return DashboardApp(run_id, glyphs, read_only=read_only).run_here()
+    return DashboardApp(run_id, glyphs, read_only=read_only, config=config).run_here()

@@ -10,6 +10,8 @@ ENDED_SHOWN = 10
 """How many ended runs `perftui ls` lists."""
 
 
+_TYPED = "what you would type without perftui"
+_WHICH_RUN = "id of a run, the beginning of one, or its name: perftui ls lists them"
 _PRESETS = (
     ("shapes", "record the shapes of operators' inputs as well"),
     ("memory", "record allocations; on a GPU also the allocator's history, for torch's memory viewer"),
@@ -29,9 +31,11 @@ def parser() -> argparse.ArgumentParser:
     top = _Parser(
         prog="perftui",
         description="See why a PyTorch training is slow, change one thing, and know whether it helped.",
-        epilog="`perftui [RUN] [--read-only] [--ascii]` alone opens a dashboard on a run. Exit codes: "
-        "0 fine, 2 usage, 3 no such run, 4 refused, 127 command not found; `run` returns the training's own "
-        "code.",
+        epilog="First: `perftui demo` shows it on a script of its own, `perftui run -- python train.py` on "
+        "yours; `perftui doctor` says what is missing. `perftui [RUN] [--read-only] [--ascii] "
+        "[--config FILE]` alone opens a dashboard on a run; RUN is its id, the beginning of one, or a name. "
+        "Exit codes: 0 fine, 2 usage, 3 no such run, 4 refused, 127 command not found; `run` returns the "
+        "training's own code.",
     )
     top.add_argument("--version", action="version", version=_version())
     verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
@@ -55,6 +59,7 @@ def dashboard_parser() -> argparse.ArgumentParser:
 
 
 def _add_screen(parser: argparse.ArgumentParser, *, read_only: bool = True) -> None:
+    _add_config(parser)
     parser.add_argument(
         "--ascii", action="store_true", help="draw with ASCII; by itself where the locale is not UTF-8"
     )
@@ -64,10 +69,27 @@ def _add_screen(parser: argparse.ArgumentParser, *, read_only: bool = True) -> N
         )
 
 
+def _verb(verbs: "_Verbs", name: str, what: str, epilog: str | None = None) -> _Parser:
+    """Add a verb, of which the list of verbs and its own help say the same."""
+    return verbs.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}", epilog=epilog)
+
+
+def _add_config(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="your configuration; `perftui config` tells where it is"
+    )
+
+
 def _add_run(verbs: "_Verbs") -> None:
-    run = verbs.add_parser("run", help="start a training under supervision: perftui run -- python train.py")
+    run = _verb(verbs, "run", "start a training under supervision: perftui run -- python train.py")
     run.add_argument("--no-tui", action="store_true", help="pass the output through, open no dashboard")
-    run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="alter a setting")
+    run.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="alter a setting for this run, as in loader.num_workers=4",
+    )
     run.add_argument(
         "--map",
         action="append",
@@ -98,17 +120,18 @@ def _add_run(verbs: "_Verbs") -> None:
     look.add_argument(
         "--look",
         action="store_true",
-        help="one window about half way; by itself with --no-tui, --seconds and --json",
+        help="one profiling window about half way; by itself with --no-tui, --seconds and --json",
     )
     look.add_argument("--no-window", action="store_true", help="no such window")
     _add_screen(run)
-    run.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD")
+    run.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD", help=_TYPED)
 
 
 def _add_tune(verbs: "_Verbs") -> None:
-    tune = verbs.add_parser(
+    tune = _verb(
+        verbs,
         "tune",
-        help="search for faster settings by trials: perftui tune -- python train.py",
+        "search for faster settings by trials: perftui tune -- python train.py",
         epilog="Exit codes: 0 an answer (also: nothing is worth changing), 1 the training cannot be "
         "measured, 4 refused or too noisy, 130 broken off.",
     )
@@ -128,43 +151,61 @@ def _add_tune(verbs: "_Verbs") -> None:
     tune.add_argument(
         "--resume", nargs="?", const="", metavar="SEARCH", help="go on with a search, the newest if not said"
     )
+    tune.add_argument(
+        "--watch",
+        nargs="?",
+        const="",
+        metavar="SEARCH",
+        help="look at a search as it runs or ended, the newest if not said; changes nothing",
+    )
+    _add_screen(tune, read_only=False)
     tune.add_argument("--no-nvml", action="store_true", help="leave the GPU libraries alone: no GPU figures")
     tune.add_argument("--json", nargs="?", const="-", metavar="FILE", help="the result as one JSON document")
     tune.add_argument("--yes", action="store_true", help="do not ask")
-    tune.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD")
+    tune.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD", help=_TYPED)
+
+
+def _add_optional_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", nargs="?", help=f"{_WHICH_RUN}; left out: the one that runs")
 
 
 def _add_queries(verbs: "_Verbs") -> None:
-    listing = verbs.add_parser("ls", help="list the runs of this user on this host")
+    listing = _verb(verbs, "ls", "list the runs of this user on this host")
     listing.add_argument("--all", action="store_true", help=f"not only the newest {ENDED_SHOWN} ended ones")
-    status = verbs.add_parser("status", help="one snapshot of a run")
-    status.add_argument("run", nargs="?")
-    ledger = verbs.add_parser("ledger", help="what was measured so far, and what came out")
-    ledger.add_argument("--limit", type=int, default=20, metavar="N")
-    report = verbs.add_parser("report", help="a report of a run to send to somebody, on standard output")
-    report.add_argument("run", nargs="?")
+    status = _verb(verbs, "status", "one snapshot of a run")
+    _add_optional_run(status)
+    ledger = _verb(verbs, "ledger", "what was measured so far, and what came out")
+    ledger.add_argument("--limit", type=int, default=20, metavar="N", help="lines at most (20)")
+    report = _verb(verbs, "report", "a report of a run to send to somebody, on standard output")
+    _add_optional_run(report)
     report.add_argument(
         "--format", choices=("md", "html", "json"), metavar="md|html|json", help="Markdown if not said"
     )
-    compare = verbs.add_parser("compare", help="whether recorded run B was faster than recorded run A")
-    compare.add_argument("a", metavar="A")
-    compare.add_argument("b", metavar="B")
-    doctor = verbs.add_parser("doctor", help="check this environment; after --, the command that is meant")
-    doctor.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD")
+    compare = _verb(verbs, "compare", "whether recorded run B was faster than recorded run A")
+    compare.add_argument("a", metavar="A", help=_WHICH_RUN)
+    compare.add_argument("b", metavar="B", help="the other one")
+    doctor = _verb(verbs, "doctor", "check this environment; after --, the command that is meant")
+    doctor.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD", help=_TYPED)
     for query in (listing, status, ledger, report, compare, doctor):
         query.add_argument("--json", action="store_true", help="one JSON document")
-    verbs.add_parser("env", help='exports that arm later starts in this shell: eval "$(perftui env)"')
+    _verb(verbs, "env", 'exports that arm later starts in this shell: eval "$(perftui env)"')
+    config = _verb(verbs, "config", "your configuration of the screens: where it is, and what may be in it")
+    _add_config(config)
+    config.add_argument(
+        "--write", action="store_true", help="create the file; one that is there stays as it is"
+    )
+    config.add_argument("--json", action="store_true", help="what is in force, as one JSON document")
 
 
 def _add_actions(verbs: "_Verbs") -> None:
-    stop = verbs.add_parser("stop", help="stop a run: asked first, killed only in the end")
-    stop.add_argument("run")
+    stop = _verb(verbs, "stop", "stop a run: asked first, killed only in the end")
+    stop.add_argument("run", help=_WHICH_RUN)
     stop.add_argument("--now", action="store_true", help="give no time for a checkpoint")
-    profile = verbs.add_parser("profile", help="open one profiling window and print its result")
-    profile.add_argument("run", nargs="?")
-    profile.add_argument("--steps", type=int, default=3, metavar="N")
+    profile = _verb(verbs, "profile", "open one profiling window and print its result")
+    _add_optional_run(profile)
+    profile.add_argument("--steps", type=int, default=3, metavar="N", help="steps to record (3)")
     profile.add_argument("--ranks", default="all", metavar="all|0,3", help="whose traces are kept")
-    profile.add_argument("--timeout", type=float, default=600.0, metavar="S")
+    profile.add_argument("--timeout", type=float, default=600.0, metavar="S", help="seconds to wait (600)")
     profile.add_argument(
         "--cancel", action="store_true", help="end the window that is open, without a result"
     )
@@ -173,16 +214,20 @@ def _add_actions(verbs: "_Verbs") -> None:
         preset.add_argument(
             f"--{name}", dest="preset", action="store_const", const=name, default="light", help=what
         )
-    relaunch = verbs.add_parser("relaunch", help="measure one change by trials and go on with the winner")
-    relaunch.add_argument("run")
-    relaunch.add_argument("--set", action="append", required=True, metavar="NAME=VALUE")
+    relaunch = _verb(verbs, "relaunch", "measure one change by trials and go on with the winner")
+    relaunch.add_argument("run", help=_WHICH_RUN)
+    relaunch.add_argument(
+        "--set",
+        action="append",
+        required=True,
+        metavar="NAME=VALUE",
+        help="the setting to alter, as in loader.num_workers=4; several are one change",
+    )
     relaunch.add_argument("--no-trial", action="store_true", help="switch at once, unmeasured")
     relaunch.add_argument("--yes", action="store_true", help="do not ask")
     for action in (stop, profile, relaunch):
         action.add_argument("--json", action="store_true", help="one JSON document")
-    trace = verbs.add_parser(
-        "trace", help="analyse traces of torch.profiler, from anywhere, on a screen or as text"
-    )
+    trace = _verb(verbs, "trace", "analyse traces of torch.profiler, from anywhere, on a screen or as text")
     trace.add_argument(
         "files", nargs="+", type=Path, metavar="FILE", help="a trace a rank, or a folder of them"
     )
@@ -195,15 +240,15 @@ def _add_actions(verbs: "_Verbs") -> None:
     )
     trace.add_argument("--json", action="store_true", help="one JSON document")
     _add_screen(trace, read_only=False)
-    demo = verbs.add_parser("demo", help="a built-in demonstration")
-    demo.add_argument("name", nargs="?", default="starved")
+    demo = _verb(verbs, "demo", "a built-in demonstration")
+    demo.add_argument("name", nargs="?", default="starved", help="starved, if not said")
     demo.add_argument("--list", action="store_true", help="say which there are")
     demo.add_argument("--no-tui", action="store_true", help="the whole loop as lines of text")
     _add_screen(demo)
     demo.add_argument("--json", action="store_true", help="the result as one JSON document; implies --no-tui")
-    replay = verbs.add_parser("replay", help="show a recorded run")
-    replay.add_argument("file", type=Path)
-    replay.add_argument("--speed", type=float, default=1.0, metavar="X")
+    replay = _verb(verbs, "replay", "show a recorded run")
+    replay.add_argument("file", type=Path, help="a run, or the folder of its recording")
+    replay.add_argument("--speed", type=float, default=1.0, metavar="X", help="times as fast (1)")
     replay.add_argument("--at-end", action="store_true", help="show the last picture")
     _add_screen(replay, read_only=False)
 

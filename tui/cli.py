@@ -12,7 +12,16 @@ from collections.abc import Callable, Sequence
 
 from perftui.ipc.errors import PerftuiError, UsageError
 from perftui.tui.arguments import dashboard_parser, parser
-from perftui.tui.verbs import dashboard, environment, live_runs, reports, starting, traces, tuning
+from perftui.tui.verbs import (
+    configuration,
+    dashboard,
+    environment,
+    live_runs,
+    reports,
+    starting,
+    traces,
+    tuning,
+)
 from perftui.tui.verbs.left_over import BEFORE_VERBS, tell_left_over
 from perftui.tui.verbs.output import say
 
@@ -22,6 +31,7 @@ _VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "status": live_runs.status,
     "stop": live_runs.stop,
     "env": environment.env,
+    "config": configuration.config,
     "profile": live_runs.profile,
     "trace": traces.trace,
     "relaunch": tuning.relaunch,
@@ -33,7 +43,7 @@ _VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "demo": starting.demo,
     "replay": starting.replay,
 }
-_OF_DASHBOARD = ("--ascii", "--read-only")
+_OF_DASHBOARD = ("--ascii", "--read-only", "--config")
 _TAKE_A_COMMAND = ("run", "doctor", "tune")
 
 
@@ -60,7 +70,11 @@ def _dispatch(words: list[str]) -> int:
     if "--" in words:
         cut = words.index("--")
         ours, command = words[:cut], words[cut + 1 :]
-    if not ours or ours[0] in _OF_DASHBOARD or (ours[0] not in _VERBS and not ours[0].startswith("-")):
+    if (
+        not ours
+        or ours[0].partition("=")[0] in _OF_DASHBOARD
+        or (ours[0] not in _VERBS and not ours[0].startswith("-"))
+    ):
         tell_left_over()
         return dashboard.attach(dashboard_parser().parse_args(ours))
     parsed = parser().parse_args(ours)

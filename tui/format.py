@@ -34,6 +34,11 @@ def number(value: float | None) -> str:
     return f"{value:.2f}" if size >= 0.0005 or value == 0 else f"{value:.1g}"
 
 
+def plain(value: float) -> str:
+    """Return a number as short as it can be: 0.5, 1, 32."""
+    return f"{value:g}"
+
+
 def milliseconds(value: float | None) -> str:
     """Return a duration given in ms, in ms or, from ten seconds on, in s."""
     if value is None:

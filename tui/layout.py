@@ -1,13 +1,16 @@
 """How the overview's room is shared out: a pure function of the screen's size and the ranks."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
+
+from perftui.tui.config.settled import PANEL_WORDS
 
 CARD_WIDTH_MIN = 56
 CARDS_MAX = 8
 WIDE = 100
 """From this width on, findings and output stand side by side."""
-_FIXED = 5
-"""Header, two lines of verdict, a line of status, keys."""
+_FIXED = 4
+"""Header, two lines of verdict, keys."""
 _CHART_MIN = 7
 _BOTTOM_MIN = 6
 _OUTPUT_MIN = 4
@@ -41,6 +44,8 @@ class Plan:
     """Findings and output next to each other."""
     status: int = 1
     """Lines about the host and about perftui itself."""
+    output: int = 0
+    """Of the bottom, at most."""
 
 
 def plan(
@@ -53,6 +58,7 @@ def plan(
     device_times: bool = False,
     relaunch: int = 0,
     findings: tuple[int, int] = (0, 0),
+    panels: Collection[str] = PANEL_WORDS,
 ) -> Plan:
     """Share out the room.
 
@@ -66,22 +72,40 @@ def plan(
         relaunch: the height that its panel would like; 0 when there is none.
         findings: lines that the leading finding needs, and that all need. The leading one is never cut for
             the chart's sake, and the chart is no higher than the least while any is cut.
+        panels: those that are wanted. The relaunch is there whenever there is one.
     """
-    status = 2 if height >= _TWO_STATUS_LINES else 1
-    body = max(0, height - _FIXED - (status - 1))
-    wide = width >= WIDE
-    columns, card, rank_lines = _rank_room(width, body, ranks, extras=2 * gpus + workers + device_times)
+    status = 0 if "host" not in panels else 2 if height >= _TWO_STATUS_LINES else 1
+    body = max(0, height - _FIXED - status)
+    columns, card, rank_lines = 0, 0, 0
+    if "ranks" in panels:
+        columns, card, rank_lines = _rank_room(width, body, ranks, extras=2 * gpus + workers + device_times)
     left = body - rank_lines
-    lead, every = (lines + _FRAME for lines in findings)
-    if relaunch:
+    with_findings, with_output = "findings" in panels, "output" in panels
+    wide = width >= WIDE and with_findings and with_output
+    lead, every = (lines + _FRAME if with_findings else 0 for lines in findings)
+    if not (with_findings or with_output):
+        middle = left if relaunch or "steps" in panels else 0
+    elif relaunch:
         middle = min(relaunch, max(0, left - _BOTTOM_MIN + 1))
-    else:
-        below = 0 if wide else _OUTPUT_MIN
-        least = _BOTTOM_MIN if wide else _BOTTOM_MIN + 3
+    elif "steps" in panels:
+        below = _OUTPUT_MIN if with_output and not wide else 0
+        least = _BOTTOM_MIN + (3 if below and with_findings else 0)
         middle = _chart_room(left, max(least, lead + below), max(least, every + below))
+    else:
+        middle = 0
     bottom = left - middle
-    high = bottom if wide else max(-(-bottom * 5 // 9), min(every, bottom - _OUTPUT_MIN))
-    return Plan(columns, card, rank_lines, middle, bottom, high, side_by_side=wide, status=status)
+    high = bottom if wide or not with_output else max(-(-bottom * 5 // 9), min(every, bottom - _OUTPUT_MIN))
+    return Plan(
+        columns,
+        card,
+        rank_lines,
+        middle,
+        bottom,
+        high if with_findings else 0,
+        side_by_side=wide,
+        status=status,
+        output=bottom if with_output else 0,
+    )
 
 
 def _chart_room(left: int, lead: int, every: int) -> int:

@@ -8,6 +8,7 @@ from perftui.ipc.dashboard_messages import Answer, Done, Question
 from perftui.ipc.findings import Finding
 from perftui.ipc.trace_difference import TraceDifference
 from perftui.ipc.trace_report import TraceReport
+from perftui.tui.past import Past
 from perftui.tui.renderables.timeline_index import Span, TimelineIndex
 from perftui.tui.state import DashboardState
 
@@ -15,9 +16,9 @@ from perftui.tui.state import DashboardState
 class StateChanged(Message):
     """The run looks different now. Only the newest one matters."""
 
-    def __init__(self, state: DashboardState) -> None:
+    def __init__(self, state: DashboardState, past: Past | None = None) -> None:
         super().__init__()
-        self.state = state
+        self.state, self.past = state, past or Past()
 
     def can_replace(self, message: Message) -> bool:
         """Take the place of an older one that still waits."""
@@ -56,12 +57,12 @@ class RankChosen(Message):
         self.rank = rank
 
 
-class SeekAsked(Message):
-    """In a replay: go on or back by so many seconds."""
+class RankFollowed(Message):
+    """All about this rank is shown from now on."""
 
-    def __init__(self, by_s: float) -> None:
+    def __init__(self, rank: int) -> None:
         super().__init__()
-        self.by_s = by_s
+        self.rank = rank
 
 
 class RankOpened(Message):

@@ -27,7 +27,7 @@ class OrderingApp(PagedApp):
         """Propose the leading remedy."""
         found = proposal(self.live)
         if found is not None:
-            self._propose(*found)
+            self.propose(*found)
         elif self.can_change():
             self.notify("no finding so far proposes a change of settings", markup=False)
 
@@ -35,11 +35,12 @@ class OrderingApp(PagedApp):
         """Propose the remedy of the finding that was chosen."""
         finding = message.finding
         if finding is not None and finding.remedy is not None and finding.remedy.set:
-            self._propose(finding, finding.remedy)
+            self.propose(finding, finding.remedy)
         else:
             self.notify("this proposes no change of settings", markup=False)
 
-    def _propose(self, finding: Finding, remedy: Remedy) -> None:
+    def propose(self, finding: Finding, remedy: Remedy) -> None:
+        """Ask whether the run is to be relaunched with a finding's remedy."""
         if not self.can_change():
             return
 

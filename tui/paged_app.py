@@ -1,24 +1,16 @@
-"""The pages of the dashboard: which key opens which, what they ask of the hub, and the clipboard."""
+"""The pages of the dashboard as they are opened, what they ask of the hub, and the clipboard."""
 
 from perftui.ipc.dashboard_messages import Answer, Command, Done, Question
+from perftui.tui.config.settled import DEFAULT, Config
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.messages import QuestionAsked, RankOpened, TextCopied
-from perftui.tui.screens.findings import FindingsScreen
-from perftui.tui.screens.ledger import LedgerScreen
+from perftui.tui.pages import PAGES
 from perftui.tui.screens.output import OutputScreen
 from perftui.tui.screens.page_screen import PageScreen
 from perftui.tui.screens.rank import RankScreen
 from perftui.tui.screens.run_screen import RunScreen
-from perftui.tui.screens.settings import SettingsScreen
 from perftui.tui.terminal_app import TerminalApp
 
-_PAGES: dict[str, type[PageScreen | OutputScreen]] = {
-    "findings": FindingsScreen,
-    "ledger": LedgerScreen,
-    "output": OutputScreen,
-    "settings": SettingsScreen,
-}
-"""A new page is a file in `screens`, a line here and a key in `keys`."""
 _COPIED_MAX = 60_000
 """Characters: terminals drop longer ones."""
 _OPEN_MAX = 16
@@ -28,8 +20,10 @@ _OPEN_MAX = 16
 class PagedApp(TerminalApp[None]):
     """An app with pages; `send_to_hub` is what it needs of the dashboard."""
 
-    def __init__(self, glyphs: Glyphs | None = None, *, read_only: bool = False) -> None:
-        super().__init__(glyphs)
+    def __init__(
+        self, glyphs: Glyphs | None = None, config: Config = DEFAULT, *, read_only: bool = False
+    ) -> None:
+        super().__init__(glyphs, config)
         self.read_only = read_only
         self._questions: dict[str, RunScreen] = {}
 
@@ -39,11 +33,12 @@ class PagedApp(TerminalApp[None]):
 
     def action_page(self, name: str) -> None:
         """Open a page, or close it when it is the one in view."""
-        before, wanted = self.screen, _PAGES[name]
+        before = self.screen
+        wanted = next(page for page in PAGES if page.name == name)
         if isinstance(before, PageScreen | OutputScreen):
             self.pop_screen()
-        if not isinstance(before, wanted):
-            page = wanted(self.glyphs)
+        if not isinstance(before, wanted.kind):
+            page = wanted.made(self.glyphs)
             page.read_only = self.read_only
             self.push_screen(page)
 

@@ -1,7 +1,6 @@
-"""Colours: what each role of a picture looks like in each theme, and the themes themselves.
+"""Themes: which colours the roles of pictures have, and which theme a terminal starts with.
 
-Pictures speak in roles (`wait`, `critical`, `dim`), never in colours. The 24-bit colours are members of the
-256-colour cube, so a session that SSH has cut down to 256 colours shows the very same ones.
+Pictures speak in roles (`wait`, `critical`, `dim`), never in colours.
 """
 
 from collections.abc import Mapping
@@ -10,123 +9,13 @@ from dataclasses import dataclass, field, replace
 from rich.style import Style
 from textual.theme import BUILTIN_THEMES, Theme
 
-DARK_NAME, LIGHT_NAME, ANSI_NAME = "perftui-dark", "perftui-light", "perftui-ansi"
+from perftui.tui import colours
 
-_BOLD = {"title", "value", "critical", "warning", "fine", "key", "heading"}
+_PREFIX = "perftui-"
+
+_BOLD = {"title", "value", "critical", "warning", "fine", "key", "heading", "heat1"}
 _DIM_WITHOUT_COLOUR = {"dim", "frame", "track"}
 _REVERSED = {"cursor"}
-
-_DARK = {
-    "text": "#d0d0d0",
-    "dim": "#8a8a8a",
-    "value": "#eeeeee",
-    "title": "#eeeeee",
-    "heading": "#afd7ff",
-    "frame": "#4e4e4e",
-    "frame-selected": "#5fafff",
-    "track": "#3a3a3a",
-    "key": "#ffd787",
-    "critical": "#ff5f5f",
-    "warning": "#ffd75f",
-    "fine": "#87d787",
-    "note": "#87afd7",
-    "accent": "#5fafff",
-    "loader_wait": "#ff875f",
-    "h2d": "#d7afff",
-    "forward": "#5fafff",
-    "backward": "#5f87d7",
-    "optimizer": "#5fd7af",
-    "comm_exposed": "#d787af",
-    "other": "#767676",
-    "gemm": "#5fafff",
-    "conv": "#5f87d7",
-    "attention": "#87d7ff",
-    "norm": "#5fd7af",
-    "elementwise": "#87af87",
-    "reduce": "#afaf5f",
-    "triton": "#ffd75f",
-    "operator": "#8787af",
-    "call": "#d7af87",
-    "sync": "#ff5f5f",
-    "launch": "#d7af5f",
-    "dependency": "#87afd7",
-    "on-bar": "#121212",
-    "cursor": "#eeeeee",
-}
-_LIGHT = {
-    "text": "#303030",
-    "dim": "#6c6c6c",
-    "value": "#121212",
-    "title": "#121212",
-    "heading": "#005f87",
-    "frame": "#bcbcbc",
-    "frame-selected": "#005fd7",
-    "track": "#dadada",
-    "key": "#875f00",
-    "critical": "#d70000",
-    "warning": "#af5f00",
-    "fine": "#008700",
-    "note": "#005faf",
-    "accent": "#005fd7",
-    "loader_wait": "#d75f00",
-    "h2d": "#875fd7",
-    "forward": "#0087d7",
-    "backward": "#005faf",
-    "optimizer": "#00875f",
-    "comm_exposed": "#af005f",
-    "other": "#8a8a8a",
-    "gemm": "#0087d7",
-    "conv": "#005faf",
-    "attention": "#0087af",
-    "norm": "#00875f",
-    "elementwise": "#5f875f",
-    "reduce": "#87875f",
-    "triton": "#af8700",
-    "operator": "#5f5f87",
-    "call": "#875f00",
-    "sync": "#d70000",
-    "launch": "#875f00",
-    "dependency": "#005f87",
-    "on-bar": "#ffffff",
-    "cursor": "#121212",
-}
-_ANSI = {
-    "text": "default",
-    "dim": "bright_black",
-    "value": "default",
-    "title": "default",
-    "heading": "cyan",
-    "frame": "bright_black",
-    "frame-selected": "bright_blue",
-    "track": "bright_black",
-    "key": "yellow",
-    "critical": "bright_red",
-    "warning": "yellow",
-    "fine": "green",
-    "note": "blue",
-    "accent": "bright_blue",
-    "loader_wait": "red",
-    "h2d": "magenta",
-    "forward": "bright_blue",
-    "backward": "blue",
-    "optimizer": "green",
-    "comm_exposed": "bright_magenta",
-    "other": "bright_black",
-    "gemm": "bright_blue",
-    "conv": "blue",
-    "attention": "bright_cyan",
-    "norm": "green",
-    "elementwise": "bright_green",
-    "reduce": "cyan",
-    "triton": "bright_yellow",
-    "operator": "cyan",
-    "call": "yellow",
-    "sync": "bright_red",
-    "launch": "yellow",
-    "dependency": "bright_blue",
-    "on-bar": "black",
-    "cursor": "default",
-}
 
 
 @dataclass(frozen=True)
@@ -148,6 +37,8 @@ class Palette:
         bold, reverse = role in _BOLD, role in _REVERSED
         if self.monochrome:
             return Style(bold=bold, dim=role in _DIM_WITHOUT_COLOUR, reverse=reverse or back != "")
+        if back and self.colours[back] == "default":  # the terminal's own foreground, whichever that is
+            return Style(bold=bold, reverse=True)
         return Style(
             color=self.colours[role],
             bgcolor=self.colours[back] if back else None,
@@ -158,60 +49,77 @@ class Palette:
 
 def palette_of(theme: Theme, *, monochrome: bool = False) -> Palette:
     """Return the palette for one of our themes, or the nearest for any other."""
-    if theme.ansi:
-        return Palette(_ANSI, monochrome)
-    return Palette(_DARK if theme.dark else _LIGHT, monochrome)
+    nearest = colours.ANSI if theme.ansi else colours.DARK if theme.dark else colours.LIGHT
+    return Palette(_COLOURS.get(theme.name.removeprefix(_PREFIX), nearest), monochrome)
 
 
-def _theme(name: str, colours: Mapping[str, str], background: str, panel: str, *, dark: bool) -> Theme:
+def _theme(word: str, background: str, panel: str, *, dark: bool) -> Theme:
+    roles = _COLOURS[word]
     return Theme(
-        name=name,
-        primary=colours["accent"],
-        secondary=colours["note"],
-        warning=colours["warning"],
-        error=colours["critical"],
-        success=colours["fine"],
-        accent=colours["key"],
-        foreground=colours["text"],
+        name=f"{_PREFIX}{word}",
+        primary=roles["accent"],
+        secondary=roles["note"],
+        warning=roles["warning"],
+        error=roles["critical"],
+        success=roles["fine"],
+        accent=roles["key"],
+        foreground=roles["text"],
         background=background,
         surface=background,
         panel=panel,
         dark=dark,
         variables={
-            "footer-background": panel,
-            "footer-item-background": panel,
-            "footer-key-background": panel,
-            "footer-description-background": panel,
-            "footer-key-foreground": colours["key"],
-            "footer-description-foreground": colours["dim"],
-            "scrollbar": colours["frame"],
+            "scrollbar": roles["frame"],
             "scrollbar-background": background,
             "scrollbar-corner-color": background,
         },
     )
 
 
-DARK = _theme(DARK_NAME, _DARK, "#121212", "#1c1c1c", dark=True)
-LIGHT = _theme(LIGHT_NAME, _LIGHT, "#ffffff", "#eeeeee", dark=False)
-_FRAMEWORK_ANSI = BUILTIN_THEMES["ansi-dark"]
-ANSI = replace(
-    _FRAMEWORK_ANSI,
-    name=ANSI_NAME,
-    variables={**_FRAMEWORK_ANSI.variables, "footer-key-foreground": "ansi_yellow"},
+def _of_terminal(word: str, base: str) -> Theme:
+    """Return a theme in the terminal's own 16 colours."""
+    return replace(BUILTIN_THEMES[base], name=f"{_PREFIX}{word}")
+
+
+_COLOURS: Mapping[str, Mapping[str, str]] = {
+    "dark": colours.DARK,
+    "light": colours.LIGHT,
+    "contrast": colours.CONTRAST,
+    "contrast-light": colours.CONTRAST_LIGHT,
+    "ansi": colours.ANSI,
+    "ansi-light": colours.ANSI_LIGHT,
+    "ansi-contrast": colours.ANSI_CONTRAST,
+}
+THEMES = (
+    _theme("dark", "#121212", "#1c1c1c", dark=True),
+    _theme("light", "#ffffff", "#eeeeee", dark=False),
+    _theme("contrast", "#000000", "#1c1c1c", dark=True),
+    _theme("contrast-light", "#ffffff", "#eeeeee", dark=False),
+    _of_terminal("ansi", "ansi-dark"),
+    _of_terminal("ansi-light", "ansi-light"),
+    _of_terminal("ansi-contrast", "ansi-dark"),
 )
-THEMES = (DARK, LIGHT, ANSI)
+_FEW_COLOURS = {
+    "dark": "ansi",
+    "light": "ansi-light",
+    "contrast": "ansi-contrast",
+    "contrast-light": "ansi-contrast",
+}
+"""What stands for a theme in a terminal that cannot show its colours."""
+_LIGHT_GROUNDS = ("7", "15")
 
 
-def choose_theme(environ: Mapping[str, str], color_system: str | None) -> str:
+def choose_theme(environ: Mapping[str, str], color_system: str | None, wanted: str = "auto") -> str:
     """Return the name of the theme to start with.
 
-    `PERFTUI_THEME` (dark, light, ansi) decides; else terminals of 16 colours or none keep their own colours,
-    and a light background is believed where the terminal announces it in `COLORFGBG`.
+    `PERFTUI_THEME` decides, else what is wanted; of its own accord it is dark, or light where the terminal
+    announces a light background in `COLORFGBG`. Terminals of 16 colours or none keep their own colours.
     """
-    wanted = environ.get("PERFTUI_THEME", "")
-    if f"perftui-{wanted}" in (DARK_NAME, LIGHT_NAME, ANSI_NAME):
-        return f"perftui-{wanted}"
+    named = environ.get("PERFTUI_THEME", "")
+    word = named if named in _COLOURS else wanted
+    if word == "auto":
+        light = environ.get("COLORFGBG", "").rpartition(";")[2] in _LIGHT_GROUNDS
+        word = "light" if light else "dark"
     if color_system not in ("truecolor", "256"):
-        return ANSI_NAME
-    background = environ.get("COLORFGBG", "").rpartition(";")[2]
-    return LIGHT_NAME if background in ("7", "15") else DARK_NAME
+        word = _FEW_COLOURS.get(word, word)
+    return f"{_PREFIX}{word}"

@@ -5,15 +5,16 @@ from pathlib import PurePath
 
 from textual import events
 from textual.app import ComposeResult
-from textual.widgets import Footer
 
 from perftui.ipc.run_lines import RunLine
 from perftui.tui import format as fmt
+from perftui.tui.config.settled import DEFAULT, Config
 from perftui.tui.glyphs import Glyphs, glyphs_of_this_terminal
 from perftui.tui.keys import PICKER
 from perftui.tui.renderables.lines import Line, Run, clip, frame, line, plain
 from perftui.tui.terminal import require_terminal
 from perftui.tui.terminal_app import TerminalApp
+from perftui.tui.widgets.key_line import KeyLine
 from perftui.tui.widgets.picture import Picture
 
 _NAME, _STATE, _PID = 24, 10, 8
@@ -65,15 +66,17 @@ class PickerApp(TerminalApp[str]):
 
     BINDINGS = PICKER
 
-    def __init__(self, runs: Sequence[RunLine], glyphs: Glyphs | None = None) -> None:
-        super().__init__(glyphs)
+    def __init__(
+        self, runs: Sequence[RunLine], glyphs: Glyphs | None = None, config: Config = DEFAULT
+    ) -> None:
+        super().__init__(glyphs, config)
         self._runs = runs
         self._list = RunList(self.glyphs, runs)
 
     def compose(self) -> ComposeResult:
         """Place the list and its keys."""
         yield self._list
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine(self.glyphs)
 
     def on_mount(self) -> None:
         """Watch the terminal."""
@@ -92,7 +95,7 @@ class PickerApp(TerminalApp[str]):
         self.exit(None)
 
 
-def pick_run(lines: list[RunLine], *, ascii_only: bool = False) -> str | None:
+def pick_run(lines: list[RunLine], *, config: Config = DEFAULT, ascii_only: bool = False) -> str | None:
     """Ask which run to attach to; None when the person leaves, or there is nothing to choose from.
 
     Raises:
@@ -101,6 +104,6 @@ def pick_run(lines: list[RunLine], *, ascii_only: bool = False) -> str | None:
     if not lines:
         return None
     require_terminal()
-    app = PickerApp(lines, glyphs_of_this_terminal(ascii_only=ascii_only))
+    app = PickerApp(lines, glyphs_of_this_terminal(ascii_only=ascii_only), config)
     app.run_here()
     return app.return_value

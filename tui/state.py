@@ -5,6 +5,7 @@ The reader thread folds, the screen only formats. Everything is bounded.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 
 import msgspec
@@ -18,11 +19,13 @@ from perftui.ipc.view import (
     Mark,
     ProfileView,
     RankHistory,
+    RanksTogether,
     RankView,
     RelaunchView,
     RunView,
 )
 from perftui.tui.format import clean
+from perftui.tui.key_map import KEY_NAMES
 
 POINTS_MAX = 1200
 """Steps of history a rank keeps here, while there are few ranks."""
@@ -69,11 +72,14 @@ class DashboardState:
     """The unfinished last line of the output: a progress bar, say."""
     trials_s: tuple[float, float] | None = None
     """How long the trials of the leading remedy will take: about, and at most."""
+    together: RanksTogether | None = None
     updates: int = 0
     """Updates folded so far: shown while the picture is frozen."""
     connected: bool = False
     silent_s: float = 0.0
     """How long the hub has said nothing, while not connected."""
+    keys: Mapping[str, str] = field(default_factory=lambda: KEY_NAMES)
+    """What the key of each action looks like, for words that tell a person to press it."""
 
     @property
     def ended(self) -> bool:
@@ -89,15 +95,22 @@ class DashboardState:
         """Return the history of a rank, empty when there is none."""
         return self.tracks.get(rank, NO_TRACK)
 
+    @cached_property
+    def gpus_by_uuid(self) -> Mapping[str, GpuView]:
+        """The GPUs by their names."""
+        return {gpu.uuid: gpu for gpu in self.gpus}
+
     def gpu_of(self, rank: RankView) -> GpuView | None:
         """Return the GPU that a rank uses, if it is known."""
-        return next((gpu for gpu in self.gpus if gpu.uuid == rank.gpu_uuid), None)
+        return None if rank.gpu_uuid is None else self.gpus_by_uuid.get(rank.gpu_uuid)
 
 
 def apply(state: DashboardState, update: Update) -> DashboardState:
     """Fold one update into a state; an older one than the state holds changes nothing."""
     if update.snapshot:
-        state = DashboardState(run_id=state.run_id, relaunch=state.relaunch, updates=state.updates)
+        state = DashboardState(
+            run_id=state.run_id, relaunch=state.relaunch, updates=state.updates, keys=state.keys
+        )
     elif update.number < state.number:
         return state
     view = update.view
@@ -109,18 +122,19 @@ def apply(state: DashboardState, update: Update) -> DashboardState:
         number=update.number,
         header=view.header,
         ranks=ranks,
-        gpus=tuple(view.gpus),
-        hosts=tuple(view.hosts),
+        gpus=state.gpus if view.gpus is None else tuple(view.gpus),
+        hosts=state.hosts if view.hosts is None else tuple(view.hosts),
         findings=tuple(view.findings),
         unjudged=state.unjudged if update.unjudged is None else tuple(update.unjudged),
         profiles=_merged_profiles(state.profiles, view.profiles),
         relaunch=_relaunch(state, view),
-        tracks=_extended(state.tracks, update.history, len(ranks)),
-        marks=(*state.marks, *(update.marks if news else ()))[-MARKS_MAX:],
+        tracks=_extended(state.tracks, update, len(ranks)),
+        marks=((() if update.anew else state.marks) + tuple(update.marks if news else ()))[-MARKS_MAX:],
         output=lines,
         output_number=output_number,
         partial=clean(update.output_partial),
         trials_s=view.trials_s,
+        together=view.together,
         updates=state.updates + 1,
         connected=True,
         silent_s=0.0,
@@ -134,7 +148,7 @@ def silent(state: DashboardState, silent_s: float) -> DashboardState:
 
 def followed(state: DashboardState, run_id: str) -> DashboardState:
     """Return the empty state of the run that replaced this one; its verdict is carried over."""
-    return DashboardState(run_id=run_id, relaunch=state.relaunch, updates=state.updates)
+    return DashboardState(run_id=run_id, relaunch=state.relaunch, updates=state.updates, keys=state.keys)
 
 
 def open_window(state: DashboardState) -> ProfileView | None:
@@ -167,10 +181,23 @@ def _merged_ranks(known: tuple[RankView, ...], changed: list[RankView]) -> tuple
     by_rank = {view.rank: view for view in known}
     for view in changed:
         before = by_rank.get(view.rank)
-        if view.facts is None and before is not None:
-            view = msgspec.structs.replace(view, facts=before.facts)
-        by_rank[view.rank] = view
+        by_rank[view.rank] = view if before is None else _completed(view, before)
     return tuple(by_rank[rank] for rank in sorted(by_rank))
+
+
+def _completed(view: RankView, before: RankView) -> RankView:
+    """Return the view with what it leaves out because it is as before."""
+    if view.brief:
+        return msgspec.structs.replace(
+            view,
+            losses=view.losses or before.losses,
+            settings=view.settings or before.settings,
+            settings_failed=view.settings_failed or before.settings_failed,
+            device_ms=view.device_ms or before.device_ms,
+            facts=view.facts or before.facts,
+            phases_s=view.phases_s or before.phases_s,
+        )
+    return msgspec.structs.replace(view, facts=before.facts) if view.facts is None else view
 
 
 def _merged_profiles(known: tuple[ProfileView, ...], changed: list[ProfileView]) -> tuple[ProfileView, ...]:
@@ -189,13 +216,17 @@ def _output(state: DashboardState, update: Update) -> tuple[tuple[str, ...], int
     return (*state.output, *lines)[-OUTPUT_MAX:], update.output_number
 
 
-def _extended(tracks: Mapping[int, Track], history: list[RankHistory], ranks: int) -> Mapping[int, Track]:
-    if not history:
+def _extended(tracks: Mapping[int, Track], update: Update, ranks: int) -> Mapping[int, Track]:
+    """Append what is new; of many ranks those that are looked at more closely keep all they can."""
+    if not update.history:
         return tracks
     limit = max(60, min(POINTS_MAX, POINTS_OF_ALL_RANKS // max(1, ranks)))
     extended = dict(tracks)
-    for new in history:
-        extended[new.rank] = _with(extended.get(new.rank, NO_TRACK), new, limit)
+    if update.anew:
+        extended.update(dict.fromkeys(update.closer, NO_TRACK))
+    for new in update.history:
+        kept = POINTS_MAX if new.rank in update.closer else limit
+        extended[new.rank] = _with(extended.get(new.rank, NO_TRACK), new, kept)
     return MappingProxyType(extended)
 
 

@@ -32,8 +32,15 @@ class StepWindow:
         moved = max(min(self.steps, newest + 1) - 1, moved)
         return replace(self, last=None if moved >= newest else moved)
 
-    def bounds(self) -> tuple[int, int | None, int | None]:
-        """Return first step, last step and how many of the newest, as `StepsQuery` takes them."""
+    def bounds(self, until: int | None = None) -> tuple[int, int | None, int | None]:
+        """Return first step, last step and how many of the newest, as `StepsQuery` takes them.
+
+        Args:
+            until: the newest step that is to be seen, where the picture stands still at an earlier time.
+        """
+        if until is not None:
+            last = until if self.last is None else min(self.last, until)
+            return (0 if self.steps is None else max(0, last - self.steps + 1)), last, None
         if self.steps is None:
             return 0, None, None
         if self.last is None:

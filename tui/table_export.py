@@ -8,12 +8,11 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from perftui.ipc.errors import Refused
+from perftui.tui.new_file import write_new
 from perftui.tui.renderables.trace_table import AnyTable
 
 ExportKind: TypeAlias = Literal["csv", "json"]
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-_TRIES = 1000
 
 
 def export_table(table: AnyTable, rows: Sequence[int], folder: Path, stem: str, kind: ExportKind) -> Path:
@@ -24,24 +23,7 @@ def export_table(table: AnyTable, rows: Sequence[int], folder: Path, stem: str, 
     """
     records = [table.record(table.rows[at]) for at in rows]
     text = as_csv(records) if kind == "csv" else as_json(records)
-    try:
-        return _write_new(folder, stem, kind, text)
-    except OSError as error:
-        raise Refused(
-            f"{folder} cannot be written ({error.strerror}); start perftui in another one"
-        ) from error
-
-
-def _write_new(folder: Path, stem: str, kind: ExportKind, text: str) -> Path:
-    for number in range(1, _TRIES):
-        path = folder / (f"{stem}.{kind}" if number == 1 else f"{stem}-{number}.{kind}")
-        try:
-            with path.open("x", encoding="utf-8", newline="") as file:
-                file.write(text)
-        except FileExistsError:
-            continue
-        return path
-    raise Refused(f"{folder} has {_TRIES - 1} files named {stem}-….{kind}; move some away")
+    return write_new(folder, stem, kind, text)
 
 
 def as_json(records: Sequence[Mapping[str, object]]) -> str:

@@ -6,18 +6,19 @@ from pathlib import Path
 from textual import events
 from textual.app import ComposeResult
 from textual.screen import Screen
-from textual.widgets import Footer
 
 from perftui.tui import format as fmt
+from perftui.tui.config.settled import DEFAULT, Config
 from perftui.tui.glyphs import Glyphs, glyphs_of_this_terminal
-from perftui.tui.keys import TRACE_APP
+from perftui.tui.keys import ALONE
 from perftui.tui.renderables.lines import Line, Run, line, spread
 from perftui.tui.renderables.trace_names import middle_cut
 from perftui.tui.report_shelf import ReportShelf, WindowRef
 from perftui.tui.screens.help import HelpScreen
 from perftui.tui.terminal import require_terminal
 from perftui.tui.terminal_app import TerminalApp
-from perftui.tui.widgets.picture import Picture
+from perftui.tui.widgets.key_line import KeyLine
+from perftui.tui.widgets.run_header import HeaderLine
 from perftui.tui.widgets.trace_pane import TracePane
 
 
@@ -30,7 +31,7 @@ class Shown:
     label: str
 
 
-class _Title(Picture):
+class _Title(HeaderLine):
     """Which report this is."""
 
     def __init__(self, glyphs: Glyphs, label: str) -> None:
@@ -51,6 +52,7 @@ class TraceScreen(Screen[None]):
 
     def __init__(self, glyphs: Glyphs, shown: Shown, before: Shown | None) -> None:
         super().__init__()
+        self._glyphs = glyphs
         shelf = ReportShelf()
         for each in (before, shown):
             if each is not None:
@@ -63,7 +65,7 @@ class TraceScreen(Screen[None]):
         """Place the widgets."""
         yield self._title
         yield self._pane
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine(self._glyphs)
 
     def on_mount(self, _event: events.Mount) -> None:
         """Have the report read."""
@@ -73,10 +75,16 @@ class TraceScreen(Screen[None]):
 class TraceApp(TerminalApp[None]):
     """Shows a report until the person leaves."""
 
-    BINDINGS = TRACE_APP
+    BINDINGS = ALONE
 
-    def __init__(self, report: Shown, before: Shown | None = None, glyphs: Glyphs | None = None) -> None:
-        super().__init__(glyphs)
+    def __init__(
+        self,
+        report: Shown,
+        before: Shown | None = None,
+        glyphs: Glyphs | None = None,
+        config: Config = DEFAULT,
+    ) -> None:
+        super().__init__(glyphs, config)
         self._report, self._before = report, before
 
     def on_mount(self) -> None:
@@ -86,22 +94,18 @@ class TraceApp(TerminalApp[None]):
 
     def action_help(self) -> None:
         """Show all keys."""
-        self.push_screen(HelpScreen(self.glyphs, of="trace"))
+        self.push_screen(HelpScreen(self.glyphs, of="trace", keys=self.config.keys))
 
     def action_leave(self) -> None:
         """Leave."""
         self.exit(return_code=0)
-
-    def action_repaint(self) -> None:
-        """Paint everything anew."""
-        self.refresh(layout=True)
-        self.screen.refresh(layout=True)
 
 
 def run_trace_app(
     report: Path | tuple[Path, str],
     before: Path | tuple[Path, str] | None = None,
     *,
+    config: Config = DEFAULT,
     ascii_only: bool = False,
 ) -> int:
     """Show a report until the person leaves; return 0, or 128 plus the signal that ended it.
@@ -109,6 +113,7 @@ def run_trace_app(
     Args:
         report: the path of a `TraceReport`, with its timelines beside it, and what a person knows it as.
         before: the same of another window, which the tab `difference` compares it with.
+        config: the person's own.
         ascii_only: draw with ASCII, whatever the environment says.
 
     Raises:
@@ -116,7 +121,8 @@ def run_trace_app(
     """
     require_terminal("`perftui trace --json FILE` prints the report instead")
     earlier = _shown(before) if before is not None else None
-    return TraceApp(_shown(report), earlier, glyphs_of_this_terminal(ascii_only=ascii_only)).run_here()
+    glyphs = glyphs_of_this_terminal(ascii_only=ascii_only)
+    return TraceApp(_shown(report), earlier, glyphs, config).run_here()
 
 
 def _shown(report: Path | tuple[Path, str]) -> Shown:

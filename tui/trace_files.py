@@ -63,7 +63,7 @@ def _decoded(path: Path, kind: type[_Kind], word: str) -> _Kind:
     except OSError as error:
         reason = error.strerror or str(error)
         raise RecordingError(f"{path}: the {word} cannot be read: {reason}") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError, EOFError, zlib.error) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, EOFError, zlib.error, RecursionError) as error:
         raise RecordingError(f"{path}: not a {word}: {error}; record the window anew") from None
 
 

@@ -4,6 +4,7 @@ python -m benchmarks.case_study.resnet50 FOLDER
 """
 
 import argparse
+from typing import Any
 
 import torch
 from torch.utils.data import DataLoader
@@ -27,7 +28,7 @@ def main() -> None:
         ]
     )
     pictures = datasets.ImageFolder(args.folder, transform)
-    loader = DataLoader(pictures, batch_size=args.batch_size, shuffle=True, drop_last=True)
+    loader: DataLoader[Any] = DataLoader(pictures, batch_size=args.batch_size, shuffle=True, drop_last=True)
     model = models.resnet50(num_classes=1000).to(args.device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, weight_decay=1e-4)
 

@@ -16,7 +16,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     args = parser.parse_args()
 
-    model = models.resnet50(num_classes=1000).to(args.device, memory_format=torch.channels_last)
+    model = models.resnet50(num_classes=1000).to(args.device).to(memory_format=torch.channels_last)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     images = torch.randn(args.batch_size, 3, 224, 224, device=args.device)
     images = images.to(memory_format=torch.channels_last)

@@ -290,7 +290,9 @@ _HEALTHY = tuple(
         ("healthy_distillation", 1),
     )
 )
+_RULES_SINCE = frozenset({"thread_before_the_loader", "photos_from_a_store", "captions_as_objects"})
+"""Scripts for which rules have been changed."""
 OTHERS = tuple(
-    replace(case, fresh=True)
+    replace(case, fresh=case.script not in _RULES_SINCE)
     for case in (*_OF_THE_INPUT, *_OF_THE_HOST, *_OF_THE_RANKS, *_OF_THE_MODEL, *_HEALTHY)
 )

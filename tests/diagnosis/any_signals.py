@@ -16,6 +16,7 @@ from perftui.trainer.diagnosis.signals import (
     FactsChange,
     PauseSignals,
     StepPatterns,
+    WorkerGrowth,
 )
 
 from .made import ddp, report
@@ -49,7 +50,15 @@ _workers = st.builds(
     cpu_share_max=st.none() | st.floats(0, 8),
     cpu_wait_share=_maybe_share,
     blocked_share=_maybe_share,
+    socket_share=_maybe_share,
     storage_read_mib_s=_amount,
+)
+_growths = st.builds(
+    WorkerGrowth,
+    seconds=st.floats(0, 1e4),
+    private_mib=st.floats(-1e4, 1e5),
+    rss_mib=st.floats(-1e4, 1e5),
+    rise=_maybe_share,
 )
 
 
@@ -254,6 +263,8 @@ def _ranks(draw: st.DrawFn) -> tuple[RankSignals, ...]:
                 loader=draw(st.none() | _loaders),
                 epoch_start_wait=(shares.loader_wait or 0.0) * draw(_share),
                 workers=draw(st.none() | _workers),
+                worker_growth=draw(st.none() | _growths),
+                read_ahead=draw(st.none() | _loaders),
                 facts=draw(_facts()),
                 change=draw(st.none() | _changes),
                 patterns=draw(_patterns),

@@ -84,7 +84,10 @@ def test_formats_that_are_turned() -> None:
         tensor_cores=None,
     )
     made = gpu_rank(facts=facts(model=model), report=report(kernels=[turning]))
-    assert found(run(made, gpus=(gpu(),)))["compute.layout"].share == 0.06
+    turned = found(run(made, gpus=(gpu(),)))["compute.layout"]
+    assert turned.share == 0.06
+    assert turned.remedy is not None
+    assert (turned.remedy.bound, turned.remedy.expected) == (None, 1.06)
     less = report(kernels=[msgspec.structs.replace(turning, share=0.04)])
     assert "compute.layout" not in found(run(replace(made, report=less), gpus=(gpu(),)))
     assert "compute.layout" in abstained(judge(run(replace(made, report=None), gpus=(gpu(),))))

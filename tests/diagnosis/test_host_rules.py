@@ -13,7 +13,6 @@ from .made import (
     BUSY,
     QUIET,
     abstained,
-    backends,
     change,
     facts,
     found,
@@ -32,41 +31,6 @@ _TWO = replace(QUIET, cpus=2.0, cores=2.0, online=2, cpu_busy=1.9, run_busy=1.8)
 
 
 # --- cpu ---
-
-
-@pytest.mark.parametrize(("threads", "seen"), [(2, False), (3, False), (4, True), (16, True)])
-def test_threads_that_compute_over_cores(threads: int, seen: bool) -> None:
-    codes = found(run(rank(facts=backends(num_threads=threads)), host=_TWO))
-    assert ("cpu.oversubscribed" in codes) is seen
-    assert ("compute.bound" in codes) is not seen
-    if seen:
-        remedy = codes["cpu.oversubscribed"].remedy
-        assert remedy is not None
-        assert remedy.set == {"env.OMP_NUM_THREADS": "2"}
-
-
-def test_threads_of_all_ranks_share_the_cores() -> None:
-    ranks = [rank(number, facts=backends(num_threads=4)) for number in range(4)]
-    finding = found(run(*ranks))["cpu.oversubscribed"]
-    assert "16 in all" in finding.sentence
-    assert finding.remedy is not None
-    assert finding.remedy.set == {"env.OMP_NUM_THREADS": "2"}
-
-
-def test_pools_in_workers_explain_the_wait_and_take_its_weight() -> None:
-    seen = workers(2, threads=34, cpu_share=0.9, cpu_wait_share=0.6)
-    made = rank(shares=shares(wait=0.5, forward=0.2), loader=loader(num_workers=2), workers=seen)
-    first, second = judge(run(made, host=_TWO)).findings
-    assert (first.code, first.severity, first.share) == ("cpu.oversubscribed", "critical", 0.5)
-    assert (second.code, second.under, second.remedy) == ("input.item", "cpu.oversubscribed", None)
-    assert first.remedy is not None
-    assert first.remedy.set["env.OPENBLAS_NUM_THREADS"] == "1"
-
-
-def test_pools_that_nobody_waits_for_are_no_finding() -> None:
-    seen = workers(2, threads=34, cpu_share=0.9, cpu_wait_share=0.6)
-    made = rank(loader=loader(num_workers=2), workers=seen)
-    assert "cpu.oversubscribed" not in found(run(made, host=_TWO))
 
 
 @pytest.mark.parametrize(

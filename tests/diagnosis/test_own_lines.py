@@ -12,7 +12,7 @@ from perftui.trainer.diagnosis import POLICY, judge
 from perftui.trainer.diagnosis.own_lines import own_lines
 from perftui.trainer.diagnosis.signals import PauseSignals, RankSignals, StepPatterns
 
-from .made import change, facts, found, gpu, gpu_rank, lead, rank, run, shares, stacks
+from .made import BUSY, QUIET, change, facts, found, gpu, gpu_rank, lead, loader, rank, run, shares, stacks
 
 _SCORES = StackPlace(area="script", at="train.py:21 distance", line="row[b] = min(row[b], before)", count=10)
 _AUGMENT = StackPlace(area="script", at="train.py:20 augment", line="np.roll(picture, 1)", count=40)
@@ -151,6 +151,97 @@ def test_what_is_logged_beside_python_leads_by_its_part() -> None:
     assert (finding.code, finding.severity) == ("pause.logging", "critical")
     assert finding.share == pytest.approx(0.62 * 66 / 80)
     assert "cpu.python" not in found(run(made))
+
+
+def _drawn(*lines: tuple[str, str, int], step_ms: float = 0.5) -> RankSignals:
+    """A loop of half a millisecond, two thirds of which lie outside of the model; looks by area and place."""
+    places = [StackPlace(area=area, at=at, line=None, count=count) for area, at, count in lines]
+    areas: dict[str, int] = {}
+    for place in places:
+        areas[place.area] = areas.get(place.area, 0) + place.count
+    seen = stacks(100, *places, **areas, backward=100 - sum(areas.values()))
+    made = _looked(seen, wait=0.15, other=0.64, optimizer=0.03, forward=0.08)
+    return replace(made, step_ms=rank(step_ms=step_ms).step_ms)
+
+
+def test_lines_that_make_what_is_written_count_as_logging() -> None:
+    """A bar of a third of a millisecond: too short for Python of the loop's own, not for logging."""
+    made = _drawn(("script", "train.py:24 draw", 40), ("logging", "train.py:26 draw", 12))
+    finding = lead(run(made))
+    assert (finding.code, finding.severity) == ("pause.logging", "critical")
+    assert finding.share == pytest.approx(0.64)
+    apart = _drawn(("script", "train.py:24 score", 40), ("logging", "train.py:26 draw", 12))
+    assert found(run(apart)).keys().isdisjoint({"pause.logging", "cpu.python"})
+
+
+def test_the_loop_itself_does_not_become_logging_by_its_print() -> None:
+    lines = ("script", "train.py:40 main", 40), ("logging", "train.py:42 main", 12)
+    trains = _drawn(*lines, ("model", "train.py:36 main", 20), step_ms=7.0)
+    assert "pause.logging" not in found(run(trains))
+    assert lead(run(trains)).code == "cpu.python"
+
+
+@pytest.mark.parametrize(("step_ms", "seen"), [(0.15, False), (0.17, True)])
+def test_logging_at_its_floor(step_ms: float, seen: bool) -> None:
+    made = _drawn(("logging", "train.py:26 draw", 40), step_ms=step_ms)
+    assert ("pause.logging" in found(run(made))) is seen
+
+
+# --- behind a thread that reads ahead ---
+
+
+def _behind_a_thread(count: int = 0, cpu: float = 0.4, **loaded: object) -> RankSignals:
+    place = StackPlace(area="script", at="train.py:48 Ahead.__iter__", line="batch = ready.get()", count=60)
+    parts = Shares(loader_wait=None, forward=None, backward=0.2, optimizer=0.04, other=0.76)
+    looks = facts(stacks=stacks(100, place, script=60, model=20, backward=20))
+    ahead = loader(num_workers=count, **loaded)
+    made = rank(shares=parts, patterns=_LOADERLESS, loader=None, facts=looks, cpu_share=cpu)
+    return replace(made, read_ahead=ahead)
+
+
+def test_a_loader_that_a_thread_reads_ahead_has_too_few_workers() -> None:
+    finding = lead(run(_behind_a_thread()))
+    assert (finding.code, finding.severity) == ("input.workers", "critical")
+    assert finding.share == pytest.approx(0.57)
+    assert "at train.py:48 Ahead.__iter__" in finding.sentence
+    assert "without workers" in finding.sentence
+    assert finding.remedy is not None
+    assert finding.remedy.set == {"loader.num_workers": 2}
+    assert finding.remedy.bound == pytest.approx(1 / 0.43, abs=0.01)
+    assert "input.inline" not in found(run(_behind_a_thread()))
+
+
+def test_more_workers_behind_a_thread_only_while_there_are_cores_for_them() -> None:
+    full = replace(QUIET, cpus=2.0, cores=2.0, online=2, run_busy=2.0)
+    finding = lead(run(_behind_a_thread(2), host=full))
+    assert "whose 2 workers prepare them more slowly" in finding.sentence
+    assert finding.remedy is not None
+    assert finding.remedy.set == {}
+    assert "cheaper" in (finding.remedy.advice or "")
+
+
+@pytest.mark.parametrize(("sharded", "offered"), [(None, False), (False, False), (True, True)])
+def test_a_stream_behind_a_thread_gets_workers_only_where_it_divides_itself(
+    sharded: bool | None, offered: bool
+) -> None:
+    finding = lead(run(_behind_a_thread(iterable=True, sharded=sharded)))
+    assert finding.remedy is not None
+    assert bool(finding.remedy.set) is offered
+
+
+@pytest.mark.parametrize(
+    ("line", "code"), [("x = ready.get()", "input.workers"), ("x = f(y)", "input.inline")]
+)
+def test_on_a_busy_host_the_line_must_say_that_it_waits(line: str, code: str) -> None:
+    made = _behind_a_thread()
+    place = StackPlace(area="script", at="train.py:48 Ahead.__iter__", line=line, count=60)
+    looks = facts(stacks=stacks(100, place, script=60, model=20, backward=20))
+    assert code in found(run(replace(made, facts=looks), host=BUSY))
+
+
+def test_a_thread_that_works_itself_does_not_wait_for_another() -> None:
+    assert lead(run(_behind_a_thread(cpu=0.97))).code == "input.inline"
+    assert lead(run(replace(_behind_a_thread(), read_ahead=None))).code == "input.inline"
 
 
 # --- on a GPU ---

@@ -221,12 +221,28 @@ def test_a_crowd_of_workers_takes_the_models_cores(cpu: float, host: HostSignals
     assert ("input.too_many_workers" in codes) is seen
 
 
+def test_idle_workers_on_a_busy_host_may_be_held_up_by_the_training_thread() -> None:
+    """Eight workers with nothing to do beside two busy neighbours: more of them are no remedy."""
+    idle = _starved(8, cpu_share=0.04, cpu_wait_share=0.005)
+    finding = found(run(idle, host=BUSY))["input.workers"]
+    assert "who waits for whom is open" in finding.sentence
+    assert finding.remedy is None
+    assert finding.unsure is not None
+    quiet = found(run(idle))["input.workers"].remedy
+    assert quiet is not None
+    assert quiet.set == {"loader.num_workers": 21}
+
+
 def test_workers_that_get_their_cores_are_not_in_doubt_on_a_busy_host() -> None:
-    sure = judge(run(_starved(2, cpu_share=0.1, cpu_wait_share=0.05), host=BUSY)).findings
+    sure = judge(run(_starved(2, cpu_share=0.9, cpu_wait_share=0.05), host=BUSY)).findings
     assert [f.code for f in sure] == ["input.workers", "self.contended"]
-    doubted = judge(run(_starved(2, cpu_share=0.1, cpu_wait_share=0.4), host=BUSY)).findings
-    assert [f.code for f in doubted] == ["self.contended", "input.workers"]
-    assert doubted[1].severity == "warning"
+    # without a core; idle, as the training thread may have none
+    for cpu, held_up in ((0.6, 0.4), (0.1, 0.05)):
+        doubted = judge(run(_starved(2, cpu_share=cpu, cpu_wait_share=held_up), host=BUSY)).findings
+        assert [f.code for f in doubted] == ["self.contended", "input.workers"]
+        assert doubted[1].severity == "warning"
+    connected = _starved(2, cpu_share=0.1, cpu_wait_share=0.05, socket_share=1.0)
+    assert lead(run(connected, host=BUSY)).code == "input.storage"
 
 
 @pytest.mark.parametrize(
@@ -278,7 +294,73 @@ def test_heads_of_epochs_with_workers_kept_or_without_any() -> None:
         )
         judgement = judge(run(made))
         assert [f.code for f in judgement.findings] == ["input.epoch_start"]
-        remedy = judgement.findings[0].remedy
+        sentence, remedy = judgement.findings[0].sentence, judgement.findings[0].remedy
         assert remedy is not None
         assert remedy.set == {}
-        assert "once" in (remedy.advice or "")
+        assert ("nothing is loaded ahead" in sentence) is bool(given.num_workers)
+        assert ("longer" if given.num_workers else "once") in (remedy.advice or "")
+
+
+def _kept(*, heads: float, cpu: float, steady: float = 0.35) -> RankSignals:
+    """Two workers that are kept over epochs, and a sampler that takes long at the head of each."""
+    place = StackPlace(area="loader", at="data.py:27 Texts.__getitem__", line="words = split(text)", count=40)
+    made = rank(
+        step_ms=5.0,
+        shares=shares(wait=heads + steady, forward=0.05),
+        epoch_start_wait=heads,
+        patterns=StepPatterns(epoch_starts=5, epoch_start_ms=200.0, run_steps=200),
+        loader=loader(num_workers=2, persistent_workers=True),
+        workers=workers(2, cpu_share=cpu, cpu_wait_share=0.05),
+        facts=facts(stacks=stacks(100, place, loader=80, model=20)),
+    )
+    return replace(made, cpu_share=0.6)
+
+
+def test_a_slow_sampler_is_no_matter_of_the_number_of_kept_workers() -> None:
+    """Figures of such a script on two cores: nothing that the workers do follows from the sampler's time."""
+    first, second = judge(run(_kept(heads=0.45, cpu=0.15), host=_FULL)).findings
+    assert (first.code, first.share, first.under) == ("input.epoch_start", 0.45, None)
+    assert "while the sampler is at work" in first.sentence
+    assert first.remedy is not None
+    assert first.remedy.at == "data.py:27 Texts.__getitem__"
+    assert (second.code, second.under) == ("input.too_many_workers", None)
+
+
+@pytest.mark.parametrize(
+    ("heads", "code"),
+    [(0.0, "input.too_many_workers"), (0.56, "input.item")],
+    ids=["idle all the time", "idle only while the sampler begins"],
+)
+def test_kept_workers_idle_while_the_sampler_begins(heads: float, code: str) -> None:
+    """0.34 of a core over all the time is 0.77 of one between the heads."""
+    made = _kept(heads=heads, cpu=0.34)
+    assert code in found(run(made, host=_FULL))
+    assert ("input.item" in found(run(made, host=_FULL))) is (code == "input.item")
+
+
+@pytest.mark.parametrize(("asleep", "code"), [(0.49, "input.workers"), (0.5, "input.storage")])
+def test_workers_that_the_kernel_has_waiting_for_a_socket(asleep: float, code: str) -> None:
+    finding = lead(run(_starved(4, cpu_share=0.05, cpu_wait_share=0.0, socket_share=asleep), host=_FULL))
+    assert finding.code == code
+    assert ("other end of a network connection" in finding.sentence) is (code == "input.storage")
+    assert finding.remedy is not None
+    assert ("local disk" in (finding.remedy.advice or "")) is (code == "input.storage")
+    assert "one request at a time" in (finding.remedy.caution or "")
+
+
+@pytest.mark.parametrize(
+    ("run_busy", "cpu_busy", "waits"), [(0.9, 0.95, True), (0.9, 1.9, False), (1.0, 1.1, False)]
+)
+def test_idle_cores_tell_that_unseen_workers_wait_unless_others_use_them(
+    run_busy: float, cpu_busy: float, waits: bool
+) -> None:
+    host = replace(_FULL, run_busy=run_busy, cpu_busy=cpu_busy)
+    unseen = replace(_starved(2, cpu_share=None), workers=None)
+    finding = lead(run(unseen, host=host))
+    assert ("waits for something" in finding.sentence) is waits
+    assert finding.code == ("input.workers" if waits else "input.item")
+
+
+def test_workers_that_compute_do_not_wait_for_a_socket() -> None:
+    made = _starved(2, cpu_share=POLICY.worker_busy, cpu_wait_share=0.0, socket_share=0.9)
+    assert lead(run(made, host=_FULL)).code == "input.item"

@@ -11,6 +11,7 @@ from perftui.trainer.diagnosis import POLICY, judge
 from perftui.trainer.diagnosis.signals import RankSignals, StepPatterns
 
 from .made import (
+    BUSY,
     QUIET,
     abstained,
     facts,
@@ -122,6 +123,7 @@ def _lone(
         loader=loader(batch_size=samples),
         patterns=patterns,
         facts=facts(model=model),
+        cpu_share=1.0,
     )
 
 
@@ -129,7 +131,8 @@ def test_a_batch_of_one_on_a_cpu() -> None:
     """Forward and backward are 0.9 of the step: 90 us for each of 60 tensors."""
     finding = lead(run(_lone()))
     assert (finding.code, finding.severity) == ("compute.small_batch", "warning")
-    assert "90 us for each of 60 tensors" in finding.sentence
+    assert "computes one sample and takes 5.4 ms" in finding.sentence
+    assert [each.value for each in finding.evidence[:2]] == [1, pytest.approx(90)]
     assert finding.remedy is not None
     assert finding.remedy.semantics == "changes-training"
 
@@ -149,6 +152,14 @@ def test_a_batch_of_one_on_a_cpu() -> None:
 def test_lone_samples_at_the_thresholds(made: RankSignals, seen: bool) -> None:
     """150 us for each tensor are reached at 10 ms a step."""
     assert ("compute.small_batch" in found(run(made))) is seen
+
+
+def test_waiting_for_a_core_is_no_time_of_a_call() -> None:
+    """On a busy host steps are three times as long, and the calls in them are not."""
+    stretched = _lone(step_ms=18.0)
+    assert "compute.small_batch" not in found(run(stretched, host=BUSY))
+    finding = found(run(replace(stretched, cpu_share=1 / 3), host=BUSY))["compute.small_batch"]
+    assert "takes 5.4 ms" in finding.sentence
 
 
 def test_accumulated_single_samples_may_become_one_batch() -> None:

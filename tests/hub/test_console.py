@@ -21,6 +21,7 @@ from perftui.trainer.hub.console import OutputTail, plain
         ("\x9b31mhigh", "high"),
         ("\x1b(Bcharset", "charset"),
         ("[bold]markup[/]", "[bold]markup[/]"),
+        ("right\u202eleft\u200b\ufeff", "rightleft"),
         ("", ""),
     ],
 )

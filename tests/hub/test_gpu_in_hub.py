@@ -126,7 +126,7 @@ def test_a_hanging_driver_is_said_and_the_hub_goes_on(
     note: list[str] = []
 
     def told(update: Update, gpu: GpuView) -> bool:
-        note[:] = [update.view.hosts[0].gpu_note or ""]
+        note[:] = [(update.view.hosts or [])[0].gpu_note or ""]
         return gpu.sm_active_share is None and "nvmlDeviceGetUtilizationRates" in note[0]
 
     view = follow(link, rank, told)
@@ -143,5 +143,7 @@ def test_the_off_switch_reaches_the_hub(
     behaviour.set("hang_at_start")  # whoever touched it would be caught
     hub.start()
     rank.begin()
-    view = follow(link, rank, lambda update, _: "switched off" in (update.view.hosts[0].gpu_note or ""))
+    view = follow(
+        link, rank, lambda update, _: "switched off" in ((update.view.hosts or [])[0].gpu_note or "")
+    )
     assert set(view.missing.values()) == {"GPU readings are switched off (--no-nvml or PERFTUI_NO_NVML)"}

@@ -9,6 +9,7 @@ import pytest
 from perftui.ipc.messages import FromRank
 from perftui.ipc.recording import Entry, RecordingWriter, read_recording
 from perftui.ipc.view import HostView, LoaderWorkers, Pressure, WorkerView
+from perftui.trainer.diagnosis.signals import WorkerGrowth
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.host_log import HostLog, mean_view
 from perftui.trainer.hub.recorded_readings import RecordedReadings
@@ -17,6 +18,7 @@ from perftui.trainer.hub.sensors import Sensors
 from perftui.trainer.hub.summaries import summarise
 from perftui.trainer.hub.views import host_views, workers_of
 from perftui.trainer.hub.worker_log import WorkerLog, together
+from perftui.trainer.hub.worker_memory import WorkerMemory
 
 from .conftest import own_start_ticks
 from .test_fold import START_UNIX, batch, description, facts, hello
@@ -74,6 +76,43 @@ def test_workers_taken_together() -> None:
         read_mib_s=8.0,
         found_by="kin",
     )
+
+
+def test_workers_found_waiting_for_a_socket() -> None:
+    found = together([worker(0, 10, waits_for_socket=True), worker(0, 11, waits_for_socket=False)])
+    assert found is not None
+    assert found.socket_share == 0.5
+    untold = together([worker(0, 10, waits_for_socket=True), worker(0, 11)])
+    assert untold is not None
+    assert untold.socket_share is None
+
+
+def test_what_one_worker_has_to_itself_grows_until_another_takes_its_place() -> None:
+    memory = WorkerMemory()
+    for second, private in enumerate((10.0, 20.0, 20.0, 15.0, 40.0)):
+        views = [worker(0, 10, private_mib=private, rss_mib=100.0 + second), worker(0, 11)]
+        memory.add(views, START_UNIX + 10 * second)
+    whole = memory.growth()
+    assert whole == WorkerGrowth(seconds=40.0, private_mib=30.0, rss_mib=4.0, rise=2 / 3)
+    lately = memory.growth(10.0)
+    assert lately is not None
+    assert (lately.seconds, lately.private_mib, lately.rise) == (10.0, 25.0, None)
+    memory.add([worker(0, 12, private_mib=5.0)], START_UNIX + 50)
+    assert memory.growth() is None
+
+
+def test_the_rules_hear_of_it() -> None:
+    entries = (
+        Entry(
+            unix=START_UNIX + second,
+            hosts=[reading(worker(0, 10, private_mib=100.0 + second, waits_for_socket=True))],
+        )
+        for second in (1, 11, 21)
+    )
+    (mine,) = signals_of(fold_of(*entries), whole_run=True).ranks
+    assert mine.worker_growth == WorkerGrowth(seconds=20.0, private_mib=20.0, rss_mib=0.0, rise=1.0)
+    assert mine.workers is not None
+    assert mine.workers.socket_share == 1.0
 
 
 def test_a_sum_in_which_one_is_missing_is_missing() -> None:

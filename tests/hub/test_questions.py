@@ -1,5 +1,6 @@
 """Questions to a real hub: steps of a rank, the ledger, and what could not be judged."""
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,18 +12,22 @@ from perftui.ipc.dashboard_messages import (
     Done,
     LedgerQuery,
     Question,
+    RanksQuery,
+    SearchQuery,
     StepsQuery,
     ToDashboard,
     Update,
 )
 from perftui.ipc.errors import Refused
 from perftui.ipc.places import RunPlaces, ledger_path
+from perftui.ipc.search_records import Ended, SearchPlan
 from perftui.trainer.tuning.ledger import open_ledger
 from perftui.trainer.tuning.ledger_reading import newest_comparisons
+from perftui.trainer.tuning.search.search_ledger import open_search_ledger
 from tests.tui.page_scenes import comparison
 
 from .conftest import HubProcess, until
-from .fake_rank import FakeRank
+from .fake_rank import WALL_NS, FakeRank
 
 
 @pytest.fixture
@@ -67,6 +72,26 @@ def test_steps_of_a_rank(hub: HubProcess, rank: FakeRank, link: DashboardLink) -
     assert answer.reason == "rank 7: no such rank in this run"
 
 
+def test_ranks_over_steps(hub: HubProcess, rank: FakeRank, link: DashboardLink, places: RunPlaces) -> None:
+    hub.start()
+    answer, _ = asked(link, RanksQuery(command_id=new_command_id()))
+    assert answer.reason == "no rank has made a step yet"
+    other = FakeRank(places, rank=1, world_size=2, process=(1, 1))
+    try:
+        rank.hello()
+        other.hello()
+        rank.steps(40)
+        other.steps(40, wall_ns=2 * WALL_NS)
+        until(link, lambda u: len(u.view.ranks) == 2 and all(each.steps == 40 for each in u.view.ranks))
+        _, done = asked(link, RanksQuery(command_id=new_command_id(), newest=20, blocks=4, measure="step"))
+    finally:
+        other.link.close()
+    assert done is not None
+    assert done.ranks is not None
+    assert (done.ranks.first_step, done.ranks.last_step, done.ranks.block_steps) == (20, 39, 5)
+    assert [band.excess_ms for band in done.ranks.bands] == [[0.0] * 4, [WALL_NS / 1e6] * 4]
+
+
 def test_a_replay_tells_the_same(
     hub: HubProcess, rank: FakeRank, link: DashboardLink, places: RunPlaces
 ) -> None:
@@ -99,6 +124,25 @@ def test_the_ledger_comes_newest_first_and_failed_trials_with_it(
     _, done = asked(link, LedgerQuery(command_id=new_command_id(), limit=3))
     assert done is not None
     assert done.comparisons == [comparison(4), comparison(3), comparison(2)]
+
+
+def test_the_newest_search_is_told_as_it_stands(hub: HubProcess, rank: FakeRank, link: DashboardLink) -> None:
+    hub.start()
+    rank.hello()
+    until(link, lambda u: bool(u.view.ranks))
+    _, done = asked(link, SearchQuery(command_id=new_command_id()))
+    assert done is not None
+    assert (done.ok, done.search) == (True, None)
+    plan = SearchPlan(
+        search_id="tune-made-1", unix=1.0, host=socket.gethostname(), name="made", command=["x"], cwd="/"
+    )
+    with open_search_ledger(ledger_path()) as ledger:
+        ledger.begin_search(plan)
+        ledger.add_entry(plan.search_id, Ended(reason="interrupted", sentence="Broken off."))
+    _, done = asked(link, SearchQuery(command_id=new_command_id(), search="made"))
+    assert done is not None
+    assert done.search is not None
+    assert (done.search.search_id, done.search.sentence) == ("tune-made-1", "Broken off.")
 
 
 def test_what_cannot_be_judged_is_told_once(hub: HubProcess, rank: FakeRank, link: DashboardLink) -> None:

@@ -48,6 +48,46 @@ def test_a_chosen_runtime_directory_keeps_its_mode(tmp_path: Path, monkeypatch: 
     assert stat.S_IMODE((tmp_path / "chosen").stat().st_mode) == 0o1777
 
 
+def test_folders_above_that_are_made_are_private_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERFTUI_RUNTIME_DIR", str(tmp_path / "a" / "b" / "r"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home" / ".local" / "state"))
+    before = os.umask(0)
+    try:
+        make_run_places("abc-1")
+    finally:
+        os.umask(before)
+    modes = {path: _mode(path) for path in tmp_path.rglob("*") if path.is_dir()}
+    assert len(modes) > 8
+    assert set(modes.values()) == {0o700}
+
+
+def test_a_state_folder_open_to_others_is_closed(runtime_dirs: object) -> None:
+    state_root().chmod(0o755)
+    assert _mode(state_root()) == 0o700
+
+
+def test_a_state_folder_of_another_user_is_refused(
+    runtime_dirs: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state_root()
+    monkeypatch.setattr(os, "getuid", lambda: FOREIGN_UID)
+    with pytest.raises(Refused, match="belongs to another user; set XDG_STATE_HOME"):
+        state_root()
+
+
+def test_a_temporary_directory_in_which_anybody_may_rename_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PERFTUI_RUNTIME_DIR", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    tmp_path.chmod(0o1777)
+    assert runtime_root().parent == tmp_path
+    tmp_path.chmod(0o777)
+    with pytest.raises(Refused, match=r"no sticky bit\); set PERFTUI_RUNTIME_DIR"):
+        runtime_root()
+    tmp_path.chmod(0o700)
+
+
 @pytest.mark.parametrize("name", ["PERFTUI_RUNTIME_DIR", "XDG_STATE_HOME"])
 def test_a_relative_folder_is_one_clear_line(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -7,6 +7,7 @@ from perftui.ipc.errors import Refused, UsageError
 from perftui.ipc.settings import (
     Settings,
     SettingValue,
+    check_values,
     combined,
     environment_of,
     format_value,
@@ -85,6 +86,20 @@ def test_what_is_refused_in_one_line(text: str, message: str) -> None:
 )
 def test_an_unknown_name_lists_the_known_ones(name: str) -> None:
     with pytest.raises(UsageError, match=r"unknown setting .*; known: .*loader\.num_workers.*, env\.NAME"):
+        setting(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("num_workers", "loader.num_workers"),
+        ("loader.num_worker", "loader.num_workers"),
+        ("tf32", "precision.tf32"),
+        ("OMP_NUM_THREADS", "env.OMP_NUM_THREADS"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_one_that_may_be_meant(name: str, meant: str) -> None:
+    with pytest.raises(UsageError, match=rf"unknown setting '{name}': did you mean {meant}; known: "):
         setting(name)
 
 
@@ -182,3 +197,40 @@ def test_what_is_set_in_the_environment_for_settings_of_other_names() -> None:
         "TORCHDYNAMO_DISABLE": "1",
     }
     assert environment_of({"compile.mode": "default"}) == {}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["NCCL_NET_PLUGIN", "NCCL_TUNER_PLUGIN", "NCCL_PROFILER_PLUGIN", "NCCL_DEBUG_FILE", "NCCL_CONF_FILE",
+     "NCCL_TOPO_DUMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE", "LD_PRELOAD", "PYTHONPATH", "HF_TOKEN"],
+)  # fmt: skip
+def test_no_variable_is_set_that_loads_code_writes_files_or_names_a_secret(name: str) -> None:
+    with pytest.raises(UsageError, match="not on the list"):
+        setting(f"env.{name}")
+
+
+@pytest.mark.parametrize(
+    "value", ["a\0b", "a\nb", "\x1b[31m", "x" * 5000, "prof:true,prof_prefix:/home/me/x"]
+)
+def test_values_of_text_are_text_and_no_path_for_the_environment(value: str) -> None:
+    with pytest.raises(UsageError, match=r"env\.MALLOC_CONF"):
+        parse_assignment(f"env.MALLOC_CONF={value}")
+
+
+def test_settings_that_come_as_data_are_held_to_the_same() -> None:
+    check_values({"loader.num_workers": 4, "precision.tf32": True, "compile.mode": "default"})
+    check_values({"loader[1].num_workers": 4, "env.OMP_NUM_THREADS": "4", "compile.backend": "inductor"})
+    for bad in (
+        {"loader.num_workers": 100_000},
+        {"loader.num_workers": -1},
+        {"loader.num_workers": "4"},
+        {"loader.num_workers": True},
+        {"loader.num_workers": None},
+        {"precision.tf32": 1},
+        {"compile.mode": "fastest"},
+        {"compile.backend": "os.system"},
+        {"env.OMP_NUM_THREADS": "4\0"},
+        {"no.such": 1},
+    ):
+        with pytest.raises(UsageError):
+            check_values(bad)  # type: ignore[arg-type]

@@ -8,7 +8,13 @@ from collections.abc import Callable, Iterator
 import pytest
 import zmq
 
-from perftui.ipc.codec import decode_from_dashboard, decode_from_rank, encode
+from perftui.ipc.codec import (
+    MAX_COMMAND_BYTES,
+    MAX_RANK_FRAME_BYTES,
+    decode_from_dashboard,
+    decode_from_rank,
+    encode,
+)
 from perftui.ipc.dashboard_link import DashboardLink, new_command_id
 from perftui.ipc.dashboard_messages import Answer, Done, Mismatch, Pull, StopCommand, Update
 from perftui.ipc.errors import ConnectionLost, ProtocolError, Refused
@@ -206,7 +212,9 @@ def test_sending_to_who_is_gone_is_no_error(places: RunPlaces, hub: HubSockets) 
 def test_a_dashboard_names_what_it_has(hub: HubSockets, link: DashboardLink) -> None:
     link.pull()
     arrival = _gather(hub, bool)[0]
-    assert decode_from_dashboard(arrival.frame) == Pull(protocol=PROTOCOL_VERSION, since=0, output_since=0)
+    assert decode_from_dashboard(arrival.frame) == Pull(
+        protocol=PROTOCOL_VERSION, since=0, output_since=0, closer=[0], anew=True
+    )
     update = Update(number=5, snapshot=True, view=_view(), output=["a", "b"], output_number=2)
     assert hub.to_dashboard(arrival.peer, update)
     assert link.receive(int(DEADLINE_S * 1000)) == update
@@ -235,7 +243,7 @@ def test_a_dashboard_finds_a_restarted_hub_and_starts_anew(places: RunPlaces, li
         link.pull()
         arrival = _gather(second, bool)[0]
         assert decode_from_dashboard(arrival.frame) == Pull(
-            protocol=PROTOCOL_VERSION, since=90, output_since=40
+            protocol=PROTOCOL_VERSION, since=90, output_since=40, closer=[0], anew=True
         )
         assert second.to_dashboard(
             arrival.peer, Update(number=1, snapshot=True, view=_view(), output_number=3)
@@ -304,3 +312,53 @@ def test_a_foreign_frame_with_more_parts_is_passed_over(places: RunPlaces, hub: 
     finally:
         stranger.close(0)
         context.term()
+
+
+def test_a_command_comes_with_who_sent_it(hub: HubSockets, link: DashboardLink) -> None:
+    link.pull()
+    (arrival,) = _gather(hub, bool)
+    assert (arrival.uid, arrival.pid) == (os.getuid(), os.getpid())
+
+
+def test_the_processes_of_another_user_cannot_connect(
+    places: RunPlaces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hub takes itself for another user here, so that this process is the stranger."""
+    own = os.getuid()
+    monkeypatch.setattr("perftui.ipc.hub_sockets.os.getuid", lambda: own + 1)
+    hub = HubSockets(places)
+    link, rank = DashboardLink(places.dashboard_socket), RankLink(places.rank_socket, "rank-0")
+    try:
+        link.pull()
+        rank.send(_beat(0))
+        assert [arrival for _ in range(20) for arrival in hub.arrivals(50)] == []
+    finally:
+        link.close()
+        rank.close()
+        hub.close()
+
+
+@pytest.mark.parametrize("side", ["rank", "dashboard"])
+def test_a_frame_that_is_too_long_is_refused_unread_and_the_socket_lives(
+    hub: HubSockets, places: RunPlaces, side: str
+) -> None:
+    address = places.rank_socket if side == "rank" else places.dashboard_socket
+    most = MAX_RANK_FRAME_BYTES if side == "rank" else MAX_COMMAND_BYTES
+    context = zmq.Context()
+    peer = context.socket(zmq.DEALER)
+    peer.setsockopt(zmq.LINGER, 0)
+    peer.connect(address)
+    try:
+        peer.send(bytes(most))
+        assert [len(arrival.frame) for arrival in _gather(hub, bool)] == [most]
+        peer.send(bytes(most + 1))
+        peer.send_multipart([b"one", b"two"])  # a message of several parts is none of ours
+        wait_until(lambda: _heard(hub, peer), "the peer is heard again", DEADLINE_S)
+    finally:
+        peer.close()
+        context.term()
+
+
+def _heard(hub: HubSockets, peer: "zmq.Socket[bytes]") -> bool:
+    peer.send(b"short")
+    return [arrival.frame for arrival in hub.arrivals(100)].count(b"short") > 0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from perftui.ipc.errors import CommandNotFound, Refused, UsageError
-from perftui.trainer.launch.command_line import find_interpreter
+from perftui.trainer.launch.command_line import find_interpreter, require_script
 from perftui.trainer.launch.environment_line import environment_line
 from perftui.trainer.launch.interpreter import InterpreterCheck, check_interpreter
 
@@ -67,8 +67,20 @@ def test_what_does_not_exist(home: Path) -> None:
     (home / "train.py").write_text("")
     with pytest.raises(CommandNotFound, match="no-such"):
         find_interpreter(["no-such"], home, PATH)
-    with pytest.raises(CommandNotFound, match=r"did you mean `python \./train\.py`"):
+    with pytest.raises(CommandNotFound, match=r"perftui run -- python \./train\.py$"):
         find_interpreter(["./train.py"], home, PATH)
+    with pytest.raises(CommandNotFound, match=r"command not found; .*perftui run -- python train\.py$"):
+        find_interpreter(["train.py"], home, PATH)
+    (home / "train.sh").write_text("python train.py")
+    with pytest.raises(CommandNotFound, match=r"perftui run -- bash train\.sh$"):
+        find_interpreter(["./train.sh"], home, PATH)
+    for flags in ([], ["-u"], ["-X", "dev"]):
+        with pytest.raises(CommandNotFound, match=rf"^src/trian\.py: no such file in {home}$"):
+            require_script(["env", "A=1", "python", *flags, "src/trian.py", "--epochs", "3"], home)
+    for there in (["train.py", "other.py"], ["-m", "train.py"], ["-c", "pass", "other.py"], ["-", "a.py"]):
+        require_script(["python", *there], home)
+    require_script(["torchrun", "train.py"], home)
+    require_script([], home)
     with pytest.raises(UsageError, match="no command"):
         find_interpreter([], home, PATH)
 

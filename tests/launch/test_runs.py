@@ -53,6 +53,8 @@ def test_a_word_means_one_run(word: str, run_id: str) -> None:
 def test_words_that_mean_none_or_several() -> None:
     with pytest.raises(NoSuchRun, match="perftui run"):
         find_run("nothing", LINES)
+    with pytest.raises(NoSuchRun, match=r"perftui run -- python src/train\.py$"):
+        find_run("src/train.py", LINES)
     with pytest.raises(UsageError, match="fits 2 runs: train-2-bbb, train-1-aaa"):
         find_run("trai", LINES[1:3])
     with pytest.raises(UsageError, match="2 runs are alive"):

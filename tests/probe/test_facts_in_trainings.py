@@ -121,6 +121,8 @@ def test_settings_and_objects_are_read_back(alone: "Outcome") -> None:
     assert facts.environment is not None
     assert facts.environment["CUDA_LAUNCH_BLOCKING"] == "1"
     assert "SOME_TOKEN" not in facts.environment
+    assert facts.own_environment is not None
+    assert "CUDA_LAUNCH_BLOCKING" in facts.own_environment
     assert facts.optimizers is not None
     assert [(one.kind, one.flags["amsgrad"]) for one in facts.optimizers] == [("Adam", True)]
     assert facts.model is not None

@@ -52,22 +52,26 @@ print(f"{count}\\n", end="")  # one write: two ranks print at once
 
 
 def test_a_window_is_recorded_and_its_steps_are_marked(hub: "Hub") -> None:
-    hub.to_send[0] = [
-        ArmWindow(
-            window_id="w1",
-            start_step=60,
-            warm_steps=1,
-            steps=3,
-            preset="light",
-            directory=str(hub.places.profiles),
-        )
-    ]
+    order = ArmWindow(
+        window_id="w1",
+        start_step=60,
+        warm_steps=1,
+        steps=3,
+        preset="light",
+        directory=str(hub.places.profiles),
+    )
+    elsewhere = msgspec.structs.replace(order, window_id="w0", directory=str(hub.work))
+    hub.to_send[0] = [elsewhere, order]
     script = UNTIL_TOLD.replace("PAUSE", "0.02").replace("60\n", "4\n")
     script += "\ntime.sleep(2.5)\n"
     outcome = hub.train(script, KINETO_LOG_LEVEL="6")  # as the launcher sets it
     assert outcome.stderr == ""
     assert outcome.exit_code == 0
-    reports = outcome.of(WindowReport)
+    reports = [report for report in outcome.of(WindowReport) if report.window_id == "w1"]
+    declined = [report for report in outcome.of(WindowReport) if report.window_id == "w0"]
+    assert [(report.state, report.reason) for report in declined] == [
+        ("unsupported", f"{hub.work} is not the folder of this run")
+    ]
     assert reports[-1].state == "done", reports
     assert reports[-1].path is not None
     assert (hub.places.profiles / Path(reports[-1].path).name).exists() or (

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -16,7 +17,7 @@ from perftui.ipc.facts import AllocatorFacts
 from perftui.trainer.probe.allocator_reading import NOT_IN_USE, AllocatorReader, Stats
 from perftui.trainer.probe.backend_reading import read_backends, read_tracer
 from perftui.trainer.probe.border import Border
-from perftui.trainer.probe.environment_reading import read_environment
+from perftui.trainer.probe.environment_reading import read_environment, read_own_environment
 from perftui.trainer.probe.live_objects import Living
 from perftui.trainer.probe.model_reading import read_model
 from perftui.trainer.probe.optimizer_reading import OptimizerReader
@@ -154,6 +155,23 @@ def test_a_variable_that_the_script_sets_itself_counts(monkeypatch: pytest.Monke
     assert read_environment()["CUDA_LAUNCH_BLOCKING"] == "1"
     monkeypatch.delenv("CUDA_LAUNCH_BLOCKING")
     assert "CUDA_LAUNCH_BLOCKING" not in read_environment()
+
+
+def test_variables_that_the_process_did_not_start_with_are_its_own(tmp_path: Path) -> None:
+    started_with = tmp_path / "environ"
+    started_with.write_bytes(b"OMP_NUM_THREADS=4\0MKL_NUM_THREADS=4\0NOT_SHOWN=1\0")
+    now = {
+        "OMP_NUM_THREADS": "4",
+        "MKL_NUM_THREADS": "8",
+        "OPENBLAS_NUM_THREADS": "16",
+        "NOT_SHOWN": "2",
+    }
+    own, _ = read_own_environment(now, started_with)
+    assert own == ["MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"]
+    assert read_own_environment(now, tmp_path / "none") == (
+        None,
+        f"{tmp_path}/none: No such file or directory",
+    )
 
 
 class Net(nn.Module):

@@ -91,6 +91,31 @@ def test_hello_and_effective_tell_what_is_in_force(plain: "Outcome") -> None:
     assert effective.loader is not None
     assert (effective.loader.batch_size, effective.loader.batches_per_epoch) == (4, 12)
     assert (effective.loader.dataset, effective.loader.iterable) == ("Data", False)
+    assert effective.read_ahead is None
+
+
+def test_a_loader_that_a_thread_reads_ahead_is_told_apart(hub: "Hub") -> None:
+    outcome = hub.train(
+        PREAMBLE
+        + """
+import queue, threading
+ready = queue.Queue(maxsize=2)
+
+def fill():
+    for batch in DataLoader(Data(sleep=0.01), batch_size=4):
+        ready.put(batch)
+    ready.put(None)
+
+threading.Thread(target=fill, daemon=True).start()
+while (batch := ready.get()) is not None:
+    step(batch)
+"""
+    )
+    effective = outcome.of(Effective)[-1]
+    assert effective.loader is None
+    assert effective.read_ahead is not None
+    assert (effective.read_ahead.num_workers, effective.read_ahead.batches_per_epoch) == (0, 12)
+    assert effective.settings["loader.num_workers"] == 0
 
 
 @pytest.mark.parametrize("context", ["fork", "spawn"])

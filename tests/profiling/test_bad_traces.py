@@ -13,10 +13,11 @@ import pytest
 
 from perftui.ipc.errors import RecordingError
 from perftui.ipc.trace_report import TraceReport, TraceTimeline
-from perftui.trainer.profiling import trace_text
+from perftui.trainer.profiling import trace_pieces, trace_text
 from perftui.trainer.profiling.analyse import main
 from perftui.trainer.profiling.answer import Analysis
 from perftui.trainer.profiling.trace_reader import read_trace
+from tests.profiling.trace_maker import op
 
 TraceWriter = Callable[..., Path]
 GOOD = json.dumps({"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "ts": 1, "dur": 2}]}).encode()
@@ -126,3 +127,36 @@ def test_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None
 def test_an_answer_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path / "no" / "out.json"), f"0={tmp_path / 'x'}"]) == 1
     assert "No such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (
+            b'{"traceEvents": [{"name": "' + b"x" * 3_000_000 + b'"}]}',
+            "no event ends within 2 MiB from byte 1",
+        ),
+        (GOOD[:-1] + b', "x": [' + b'{"y": 1}, ' * 300_000 + b"1]}", "more than 2 MiB behind the events"),
+        (b'{"traceEvents": [{"cat": "cpu_op", "args": {"stream": ' + b"[" * 200_000, "nested too deeply"),
+        (gzip.compress(b" " * 3_000_000), "no trace shrinks so much"),
+    ],
+    ids=["endless string", "endless tail", "deep", "bomb"],
+)
+def test_what_would_fill_the_memory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, said: str
+) -> None:
+    monkeypatch.setattr(trace_text, "_TRUSTED_BYTES", 1 << 20)
+    monkeypatch.setattr(trace_pieces, "_TAIL_BYTES", 2 << 20)
+    monkeypatch.setattr(trace_pieces, "_EVENT_BYTES", 2 << 20)
+    path = tmp_path / "bomb.json"
+    path.write_bytes(content)
+    with pytest.raises(RecordingError, match=said):
+        read_trace(path)
+
+
+@pytest.mark.parametrize("ts", ["1e300", "-1e18", "9223372036854775807", "4503599627370497"])
+def test_a_time_that_no_clock_shows_is_left_out(write_trace: TraceWriter, ts: str) -> None:
+    path = write_trace([op("aten::a", 10, 5), op("aten::b", 20, 5)])
+    path.write_bytes(path.read_bytes().replace(b'"ts": 20', f'"ts": {ts}'.encode()))
+    trace = read_trace(path)
+    assert (trace.events, len(trace.host)) == (2, 1)

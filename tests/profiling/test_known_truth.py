@@ -108,9 +108,30 @@ def test_a_missing_head_is_busy_but_not_linked(reported: Reporter) -> None:
     assert report.gpu.compute_only == pytest.approx(1)
     unlinked = next(check for check in report.trust if check.name == "unlinked")
     assert (unlinked.passed, unlinked.value) == (False, 0.5)
+    assert unlinked.suppresses == ["launches", "queue"]
     assert report.launches is not None
     assert report.launches.count == 5
     assert "50% of device events have no launch in the trace" in report.notes
+
+
+@pytest.mark.parametrize(("linked", "said"), [(True, "Host-bound"), (False, "why cannot be told")])
+def test_a_head_of_before_hides_the_reason_of_idle_time_only_where_it_ends_it(
+    reported: Reporter, linked: bool, said: str
+) -> None:
+    """Three of eight kernels were launched before the trace: in one run, or each after a pause."""
+    maker = TraceMaker()
+    maker.step()
+    for _ in range(3):
+        maker.kernel(40_000, correlation=9_000_000 + maker.now_ns)
+        maker.now_ns += 40_000 if linked else 140_000
+    for _ in range(5):
+        maker.now_ns += 100_000 if linked else 0
+        maker.compute(40_000)
+    maker.end_step()
+    report = reported(maker)
+    idle = next(check for check in report.trust if check.name == "idle_unlinked")
+    assert idle.passed is linked
+    assert said in report.sentence
 
 
 def test_overlap_of_streams_and_self_time(reported: Reporter) -> None:

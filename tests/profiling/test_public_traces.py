@@ -192,7 +192,7 @@ def test_trust_on_real_traces(trace_folder: Path) -> None:
         )
     }
     assert failed == {
-        "tracelens_mi300_resnet_ddp8": ["unlinked"],
+        "tracelens_mi300_resnet_ddp8": ["unlinked", "idle_unlinked"],
         "tracelens_h100_bert_small": ["complete_steps"],
         "hta_dlrm8_a100_rank3_control": [],
     }

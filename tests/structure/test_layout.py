@@ -1,10 +1,14 @@
 """What the tree promises about itself: packages, sizes, words, links."""
 
+import ast
 import re
 import sys
 from pathlib import Path
 
 import pytest
+
+from perftui.tui.pages import PAGES
+from perftui.tui.screens.run_screen import RunScreen
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -94,3 +98,21 @@ def _anchors(document: Path) -> set[str]:
 
 def _lines(path: Path) -> int:
     return len(path.read_text().splitlines())
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tui" / "widgets").glob("*.py")), ids=lambda path: path.stem)
+def test_no_widget_computes_a_statistic(path: Path) -> None:
+    """A share, a mean or a rate is a quotient: widgets divide nothing, and import nothing that does."""
+    tree = ast.parse(path.read_text())
+    nodes = list(ast.walk(tree))
+    assert not [node.lineno for node in nodes if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)]
+    imported = {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    imported |= {each.name for node in nodes if isinstance(node, ast.Import) for each in node.names}
+    assert not imported & {"math", "statistics", "numpy"}
+
+
+def test_a_page_is_a_file_and_a_line() -> None:
+    for page in PAGES:
+        assert issubclass(page.kind, RunScreen), page
+    keys = [page.key for page in PAGES]
+    assert len(set(keys)) == len(keys)

@@ -13,16 +13,22 @@ from perftui.ipc import (
     dashboard_messages,
     facts,
     findings,
+    frame_checks,
+    gpu_view,
     host_view,
     hub_sockets,
     ledger_records,
+    mark,
     messages,
     rank_link,
+    rank_map,
     recording,
+    search_view,
     step_history,
     view,
     worker_stacks,
 )
+from perftui.trainer.hub import allowance
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "protocol.md").read_text()
@@ -31,10 +37,14 @@ MODULES = (
     facts,
     dashboard_messages,
     view,
+    gpu_view,
     host_view,
     findings,
     ledger_records,
+    mark,
     recording,
+    rank_map,
+    search_view,
     step_history,
     worker_stacks,
 )
@@ -109,5 +119,16 @@ def test_version_and_limits_are_documented() -> None:
     assert f"**Protocol version {messages.PROTOCOL_VERSION}.**" in TEXT
     assert f"* **{messages.PROTOCOL_VERSION}**:" in TEXT
     assert f"A frame has {codec.MAX_FRAME_BYTES // 2**20} MiB at most" in TEXT
+    assert f"a rank and its hub has {codec.MAX_RANK_FRAME_BYTES // 1024} KiB at most" in TEXT
+    assert f"a dashboard or a command has {codec.MAX_COMMAND_BYTES // 1024} KiB at most" in TEXT
+    assert f"more than {frame_checks.SMALL_FRAME_BYTES // 1024} KiB" in TEXT
+    assert f"with {frame_checks.STEPS_PER_FRAME_MAX} steps at most" in TEXT
+    assert f"A hub keeps {frame_checks.RANKS_MAX} ranks" in TEXT
+    assert f"0 to {frame_checks.RANKS_MAX - 1}, a world has {frame_checks.WORLD_MAX} ranks" in TEXT
+    of_a_rank, of_a_command = allowance.OF_A_RANK, allowance.OF_A_COMMAND
+    assert f"A rank sends {of_a_rank.frames_per_s:.0f} frames" in TEXT
+    assert f"at once {of_a_rank.frames_at_once:.0f} frames" in TEXT
+    assert f"A dashboard sends {of_a_command.frames_per_s:.0f} commands" in TEXT
+    assert f"{of_a_command.frames_at_once:.0f} at once" in TEXT
     assert f"A rank queues {rank_link.QUEUED_FRAMES} frames" in TEXT
     assert f"the hub {hub_sockets.QUEUED_FRAMES} for each peer" in TEXT

@@ -16,6 +16,7 @@ from perftui.trainer.telemetry.host import HostSampler
 from perftui.trainer.telemetry.process_io import read_io
 from perftui.trainer.telemetry.processes import descendants, is_alive, start_ticks
 from perftui.trainer.telemetry.worker_kin import RankProcess, names_workers
+from perftui.trainer.telemetry.worker_looks import read_private_mib, waits_for_socket
 from tests.waiting import wait_until
 
 torch = pytest.importorskip("torch")
@@ -146,6 +147,56 @@ def test_a_process_confined_to_one_cpu_has_one_core() -> None:
     assert view.cores == 1.0
     assert view.cpus is not None
     assert view.cpus <= 1.0
+
+
+_RECEIVE = """
+import os, socket, sys
+listener = socket.create_server(("127.0.0.1", 0)) if sys.argv[1] == "tcp" else None
+ours, theirs = socket.socketpair()
+if listener is not None:
+    ours = socket.create_connection(listener.getsockname())
+print("ready", flush=True)
+ours.recv(1) if sys.argv[1] != "pipe" else os.read(0, 1)
+"""
+
+
+@pytest.mark.parametrize(("what", "waits"), [("tcp", True), ("unix", True), ("pipe", False)])
+def test_a_process_that_receives_from_a_socket_is_seen_to_wait_for_it(what: str, waits: bool) -> None:
+    with started("-c", _RECEIVE, what) as child:
+        child.hear("ready")
+        pid, deadline = child.process.pid, time.monotonic() + 20
+        while (told := waits_for_socket(Path("/proc"), pid, "S")) is None and time.monotonic() < deadline:
+            time.sleep(0.05)  # it does not sleep yet
+    if told is None:
+        pytest.skip("this kernel does not tell where a thread sleeps")
+    assert told is waits
+
+
+_KEEP = """
+import os, sys
+block = bytearray(64 << 20)
+for at in range(0, len(block), 4096): block[at] = 1
+child = os.fork()
+if child: print(child, flush=True)
+for line in sys.stdin if not child else ():
+    for at in range(0, len(block), 4096): block[at] = 2
+    print("done", flush=True)
+os.waitpid(child, 0) if child else None
+"""
+
+
+def test_pages_that_a_forked_child_writes_to_become_its_own() -> None:
+    with started("-c", _KEEP) as child:
+        assert child.process.stdout is not None
+        pid = int(child.process.stdout.readline())
+        child.note_family()
+        before = read_private_mib(Path("/proc"), pid)
+        child.do("write")
+        after = read_private_mib(Path("/proc"), pid)
+    if before is None or after is None:
+        pytest.skip("this kernel has no /proc/PID/smaps_rollup")
+    assert before < 16
+    assert after - before > 60
 
 
 @pytest.mark.slow

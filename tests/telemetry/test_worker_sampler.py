@@ -55,7 +55,19 @@ def _files(own: int = 0, waited_ms: int = 0, **more: object) -> dict[str, str]:
         "proc/11/stat": stat(11, 5, own, **more),  # type: ignore[arg-type]
         "proc/11/statm": "900 500 120 1 0 400 0\n",
         "proc/11/schedstat": f"123456 {waited_ms * 1_000_000} 99\n",
+        "proc/11/wchan": "poll_schedule_timeout.constprop.0",
+        "proc/11/smaps_rollup": _rollup(30 * 1024),
     }
+
+
+def _rollup(private_kib: int) -> str:
+    """The file as a kernel writes it."""
+    return (
+        "55d0c0a3c000-7ffe5b1f2000 ---p 00000000 00:00 0                          [rollup]\n"
+        "Rss:             2097152 kB\n"
+        "Private_Clean:        96 kB\n"
+        f"Private_Dirty:    {private_kib:6d} kB\n"
+    )
 
 
 def test_rates_cover_the_time_between_two_looks(sweeps: _Sweeps) -> None:
@@ -81,6 +93,35 @@ def test_waiting_for_block_devices_is_told_only_where_it_is_accounted_for(tmp_pa
     assert view.io_wait_share is None
 
 
+@pytest.mark.parametrize(
+    ("state", "asleep_in", "waits"),
+    [
+        ("S", "wait_woken", True),
+        ("S", "unix_stream_read_generic", True),
+        ("S", "anon_pipe_read", False),
+        ("R", "0", False),
+        ("S", "0", None),
+    ],
+)
+def test_where_the_kernel_has_a_worker_asleep(
+    sweeps: _Sweeps, state: str, asleep_in: str, waits: bool | None
+) -> None:
+    (view,) = sweeps.sweep({**_files(state=state), "proc/11/wchan": asleep_in})
+    assert view.waits_for_socket is waits
+    assert ("waits_for_socket" in view.missing) is (waits is None)
+
+
+def test_what_is_a_workers_own_is_read_of_one_a_rank_and_not_at_each_look(sweeps: _Sweeps) -> None:
+    found = {WORKER: Kin(0, "name"), (12, 6): Kin(0, "name"), (13, 6): Kin(1, "name")}
+    more = {"proc/12/stat": stat(12, 6), "proc/13/stat": stat(13, 6), "proc/13/smaps_rollup": _rollup(2048)}
+    first = sweeps.sweep({**_files(), **more}, found)
+    assert [view.private_mib for view in first] == [30.0, None, 2.0]
+    assert first[1].missing["private_mib"] == "read of one worker a rank"
+    grown = {**_files(), **more, "proc/11/smaps_rollup": _rollup(50 * 1024)}
+    assert [view.private_mib for view in sweeps.sweep(grown, found)] == [30.0, None, 2.0]
+    assert [view.private_mib for view in sweeps.sweep(grown, found)] == [50.0, None, 2.0]
+
+
 def test_the_share_of_looks_that_found_it_blocked(sweeps: _Sweeps) -> None:
     sweeps.sweep(_files(state="D"))
     for state in "DDSSRRSS":
@@ -102,6 +143,8 @@ def test_what_cannot_be_read_is_none_and_says_why(sweeps: _Sweeps) -> None:
         "cpu_wait_share": "/proc/12/schedstat: there is none",
         "rss_mib": "/proc/12/statm: there is none",
         "shared_mib": "/proc/12/statm: there is none",
+        "waits_for_socket": "the kernel does not tell where it sleeps",
+        "private_mib": "/proc/12/smaps_rollup: there is none",
         "cores": "the affinity mask cannot be read",
     }
     assert all(getattr(view, name) is None for name in view.missing)

@@ -1,17 +1,32 @@
 """What the pages show: findings that hang together, judgements not made, experiments, ranks that differ."""
 
+import math
+
 import msgspec
 
-from perftui.ipc.dashboard_messages import Answer, Done, LedgerQuery, Question, ToDashboard
+from perftui.ipc.dashboard_messages import (
+    Answer,
+    Done,
+    LedgerQuery,
+    Question,
+    RanksQuery,
+    SearchQuery,
+    ToDashboard,
+)
 from perftui.ipc.facts import AllocatorFacts, BackendFacts, OptimizerFacts, RankFacts
 from perftui.ipc.findings import Evidence, Finding, Remedy, Unjudged
 from perftui.ipc.host_view import LoaderWorkers, Pressure, WorkerView
 from perftui.ipc.ledger_records import Comparison, Launch, Verdict
+from perftui.ipc.messages import PROTOCOL_VERSION, Hello
 from perftui.ipc.step_record import StepRecord
 from perftui.ipc.view import HostView, RunView
+from perftui.trainer.hub.rank_blocks import rank_map
+from perftui.trainer.hub.rank_track import RankTrack
+from perftui.trainer.hub.readings import Readings
 from perftui.trainer.hub.step_blocks import step_history
+from perftui.trainer.hub.step_lanes import with_lanes
 from perftui.trainer.hub.step_log import StepLog
-from tests.tui import scenes
+from tests.tui import scenes, search_scenes
 
 CAUSE = Finding(
     code="input.too_many_workers",
@@ -129,12 +144,50 @@ def steps_log(steps: int, wait: float = 0.75) -> StepLog:
     for step, (wall_ms, wait_ms) in enumerate(zip(made.wall_ms, made.wait_ms, strict=True)):
         row = dict.fromkeys(StepRecord._fields, -1)
         row |= {"step": step, "wall_ns": int(wall_ms * 1e6), "wait_ns": int(wait_ms * 1e6), "flags": 0}
-        row |= {"end_ns": step, "forward_ns": 0, "backward_ns": 0, "optimizer_ns": 0, "epoch": 0}
+        row |= {"end_ns": (step + 1) * 140_000_000, "optimizer_ns": 0, "epoch": 0, "worker": step % 3}
+        row |= {"forward_ns": int(wall_ms * 8e4), "backward_ns": int(wall_ms * 1.2e5)}
         log.add(StepRecord(**row))
     return log
 
 
 LOG = steps_log(412)
+
+
+def _track() -> tuple[RankTrack, Readings]:
+    """The rank that has made these steps, its GPU and its host read once a second."""
+    hello = Hello(
+        run_id="demo-1", host="gpu07", rank=0, seq=0, protocol=PROTOCOL_VERSION, pid=4000, start_ticks=1,
+        local_rank=0, world_size=1, python="3.11", torch="2.14", device="cuda:0",
+        command=["python", "train.py"], wall_offset_ns=0, gpu_uuid="GPU-0",
+    )  # fmt: skip
+    track = RankTrack(hello, 0.0, 0.0, log=LOG, gpu_uuid="GPU-0")
+    readings = Readings()
+    for second in range(1, 60):
+        wave = 0.5 + 0.4 * math.sin(second / 4)
+        gpu = scenes.gpu(0, sm_active_share=wave, tensor_active_share=wave / 2, dram_active_share=None)
+        readings.hear_gpus([gpu], float(second))
+        host = msgspec.structs.replace(scenes.HOST, run_busy=1 + wave, others_busy=0.1)
+        readings.hear_hosts([host], float(second))
+    return track, readings
+
+
+TRACK, READINGS = _track()
+
+
+def uneven_logs(ranks: int, steps: int, late: dict[int, float]) -> dict[int, StepLog]:
+    """Ranks that take 100 ms a step, and some of them so many ms longer before the exchange."""
+    logs: dict[int, StepLog] = {}
+    for rank in range(ranks):
+        row = dict.fromkeys(StepRecord._fields, -1) | {"epoch": 0, "flags": 0, "forward_ns": 0}
+        own_ms = 60.0 + late.get(rank, 0.0)
+        row |= {"wall_ns": 100_000_000, "wait_ns": int(own_ms * 1e6), "optimizer_ns": 0}
+        row |= {"backward_ns": int((100.0 - own_ms) * 1e6)}
+        logs[rank] = StepLog()
+        logs[rank].extend([StepRecord(**(row | {"step": step, "end_ns": step})) for step in range(steps)])
+    return logs
+
+
+LOGS = uneven_logs(4, 412, {1: 15.0, 3: 6.0})
 
 
 def told(question: Question) -> list[ToDashboard]:
@@ -143,11 +196,17 @@ def told(question: Question) -> list[ToDashboard]:
     taken = Answer(command_id=ident, accepted=True)
     if isinstance(question, LedgerQuery):
         return [taken, Done(command_id=ident, ok=True, comparisons=COMPARISONS)]
+    if isinstance(question, SearchQuery):
+        return [taken, Done(command_id=ident, ok=True, search=search_scenes.GOING_ON)]
     first, last = question.first_step, question.last_step
+    if isinstance(question, RanksQuery):
+        ranks = rank_map(LOGS, first, last, question.blocks, question.bands, question.measure)
+        return [taken, Done(command_id=ident, ok=True, ranks=ranks)]
     if question.newest is not None:
         first, last = max(0, len(LOG) - question.newest), None
     steps = step_history(LOG, question.rank, first, last, question.blocks)
-    return [taken, Done(command_id=ident, ok=True, steps=steps)]
+    laned = None if steps is None else with_lanes(steps, TRACK, READINGS)
+    return [taken, Done(command_id=ident, ok=True, steps=laned)]
 
 
 def _facts(threads: int) -> RankFacts:

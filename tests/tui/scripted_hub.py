@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 
 import msgspec
@@ -19,6 +20,8 @@ from perftui.ipc.dashboard_messages import (
     LedgerQuery,
     Pull,
     Question,
+    RanksQuery,
+    SearchQuery,
     StepsQuery,
     ToDashboard,
     Update,
@@ -52,6 +55,11 @@ class ScriptedHub:
         self._closing = threading.Event()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._serve)
+
+    @property
+    def folder(self) -> Path:
+        """A short path, for sockets."""
+        return self._places.runtime
 
     def __enter__(self) -> "ScriptedHub":
         self._thread.start()
@@ -90,7 +98,7 @@ class ScriptedHub:
 
     def _replies(self, message: Pull | Command | Question) -> list[ToDashboard]:
         if not isinstance(message, Pull):
-            if isinstance(message, StepsQuery | LedgerQuery):
+            if isinstance(message, StepsQuery | RanksQuery | LedgerQuery | SearchQuery):
                 self.questions.append(message)
                 return self.tell(message)
             self.commands.append(message)

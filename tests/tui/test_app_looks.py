@@ -43,7 +43,7 @@ def test_no_color_means_no_colour(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_key_of_the_overview_is_in_the_palette_and_works_from_there() -> None:
     async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
-        offered = {command.title for command in app.get_system_commands(app.screen)}
+        offered = {command.title.rpartition("  ")[0] for command in app.get_system_commands(app.screen)}
         now_and_then = ("close", "profile-end")  # only while there is something to close, or to end
         bindings = [key for key in keys.OVERVIEW if isinstance(key, Binding)]
         wanted = {key.description for key in bindings if key.id not in now_and_then}

@@ -91,3 +91,26 @@ def test_when_it_was_first_seen() -> None:
     text = " ".join(part.strip() for part in drawn(state_of(seen)))
     assert text.endswith("first seen at step 1,250, after 0:31")
     assert "first seen" not in " ".join(drawn(state_of(CONTENDED)))
+
+
+def test_what_to_write_in_the_script_stands_below_the_setting_and_advice_below_that() -> None:
+    remedy = Remedy(
+        set={"loader.num_workers": 2, "env.OMP_NUM_THREADS": "2"}, advice="or less of it", at="a.py:3 f"
+    )
+    lines = drawn(state_of(msgspec.structs.replace(CONTENDED, remedy=remedy)))
+    at = next(index for index, text in enumerate(lines) if text.startswith("  r relaunch with"))
+    below = [text.strip() for text in lines[at + 1 :]]
+    assert below[:2] == [
+        "by hand: DataLoader(..., num_workers=2); export OMP_NUM_THREADS=2",
+        "→ or less of it (at a.py:3 f)",
+    ]
+    silent = msgspec.structs.replace(remedy, advice=None)
+    assert "    at a.py:3 f" in drawn(state_of(msgspec.structs.replace(CONTENDED, remedy=silent)))
+
+
+def test_the_key_that_settles_it_is_named_while_it_does_something() -> None:
+    unsure = msgspec.structs.replace(CONTENDED, unsure="a profile window names the lines")
+    assert drawn(state_of(unsure))[-1] == "  ○ to settle it: a profile window names the lines (p opens one)"
+    assert drawn(state_of(unsure, replay=True))[-1].endswith("names the lines")
+    quiet = msgspec.structs.replace(CONTENDED, unsure="a quiet host")
+    assert drawn(state_of(quiet))[-1].endswith("a quiet host")

@@ -59,7 +59,7 @@ def test_theme_follows_the_terminal_and_the_person() -> None:
     assert choose_theme({}, "256") == "perftui-dark"
     assert choose_theme({"COLORFGBG": "0;15"}, "truecolor") == "perftui-light"
     assert choose_theme({}, "standard") == "perftui-ansi"
-    assert choose_theme({"PERFTUI_THEME": "light"}, None) == "perftui-light"
+    assert choose_theme({"PERFTUI_THEME": "light"}, None) == "perftui-ansi-light"
 
 
 @pytest.mark.parametrize("height", [10, 16, 24, 40, 60])

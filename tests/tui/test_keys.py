@@ -26,6 +26,7 @@ def test_every_key_has_an_id_a_word_and_a_sentence() -> None:
         keys.FINDINGS,
         keys.LEDGER,
         keys.RANK,
+        keys.RANKS,
         keys.SETTINGS,
         keys.OUTPUT,
     )
@@ -69,7 +70,7 @@ def test_the_picker_shows_programs_without_their_folders() -> None:
 def test_the_help_has_every_key_wherever_it_is_opened(of: Where) -> None:
     told = " ".join(" ".join(plain(part) for part in HelpScreen(Glyphs(), of=of).lines(90)).split())
     tables = (keys.OVERVIEW, keys.EVERYWHERE, keys.PROFILE, keys.PAGE, keys.FINDINGS, keys.LEDGER)
-    for table in (*tables, keys.RANK, keys.SETTINGS, keys.OUTPUT, keys.TRACE):
+    for table in (*tables, keys.RANK, keys.RANKS, keys.SETTINGS, keys.OUTPUT, keys.TRACE):
         for key in table:
             assert isinstance(key, Binding)
             assert " ".join(key.tooltip.split()) in told

@@ -7,7 +7,7 @@ import pytest
 
 from perftui.ipc.view import Shares
 from perftui.tui.glyphs import to_ascii
-from perftui.tui.palette import ANSI, DARK, LIGHT, palette_of
+from perftui.tui.palette import THEMES, palette_of
 from perftui.tui.renderables.chart_parts import ChartMark
 from perftui.tui.renderables.gauge import gauge
 from perftui.tui.renderables.headline import header_line, verdict_lines
@@ -214,7 +214,8 @@ def test_before_the_first_step_the_last_output_is_told_and_no_finding() -> None:
 def test_a_replay_tells_its_keys_while_there_is_nothing_to_see() -> None:
     replayed = state_of(state="waiting", replay=True, message="replay, speed 1")
     assert (
-        texts(verdict_lines(replayed, 90))[1].strip() == "replay, speed 1 · ←→ go 10 s back or on, f pauses"
+        texts(verdict_lines(replayed, 90))[1].strip()
+        == "replay, speed 1 · ←→ go back or on, [] play slower or faster, space pauses"
     )
 
 
@@ -247,14 +248,8 @@ def test_a_window_that_starts_as_soon_as_it_can_names_no_step() -> None:
     assert "steps 421 to 423" in texts(window_lines(scenes.PROFILE, 90))[-1]
 
 
-@pytest.mark.parametrize("theme", [DARK, LIGHT, ANSI])
-def test_every_role_has_a_colour_in_every_theme(theme: object) -> None:
-    palettes = [palette_of(each) for each in (DARK, LIGHT, ANSI) if each is theme]
-    assert palettes[0].colours.keys() == palette_of(DARK).colours.keys()
-
-
 def test_monochrome_has_no_colours_at_all() -> None:
-    palette = palette_of(ANSI, monochrome=True)
+    palette = palette_of(THEMES[-1], monochrome=True)
     assert all(palette.style(role, "other").color is None for role in palette.colours)
 
 

@@ -53,6 +53,14 @@ class Terminal:
         """Type keys."""
         os.write(self.master, keys)
 
+    def lines(self) -> list[str]:
+        """Return what stands on the screen."""
+        return [line.rstrip() for line in self._screen.display]
+
+    def wipe(self) -> None:
+        """Lose all that was painted, as a terminal does that another program has written to."""
+        self._screen.erase_in_display(2)
+
     def wait_for(self, words: str) -> None:
         """Wait until words stand on the screen."""
         deadline = time.monotonic() + 30

@@ -346,7 +346,7 @@ def test_help_has_every_key_and_q_leaves_with_code_0(tmp_path: Path) -> None:
         for _ in range(12):
             seen += " ".join(await shown(pilot, "help")).replace(" ", "")
             await pilot.press("pagedown")
-        for table in (keys.TRACE, keys.TRACE_TABLE, keys.TIMELINE, keys.FILTER, keys.TRACE_APP):
+        for table in (keys.TRACE, keys.TRACE_TABLE, keys.TIMELINE, keys.FILTER, keys.ALONE):
             for key in table:
                 assert isinstance(key, Binding)
                 assert key.tooltip.replace(" ", "")[:30] in seen, key

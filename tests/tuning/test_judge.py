@@ -98,8 +98,8 @@ def test_an_obvious_win_on_a_calm_host_takes_four_launches() -> None:
     assert "the steps are noisy" in verdict.sentence
 
 
-def test_more_than_twice_the_speed_on_a_calm_host_takes_two() -> None:
-    launches = [launch(label, 0.25 if label == "A" else 0.1, se=0.04) for label in "AB"]
+def test_two_and_a_half_times_the_speed_on_a_calm_host_takes_two() -> None:
+    launches = [launch(label, 0.26 if label == "A" else 0.1, se=0.04) for label in "AB"]
     assert [following(launches[:done]) for done in range(3)] == ["A", "B", None]
     verdict = judge(launches, DEFAULT_NOISE, CPUS)
     assert verdict.verdict == "faster"

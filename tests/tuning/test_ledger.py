@@ -17,6 +17,7 @@ from perftui.ipc.errors import Refused
 from perftui.ipc.ledger_records import Comparison, Launch, Verdict
 from perftui.trainer.tuning.file_systems import type_of_mount
 from perftui.trainer.tuning.ledger import SCHEMA_VERSION, Ledger, open_ledger
+from perftui.trainer.tuning.ledger_reading import newest_comparisons
 from perftui.trainer.tuning.ledger_verb import ledger_table, show_ledger
 
 WRITER = """
@@ -124,6 +125,28 @@ def test_no_ledger_at_all_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"these are my notes, not a database, and they are long enough to be one" * 20)
     with pytest.raises(Refused, match="move it away"):
         Ledger(path)
+
+
+@pytest.mark.parametrize("record", ["{}", "not JSON", "[" * 100_000], ids=["empty", "no JSON", "deep"])
+def test_a_damaged_line_is_one_clear_error(tmp_path: Path, record: str) -> None:
+    path = tmp_path / "ledger.sqlite"
+    with open_ledger(path) as ledger:
+        ledger.append(comparison("a"))
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE comparisons SET record = ?", (record,))
+    connection.commit()
+    connection.close()
+    with open_ledger(path) as ledger, pytest.raises(Refused, match="a line of the ledger cannot be read"):
+        ledger.newest()
+    with pytest.raises(Refused, match="the ledger cannot be read"):
+        newest_comparisons(path, 10)
+
+
+def test_a_line_with_a_hostile_name_is_one_row_of_the_table() -> None:
+    line = msgspec.structs.replace(comparison("a"), name="x\nforged  row\x1b[2J")
+    rows = ledger_table([line]).splitlines()
+    assert len(rows) == 2
+    assert "\x1b" not in rows[1]
 
 
 def start_writer(path: Path, prefix: str, count: int) -> "subprocess.Popen[str]":

@@ -10,7 +10,7 @@ from perftui.ipc.argument_templates import ArgumentTemplate
 from perftui.ipc.ledger_records import Launch
 from perftui.ipc.search_records import Ended, Measured
 from perftui.ipc.settings import TABLE, Setting, Settings, SettingValue
-from perftui.trainer.tuning.search.adoption import lines_to_write
+from perftui.ipc.settings_as_code import lines_to_write
 from perftui.trainer.tuning.search.ending import end_sentence, exit_code
 from perftui.trainer.tuning.search.proposals import Choice
 from perftui.trainer.tuning.search.search_document import (

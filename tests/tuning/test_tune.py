@@ -22,6 +22,7 @@ from perftui.trainer.launch.start import exit_of, launch, request_stop, wait_for
 from perftui.trainer.telemetry.processes import tagged_pids
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.search.search_ledger import open_search_ledger
+from perftui.trainer.tuning.search.search_reading import read_search
 from perftui.trainer.tuning.search.tune_verb import Asked, tune_verb
 from tests.conftest import RuntimeDirs
 from tests.processes import processes_below
@@ -238,15 +239,25 @@ def test_a_search_that_is_broken_off_goes_on_where_it_stood(
     assert "loader.num_workers=2" in capsys.readouterr().out
 
 
+def launch_in_view() -> str | None:
+    """Return the stage of the launch that goes on, as anybody on this host sees it."""
+    view = read_search()
+    return view.launch.state if view is not None and view.goes_on and view.launch is not None else None
+
+
 def test_two_searches_at_once_would_measure_each_other(folder: Path) -> None:
     process = start(folder, "--", *command("plain"))
     try:
         wait_until(lambda: "sitting" in kinds(), "the search has begun", PATIENCE_S)
         with pytest.raises(Refused, match="another search goes on"):
             tune_verb(Asked(command=command("plain"), yes=True), None, CAPS)
+        wait_until(lambda: launch_in_view() is not None, "the launch is seen from outside", PATIENCE_S)
     finally:
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=PATIENCE_S)
+    view = read_search()
+    assert view is not None
+    assert (view.goes_on, view.launch, view.reason) == (False, None, "interrupted")
 
 
 def test_nothing_is_launched_without_a_yes(folder: Path) -> None:

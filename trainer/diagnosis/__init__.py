@@ -1,6 +1,6 @@
 """From measured signals to findings: pure rules over one frozen window, in the order to deal with them."""
 
-from perftui.trainer.diagnosis.judgement import Judgement, diagnose, judge
+from perftui.trainer.diagnosis.judgement import Judgement, diagnose, judge, judge_in_parts
 from perftui.trainer.diagnosis.policy import POLICY, Policy
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.signals import HostSignals, RankSignals, RunSignals
@@ -17,4 +17,5 @@ __all__ = [
     "Steadied",
     "diagnose",
     "judge",
+    "judge_in_parts",
 ]

@@ -1,8 +1,10 @@
 """One window as all rules see it: the signals, the thresholds, and what was worked out once for everybody."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar, cast
 
 from perftui.ipc.view import GpuView
 from perftui.trainer.diagnosis.contention import Contention, find_contention
@@ -10,6 +12,8 @@ from perftui.trainer.diagnosis.pacing import Pace, Pacer, pace_of
 from perftui.trainer.diagnosis.policy import Policy
 from perftui.trainer.diagnosis.readiness import Readiness, enough_steps, readiness, steady_wait
 from perftui.trainer.diagnosis.signals import HostSignals, RankSignals, RunSignals
+
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True)
@@ -51,21 +55,47 @@ class Case:
         """Tell whether shortening any of these can make this rank's step shorter."""
         return self.paces[rank.rank].paces(*pacers)
 
+    @cached_property
+    def _gpus(self) -> dict[int, GpuView]:
+        return {rank: gpu for gpu in reversed(self.signals.gpus) for rank in gpu.ranks}
+
+    @cached_property
+    def _hosts(self) -> dict[str, HostSignals]:
+        return {host.name: host for host in reversed(self.signals.hosts)}
+
+    @cached_property
+    def _ranks_by_host(self) -> Counter[str]:
+        return Counter(rank.host for rank in self.signals.ranks)
+
+    @cached_property
+    def _strongly_contended(self) -> frozenset[str]:
+        return frozenset(found.host.name for found in self.contended if found.strong)
+
+    @cached_property
+    def _worked_out(self) -> dict[object, object]:
+        return {}
+
+    def once(self, work: Callable[["Case"], _Result]) -> _Result:
+        """Return what a function makes of this case, worked out once: rules ask for it at every rank."""
+        if work not in self._worked_out:
+            self._worked_out[work] = work(self)
+        return cast(_Result, self._worked_out[work])
+
     def gpu(self, rank: RankSignals) -> GpuView | None:
         """Return the GPU that a rank uses, as it was read; None where it was not."""
-        return next((gpu for gpu in self.signals.gpus if rank.rank in gpu.ranks), None)
+        return self._gpus.get(rank.rank)
 
     def host(self, rank: RankSignals) -> HostSignals | None:
         """Return the host of a rank; None where it was not read."""
-        return next((host for host in self.signals.hosts if host.name == rank.host), None)
+        return self._hosts.get(rank.host)
 
     def ranks_on(self, host: str) -> int:
         """Return how many ranks share a host."""
-        return sum(rank.host == host for rank in self.signals.ranks)
+        return self._ranks_by_host[host]
 
     def strongly_contended(self, host: str) -> bool:
         """Tell whether others take so much of a host that times on it are in doubt."""
-        return any(found.strong and found.host.name == host for found in self.contended)
+        return host in self._strongly_contended
 
 
 def worst_first(ranks: Iterable[tuple[float, RankSignals]]) -> list[tuple[float, RankSignals]]:

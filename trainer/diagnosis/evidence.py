@@ -8,6 +8,7 @@ from perftui.ipc.settings import Settings, setting
 from perftui.trainer.diagnosis.signals import RankSignals
 
 WINDOW = "a profile window"
+_INSTALLED = ("site-packages", "dist-packages", "/lib/python", "<frozen")
 
 
 def number(name: str, value: float, unit: str, steps: int = 0) -> Evidence:
@@ -73,6 +74,11 @@ def area_share(stacks: StackFacts | None, least_looks: int, *areas: str) -> floa
     if stacks is None or stacks.looks < least_looks:
         return None
     return sum(stacks.areas.get(area, 0) for area in areas) / stacks.looks
+
+
+def of_the_script(at: str) -> bool:
+    """Tell whether a place (`file:line function`, or a file) is the script's own, and not installed."""
+    return not any(part in at for part in _INSTALLED)
 
 
 def main_place(stacks: StackFacts | None, least_share: float, *areas: str) -> StackPlace | None:

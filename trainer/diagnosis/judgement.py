@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from perftui.ipc.findings import Finding, Severity
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.contention import UNSURE
+from perftui.trainer.diagnosis.in_parts import Parts, at_once
 from perftui.trainer.diagnosis.policy import POLICY, Policy
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.registry import (
@@ -21,6 +22,7 @@ from perftui.trainer.diagnosis.registry import (
     FIRST,
     HEALTHY,
     IN_DOUBT,
+    ONLY_WHERE,
     RULES,
     Rule,
 )
@@ -44,11 +46,21 @@ def diagnose(signals: RunSignals, policy: Policy = POLICY) -> list[Finding]:
 
 def judge(signals: RunSignals, policy: Policy = POLICY, rules: Iterable[Rule] = RULES) -> Judgement:
     """Return findings and abstentions over one window."""
+    return at_once(judge_in_parts(signals, policy, rules))
+
+
+def judge_in_parts(
+    signals: RunSignals, policy: Policy = POLICY, rules: Iterable[Rule] = RULES
+) -> Parts[Judgement]:
+    """Do the same, and let others have a turn after each rule: with many ranks one takes milliseconds."""
     case = Case(signals, policy)
-    judged = [each for rule in rules for each in rule.evaluate(case)]
+    judged: list[Finding | Abstention] = []
+    for rule in rules:
+        judged += rule.evaluate(case)
+        yield
     found = [each for each in judged if isinstance(each, Finding)]
     abstained = tuple(each for each in judged if isinstance(each, Abstention))
-    found = _hung(_without_healthy([_doubted(each, case) for each in found]))
+    found = _hung(_without_healthy([_doubted(each, case) for each in found]), case)
     firm = _made_firm(found, case)
     return Judgement(tuple(sorted(found, key=lambda each: _place(each, case, firm))), abstained)
 
@@ -91,24 +103,27 @@ def _shaken(finding: Finding, case: Case) -> bool:
 
 
 def _workers_held_up(rank: RankSignals, policy: Policy) -> bool:
-    """Tell whether other work may keep a rank's workers from their cores.
+    """Tell whether other work may keep a rank's workers from their cores, or the thread they work for.
 
     Without workers the wait is the training thread's own work: a busy host stretches it, and all the rest.
+    Workers that idle may wait for a training thread without a core to take their batches over.
     """
     if rank.loader is None or rank.loader.num_workers == 0:
         return False
-    held_up = None if rank.workers is None else rank.workers.cpu_wait_share
-    return held_up is None or held_up >= policy.worker_cpu_wait
+    seen = rank.workers
+    if seen is None or seen.cpu_wait_share is None or seen.cpu_wait_share >= policy.worker_cpu_wait:
+        return True
+    return seen.cpu_share is not None and seen.cpu_share <= policy.worker_idle
 
 
-def _hung(found: list[Finding]) -> list[Finding]:
+def _hung(found: list[Finding], case: Case) -> list[Finding]:
     """Hang consequences under their causes.
 
     A cause is as severe as what follows from it, and costs as much where its own cost was not measured; a
     consequence offers no remedy.
     """
     for place, finding in enumerate(found):
-        causes = [at for at, cause in enumerate(found) if _explains(cause, finding)]
+        causes = [at for at, cause in enumerate(found) if _explains(cause, finding, case)]
         if not causes:
             continue
         at = min(causes, key=lambda at: (_WEIGHT[found[at].severity], -found[at].share, at))
@@ -119,10 +134,13 @@ def _hung(found: list[Finding]) -> list[Finding]:
     return found
 
 
-def _explains(cause: Finding, finding: Finding) -> bool:
+def _explains(cause: Finding, finding: Finding, case: Case) -> bool:
     if cause.code not in CAUSES.get(finding.code, ()) or cause.under is not None:
         return False
     if cause.severity == "info" and finding.severity != "info":
+        return False
+    holds = ONLY_WHERE.get((finding.code, cause.code))
+    if holds is not None and not holds(case, finding):
         return False
     same_rank = cause.rank is None or finding.rank is None or cause.rank == finding.rank
     same_host = cause.host is None or finding.host is None or cause.host == finding.host

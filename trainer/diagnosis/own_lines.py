@@ -5,6 +5,7 @@ and plain Python too seldom: their shares are no shares of time. How long each p
 measured; looks only tell what it was spent on, and where.
 """
 
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 
 from perftui.ipc.facts import StackFacts
@@ -39,6 +40,8 @@ def own_lines(rank: RankSignals, policy: Policy) -> OwnLines | None:
     if stacks is None or stacks.looks < policy.stack_looks or other is None:
         return None
     script, logging = _script_looks(rank, stacks), stacks.looks * (logged_share(rank, policy) or 0.0)
+    written = _for_writing(rank, stacks, policy)
+    script, logging = script - written, logging + written
     if not rank.patterns.wait_known:
         return _without_loader(rank, stacks, other, script, logging, policy)
     if script + logging < policy.own_looks:
@@ -132,6 +135,26 @@ def _script_looks(rank: RankSignals, stacks: StackFacts) -> int:
         if place.area == "script" and place.line and any(call in place.line for call in _WAITS_FOR_GPU)
     )
     return max(0, found - waiting)
+
+
+def _for_writing(rank: RankSignals, stacks: StackFacts, policy: Policy) -> int:
+    """Return looks at lines that only prepare what is written: of a function that writes and does not train.
+
+    A function in which a batch is loaded, or the model runs, is the loop or calls it: its lines are its own.
+    """
+    if rank.device != "cpu":
+        return 0
+    areas: dict[str, Counter[str]] = defaultdict(Counter)
+    for place in stacks.places:
+        areas[_function(place.at)][place.area] += place.count
+    writing = [counts for counts in areas.values() if counts["logging"] >= policy.own_looks]
+    return sum(counts["script"] for counts in writing if not counts.keys() - {"script", "logging"})
+
+
+def _function(at: str) -> str:
+    """Return file and function of a place, `train.py draw` for `train.py:26 draw`."""
+    file, _, rest = at.rpartition(":")
+    return f"{file} {rest.partition(' ')[2]}"
 
 
 def _interrupted(rank: RankSignals) -> float:

@@ -101,8 +101,8 @@ class Policy:
     collating: float = 0.60
     """Share of the time that workers spend on a batch, from which putting it together is the cause."""
     connected: float = 0.5
-    """Share of looks at idle workers that find them within a network connection, from which they wait for it;
-    own choice: most."""
+    """Share of looks at idle workers that find them receiving from a socket, from which they wait for it; own
+    choice: most."""
     worker_looks: int = 20
     """Looks at a rank's workers in a window, least for any share of them: a standard error of 11 points."""
     slow_worker_ratio: float = 4.0
@@ -132,6 +132,8 @@ class Policy:
     in_loop_ms: float = 0.4
     """Milliseconds a step, under which that is the loop itself; own choice, ten times what an empty loop
     around a model takes."""
+    logging_ms: float = 0.1
+    """Milliseconds a step, under which logging is not worth a word; own choice: no loop logs by itself."""
     own_looks: int = 5
     """Looks that found the thread in the script's own lines, least to say that these take measured time."""
     own_beside_model: float = 0.2
@@ -382,8 +384,7 @@ class Policy:
     overhead_info: float = 0.01
     """Share of the step in perftui's own hooks."""
     overhead_warning: float = 0.10
-    """The same, from which it may lead: below, whatever else is found weighs as much without it; own choice,
-    as `wait_warning`."""
+    """The same, from which it may lead: below, all else weighs as much without it; as `wait_warning`."""
     dropped_share: float = 0.01
     """Share of steps that were dropped before the hub saw them."""
 

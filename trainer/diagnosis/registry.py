@@ -27,7 +27,7 @@ from perftui.trainer.diagnosis.rules import (
 )
 from perftui.trainer.diagnosis.rules.compute_bound import compute_bound
 from perftui.trainer.diagnosis.rules.crowd import crowd
-from perftui.trainer.diagnosis.rules.epoch_waits import cold_start, epoch_start
+from perftui.trainer.diagnosis.rules.epoch_waits import cold_start, epoch_start, workers_begin_anew
 from perftui.trainer.diagnosis.rules.operators import operator
 from perftui.trainer.diagnosis.rules.own_state import contended, dropped, overhead
 from perftui.trainer.diagnosis.rules.proportions import backward_ratio
@@ -36,6 +36,7 @@ from perftui.trainer.diagnosis.rules.starvation import starvation
 from perftui.trainer.diagnosis.rules.straggler_input import straggler_input
 
 Evaluate: TypeAlias = Callable[[Case], Iterable[Finding | Abstention]]
+Holds: TypeAlias = Callable[[Case, Finding], bool]
 
 
 @dataclass(frozen=True)
@@ -157,6 +158,11 @@ CAUSES: dict[str, tuple[str, ...]] = {
     "memory.growth": ("memory.near_limit",),
 }
 """What may follow from what: where both are found, the consequence hangs under the cause."""
+
+ONLY_WHERE: dict[tuple[str, str], Holds] = {
+    ("input.epoch_start", "input.too_many_workers"): workers_begin_anew,
+}
+"""By consequence and cause: what must hold as well for the one to follow from the other."""
 
 FIRST = ("memory.oom", "debug.", "data.", "compute.device", "comm.find_unused")
 """Begin of codes that stand first among equally severe ones: switches and mistakes that cost for nothing."""

@@ -37,6 +37,19 @@ class FactsChange:
 
 
 @dataclass(frozen=True)
+class WorkerGrowth:
+    """By how much the memory of one loader worker grew over a stretch of time; the others do as it does."""
+
+    seconds: float
+    private_mib: float
+    """Of what it shares with nobody."""
+    rss_mib: float
+    """Of all that it sees, what it shares with its rank since it was forked among it."""
+    rise: float | None
+    """Share of the looks at which it had more to itself than ever before; None: too few looks."""
+
+
+@dataclass(frozen=True)
 class EpochWait:
     """The loader wait of one epoch, without what starting its workers took."""
 
@@ -111,11 +124,15 @@ class RankSignals:
     cpu_share: float | None = None
     """CPU time of the training thread over wall time."""
     loader: LoaderFacts | None = None
+    read_ahead: LoaderFacts | None = None
+    """The loader that another thread reads ahead for the training thread, which takes from none itself."""
     settings: dict[str, SettingValue] = field(default_factory=dict)
     epoch_start_wait: float | None = None
     """Share of the window's wall time that is loader wait of the first step of an epoch: starting workers."""
     workers: LoaderWorkers | None = None
     """Its loader workers taken together, mean over about ten seconds."""
+    worker_growth: WorkerGrowth | None = None
+    """Of one of them; None: there are none, or its memory was not looked at twice."""
     facts: RankFacts = field(default_factory=RankFacts)
     """The newest of each subject."""
     change: FactsChange | None = None

@@ -22,11 +22,21 @@ from perftui.trainer.diagnosis.readiness import steady_wait, wait_ms
 from perftui.trainer.diagnosis.signals import HostSignals, RankSignals
 
 Cause: TypeAlias = Literal[
-    "compute", "storage", "latency", "collate", "handover", "slow_worker", "needless", "unknown"
+    "compute",
+    "storage",
+    "connection",
+    "latency",
+    "collate",
+    "handover",
+    "slow_worker",
+    "needless",
+    "untold",
+    "unknown",
 ]
-"""collate: samples are put together. handover: the training thread takes a batch over from its worker.
-compute: preparing samples keeps a CPU busy. latency: samples wait for something that is not storage.
-needless: there is hardly anything to prepare, and handing batches over is the cost."""
+"""collate: samples are put together. connection: samples come from the other end of a socket. handover: the
+training thread takes a batch over from its worker. compute: preparing samples keeps a CPU busy. latency:
+samples wait for something that is not storage. needless: there is hardly anything to prepare, and handing
+batches over is the cost. untold: workers idle, and so may the training thread, for others' sake."""
 
 
 _STACKING = " collate_tensor_fn"
@@ -115,8 +125,8 @@ def _in_workers(case: Case, rank: RankSignals, host: HostSignals | None) -> Wait
     policy, seen = case.policy, rank.workers
     if seen is None or seen.cpu_share is None or not seen.count:
         return _by_the_host(case, host)
-    held_up = seen.cpu_wait_share or 0.0
-    idle = held_up < policy.worker_cpu_wait and seen.cpu_share + held_up < policy.worker_busy
+    held_up, busy = seen.cpu_wait_share or 0.0, _between_heads(rank, seen.cpu_share)
+    idle = held_up < policy.worker_cpu_wait and busy + held_up < policy.worker_busy
     if idle and not storage_seen(case, rank, host):
         taking = taking_over(case, rank)
         if taking is not None:
@@ -125,17 +135,32 @@ def _in_workers(case: Case, rank: RankSignals, host: HostSignals | None) -> Wait
     if putting is not None and putting >= policy.collating:
         why = f"they spend {100 * putting:.0f} % of the time they work on a batch on putting samples together"
         return WaitCause("collate", why)
-    if seen.cpu_share + held_up >= policy.worker_busy:
+    if busy + held_up >= policy.worker_busy:
         return WaitCause("compute", "they compute all the time")
     if storage_seen(case, rank, host):
         return WaitCause("storage", "they wait for storage")
     if _connected(rank, policy):
-        return WaitCause("storage", "they wait for the other end of a network connection")
-    if seen.cpu_share > policy.worker_idle or held_up >= policy.worker_cpu_wait:
+        return WaitCause("connection", "they wait for the other end of a network connection")
+    if busy > policy.worker_idle or held_up >= policy.worker_cpu_wait:
         return WaitCause("unknown", "")
     if wait_ms(rank) < policy.needless_item_ms:
         return WaitCause("needless", "they have hardly anything to do")
+    if case.strongly_contended(rank.host):
+        why = "they hardly compute meanwhile, and other work keeps the cores busy: who waits for whom is open"
+        return WaitCause("untold", why)
     return WaitCause("latency", "they do not compute meanwhile, each sample waits for something")
+
+
+def _between_heads(rank: RankSignals, cpu_share: float) -> float:
+    """Return the CPU share of each worker between the heads of epochs, at most.
+
+    Workers that are kept have nothing to do while the sampler begins: that they idle there says nothing of
+    what batches cost them.
+    """
+    if rank.loader is None or not rank.loader.persistent_workers:
+        return cpu_share
+    heads = (rank.shares.loader_wait or 0.0) - steady_wait(rank)
+    return max(cpu_share, min(1.0, cpu_share / (1 - heads))) if heads < 1 else cpu_share
 
 
 def _taken_over(case: Case, rank: RankSignals, taking: float) -> WaitCause:
@@ -150,20 +175,27 @@ def _taken_over(case: Case, rank: RankSignals, taking: float) -> WaitCause:
 
 
 def _by_the_host(case: Case, host: HostSignals | None) -> WaitCause:
-    """Return what the busy cores tell where single workers were not seen."""
+    """Return what the busy cores tell where single workers were not seen.
+
+    Where others keep them busy, the run may be kept from them.
+    """
     if host is None or host.run_busy is None or host.cpus is None:
         return WaitCause("unknown", "")
-    if host.run_busy >= case.policy.idle_cores * host.cpus:
+    if max(host.run_busy, host.cpu_busy or 0.0) >= case.policy.idle_cores * host.cpus:
         return WaitCause("unknown", "")
     idle = f"only {host.run_busy:.1f} of {host.cpus:g} cores are busy with this run"
     return WaitCause("latency", f"{idle}, so each sample waits for something")
 
 
 def _connected(rank: RankSignals, policy: Policy) -> bool:
-    """Tell whether looks at the workers in a window find them within a connection, for most of the time.
+    """Tell whether looks at the workers find them receiving from a socket, for most of the time.
 
-    They are known not to compute, so that they wait for the other end.
+    By where the kernel lets them sleep; in a window also by their stacks: they are known not to compute, so
+    that one who is within a connection waits for the other end.
     """
+    asleep = None if rank.workers is None else rank.workers.socket_share
+    if asleep is not None and asleep >= policy.connected:
+        return True
     samples = sum(seen.samples for seen in rank.worker_stacks)
     if samples < policy.worker_looks:
         return False

@@ -8,7 +8,8 @@ from perftui.ipc.findings import Remedy
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import Settings
 from perftui.trainer.diagnosis.case import Case
-from perftui.trainer.diagnosis.evidence import main_place
+from perftui.trainer.diagnosis.contention import UNSURE
+from perftui.trainer.diagnosis.evidence import main_place, of_the_script
 from perftui.trainer.diagnosis.policy import Policy
 from perftui.trainer.diagnosis.readiness import steady_wait, won_share
 from perftui.trainer.diagnosis.signals import HostSignals, RankSignals
@@ -27,6 +28,10 @@ _STORAGE = (
     "a faster disk or a local copy; fewer and larger files (shards) instead of many small ones; one file "
     "handle a worker"
 )
+_DISTANT = (
+    "a copy of the data on a local disk; fewer and larger requests (shards, many samples a request); one "
+    "connection a worker, kept open"
+)
 _ELSEWHERE = "find out what each sample waits for: storage, the network, a lock, a service"
 _FROM_TENSORS = (
     "put batches together from arrays or tensors, not from Python lists or loops: collating 64 rows of 2048 "
@@ -42,7 +47,6 @@ _SERVED_IN_TURN = "what serves one request at a time gives no more to more worke
 _SLOWEST_WORKERS = 32
 _SPARE = 1.3
 _METHODS = frozenset({"__getitem__", "__getitems__", "__iter__", "<module>"})
-_INSTALLED = ("site-packages", "dist-packages", "/lib/python", "<frozen")
 _OURS = "/perftui/trainer/probe/"
 
 
@@ -69,11 +73,13 @@ def answer_to(case: Case, rank: RankSignals, cause: WaitCause) -> tuple[str, Ans
     if facts.iterable and facts.sharded is not True:
         doubt = None if facts.sharded is False else "whether the dataset shards itself is not known"
         return _named(cause), Answer(Remedy(advice=_UNSHARDED, at=_at(case, rank)), doubt)
+    if cause.cause == "untold":
+        return "input.workers", Answer(None, UNSURE)
     if cause.cause == "collate":
         return "input.collate", Answer(_collate(case, rank, facts, host, cause))
     if cause.cause == "handover":
         return "input.collate", Answer(_fewer_pieces(rank))
-    if cause.cause in ("storage", "latency"):
+    if cause.cause in ("storage", "connection", "latency"):
         return _named(cause), Answer(_overlapped(case, rank, facts, host, cause))
     if host is None or host.cpus is None:
         return "input.workers", Answer(None, "how many cores are usable has not been measured yet")
@@ -92,7 +98,7 @@ def setting_name(facts: LoaderFacts, name: str = "num_workers") -> str:
 
 
 def _named(cause: WaitCause) -> str:
-    return "input.storage" if cause.cause == "storage" else "input.workers"
+    return "input.storage" if cause.cause in ("storage", "connection") else "input.workers"
 
 
 def _at_least(case: Case) -> int:
@@ -105,7 +111,7 @@ def _at(case: Case, rank: RankSignals) -> str | None:
     if rank.loader is not None and rank.loader.num_workers:
         return _in_workers(rank, case.policy)
     place = main_place(rank.facts.stacks, case.policy.place_share, "dataset", "collate")
-    return None if place is None or any(part in place.at for part in _INSTALLED) else place.at
+    return place.at if place is not None and of_the_script(place.at) else None
 
 
 def _in_workers(rank: RankSignals, policy: Policy) -> str | None:
@@ -119,7 +125,7 @@ def _in_workers(rank: RankSignals, policy: Policy) -> str | None:
     shares: dict[tuple[bool, str], float] = defaultdict(float)
     for seen in rank.worker_stacks:
         for frame in seen.frames:
-            if not any(part in frame.file for part in (*_INSTALLED, _OURS)):
+            if of_the_script(frame.file) and _OURS not in frame.file:
                 inner = frame.function.rpartition(".")[2] not in _METHODS
                 place = f"{frame.file}:{frame.line} {frame.function}"
                 shares[inner, place] += frame.total_share * seen.samples / samples
@@ -138,6 +144,7 @@ def _proposal(
         case.ranks_on(rank.host),
         rank.cpu_share,
         host.run_busy,
+        on_gpu=rank.device.startswith("cuda"),
     )
 
 
@@ -193,17 +200,12 @@ def _overlapped(
     most = max(facts.num_workers, min(_SLOWEST_WORKERS, 4 * max(2, facts.num_workers)))
     workers = min(most, math.ceil(_SPARE * prepare_ms / compute_ms))
     expected = step_ms / max(compute_ms, prepare_ms / max(1, workers))
-    storage = cause.cause == "storage"
-    advice = (
-        _STORAGE
-        if storage
-        else "find out what each sample waits for: storage, the network, a lock, a service"
-    )
+    advice = {"storage": _STORAGE, "connection": _DISTANT}.get(cause.cause, _ELSEWHERE)
     if workers <= facts.num_workers or expected < SMALLEST_GAIN:
         return Remedy(advice=advice, at=_at(case, rank))
     bound = 1 / (1 - wait) if wait < 1 else math.inf
     cautions = ["workers wait at the same time and need few cores", *_cautions(facts, host, case.policy)]
-    cautions.append(_AT_ITS_LIMIT if storage else _SERVED_IN_TURN)
+    cautions.append(_AT_ITS_LIMIT if cause.cause == "storage" else _SERVED_IN_TURN)
     return Remedy(
         set={setting_name(facts): max(workers, _at_least(case))},
         bound=round(bound, 2) if math.isfinite(bound) else None,

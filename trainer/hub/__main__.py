@@ -6,6 +6,7 @@ import traceback
 from pathlib import Path
 
 from perftui.ipc.errors import LaunchFailed, PerftuiError
+from perftui.ipc.owned_files import opener
 from perftui.ipc.places import RunPlaces, make_run_places
 from perftui.ipc.run_files import RunDescription, read_record
 from perftui.trainer.hub.live_run import LiveRun
@@ -47,7 +48,7 @@ def _serve_live(places: RunPlaces) -> None:
 def _count_start(places: RunPlaces) -> int:
     """Return how many hubs this run had before this one."""
     try:
-        with (places.state / _STARTS).open("ab") as stream:
+        with open(places.state / _STARTS, "ab", opener=opener) as stream:
             before = stream.tell()
             stream.write(b".")
     except OSError:

@@ -31,9 +31,10 @@ def arrivals_of(rows: Mapping[int, Sequence[StepRecord]]) -> Arrivals | None:
     table = [steps for steps in table if not any(step.flags & UNUSUAL_FLAGS for step in steps)]
     if not table:
         return None
-    own = [[_own_ms(step) for step in steps] for steps in table]
+    own = [[own_ms(step) for step in steps] for steps in table]
     cpu = [[s.cpu_ns / 1e6 for s in steps] for steps in table if all(s.cpu_ns >= 0 for s in steps)]
     waits = [[s.comm_ns / 1e6 for s in steps] for steps in table if all(s.comm_ns >= 0 for s in steps)]
+    firsts = [min(steps) for steps in own]
     lasts = [steps.index(max(steps)) for steps in own]
     leasts = [steps.index(min(steps)) for steps in waits]
     seen = [[s.comm_ns / 1e6 for s in by_step[r].values() if s.comm_ns >= 0] for r in ranks]
@@ -42,7 +43,7 @@ def arrivals_of(rows: Mapping[int, Sequence[StepRecord]]) -> Arrivals | None:
         ranks=tuple(
             Arrival(
                 rank=rank,
-                late_ms=fmean(steps[at] - min(steps) for steps in own),
+                late_ms=fmean(steps[at] - first for steps, first in zip(own, firsts, strict=True)),
                 last_share=lasts.count(at) / len(table),
                 looks=len(seen[at]),
                 wait_error_ms=stdev(seen[at]) / len(seen[at]) ** 0.5 if len(seen[at]) > 1 else None,
@@ -61,7 +62,8 @@ def arrivals_of(rows: Mapping[int, Sequence[StepRecord]]) -> Arrivals | None:
     )
 
 
-def _own_ms(row: StepRecord) -> float:
+def own_ms(row: StepRecord) -> float:
+    """Return what a rank did before the exchange."""
     return (row.wall_ns - row.backward_ns - row.optimizer_ns) / 1e6
 
 
@@ -80,7 +82,10 @@ def _memory(table: Sequence[Sequence[float]]) -> float | None:
     """Return the correlation of each rank's lead over the mean with that of the step before."""
     if len(table) < _LEAST_FOR_MEMORY:
         return None
-    leads = [[steps[at] - fmean(steps) for steps in table] for at in range(len(table[0]))]
+    means = [fmean(steps) for steps in table]
+    leads = [
+        [steps[at] - mean for steps, mean in zip(table, means, strict=True)] for at in range(len(table[0]))
+    ]
     try:
         return fmean(correlation(lead[1:], lead[:-1]) for lead in leads)
     except StatisticsError:  # all alike

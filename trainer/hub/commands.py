@@ -16,7 +16,7 @@ from perftui.ipc.dashboard_messages import (
 )
 from perftui.ipc.errors import PerftuiError, Refused
 from perftui.ipc.run_files import write_record
-from perftui.ipc.settings import setting
+from perftui.ipc.settings import check_together, check_values
 from perftui.trainer.hub.served import Reply
 from perftui.trainer.tuning.plan import Caps, RelaunchPlan
 from perftui.trainer.tuning.subject import not_owned
@@ -80,8 +80,8 @@ class Commands:
             raise Refused(not_owned(self._run.description, command.set))
         if self._run.busy:
             raise Refused("a relaunch or a profiling window is going on; wait for its end")
-        for name in command.set:
-            setting(name, self._run.description.arguments)
+        check_values(command.set, self._run.description.arguments)
+        check_together(command.set)
         plan = RelaunchPlan(
             run_id=self._run.description.run_id,
             set=command.set,

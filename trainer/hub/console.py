@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
+from perftui.ipc.harmless import STEERING
+
 _LINES_KEPT = 1000
 _LINE_MAX = 2000
 _READ_MAX = 1024 * 1024
@@ -17,7 +19,7 @@ _FIRST_READ = 64 * 1024
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-~]|\x9b[0-?]*[ -/]*[@-~]"
 )
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROLS = re.compile(f"[{STEERING}]")
 
 
 def plain(text: str) -> str:

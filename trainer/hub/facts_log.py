@@ -10,7 +10,7 @@ from typing import NamedTuple
 from perftui.ipc.facts import RankFacts
 from perftui.trainer.diagnosis.signals import FactsChange
 
-_POINTS_KEPT = 512
+POINTS_KEPT = 512
 _FIRST_INTERVAL_S = 1.0
 _LOOKS_FOR_RISE = 3
 
@@ -34,9 +34,10 @@ class FactsPoint(NamedTuple):
 
 
 class FactsLog:
-    """The points of one rank."""
+    """The points of one rank, at most so many."""
 
-    def __init__(self) -> None:
+    def __init__(self, points_kept: int = POINTS_KEPT) -> None:
+        self._points_kept = points_kept
         self.points: list[FactsPoint] = []
         """Oldest first; the last is the newest there is, however close to the one before."""
         self._interval_s = _FIRST_INTERVAL_S
@@ -48,7 +49,7 @@ class FactsLog:
             self.points[-1] = point
         else:
             self.points.append(point)
-        if len(self.points) > _POINTS_KEPT:
+        if len(self.points) > self._points_kept:
             self._interval_s *= 2
             del self.points[1:-1:2]
 
@@ -84,8 +85,8 @@ class FactsLog:
             limit_hits=_grown(begin.limit_hits, last.limit_hits),
             cudagraph_skips=_grown(begin.cudagraph_skips, last.cudagraph_skips),
             rss_mib=_grown(begin.rss_mib, last.rss_mib),
-            rss_rise=_rise([point.rss_mib for point in within]),
-            allocated_rise=_rise([point.allocated_mib for point in within]),
+            rss_rise=rise_of([point.rss_mib for point in within]),
+            allocated_rise=rise_of([point.allocated_mib for point in within]),
         )
 
 
@@ -113,7 +114,7 @@ def _grown(before: float | None, now: float | None) -> float | None:
     return None if before is None or now is None else now - before
 
 
-def _rise(values: Sequence[float | None]) -> float | None:
+def rise_of(values: Sequence[float | None]) -> float | None:
     """Return the share of looks that found more than ever before; None for fewer than three looks."""
     known = [value for value in values if value is not None]
     if len(known) < _LOOKS_FOR_RISE:

@@ -8,11 +8,17 @@ from perftui.ipc.messages import FromRank, Hello, RankMessage
 from perftui.ipc.recording import Entry
 from perftui.ipc.view import GpuView, HostView
 from perftui.trainer.hub.appearances import Appearances
+from perftui.trainer.hub.facts_log import POINTS_KEPT, FactsLog
 from perftui.trainer.hub.host_log import HostLog, with_workers
 from perftui.trainer.hub.rank_track import RankTrack
+from perftui.trainer.hub.readings import Readings
+from perftui.trainer.hub.step_log import StepLog, raw_steps_of
 from perftui.trainer.hub.worker_log import WorkerLog, together
+from perftui.trainer.hub.worker_memory import WorkerMemory
 
 _PAST_ATTEMPTS = 8
+_FACTS_OF_ALL, _FACTS_LEAST = 64 * POINTS_KEPT, 64
+"""Points of how facts grew, over all ranks and of each."""
 
 
 @dataclass
@@ -28,6 +34,8 @@ class RunFold:
     """When they were read."""
     worker_logs: dict[int, WorkerLog] = field(default_factory=dict)
     """By rank."""
+    worker_memory: dict[int, WorkerMemory] = field(default_factory=dict)
+    """By rank."""
     gpus: list[GpuView] = field(default_factory=list)
     worked: dict[str, tuple[float, GpuView]] = field(default_factory=dict)
     """Each GPU as it was last read while its ranks stepped, and when: ended ranks use none any more."""
@@ -35,6 +43,8 @@ class RunFold:
     last_unix: float = 0.0
     attempts: int = 0
     """Ranks that were started again so far."""
+    readings: Readings = field(default_factory=Readings)
+    """Hosts, GPUs and loader workers over the whole run."""
     appearances: Appearances = field(default_factory=Appearances)
     """When each finding was first shown."""
     strangers: int = 0
@@ -54,6 +64,7 @@ class RunFold:
         return entry.message is None or self._apply_message(entry.message, entry.unix)
 
     def _hear_gpus(self, gpus: list[GpuView], unix: float) -> None:
+        self.readings.hear_gpus(gpus, unix)
         for view in gpus:
             known = self.worked.get(view.uuid)
             if view.window_steps or known is None or not known[1].window_steps:
@@ -62,6 +73,7 @@ class RunFold:
     def _hear_hosts(self, hosts: list[HostView], unix: float) -> None:
         self.hosts = [with_workers(view, self.hosts) for view in hosts]
         self.hosts_unix = unix
+        self.readings.hear_hosts(hosts, unix)
         training = any(track.log.raw and not track.ended for track in self.ranks.values())
         for view in hosts:
             self.host_logs.setdefault(view.name, HostLog()).add(view, training=training)
@@ -70,7 +82,10 @@ class RunFold:
             if track.hello.host in looked:
                 mine = [worker for worker in looked[track.hello.host] if worker.rank == rank]
                 log = self.worker_logs.setdefault(rank, WorkerLog())
-                log.add(together(mine), unix, training=training)
+                look = together(mine)
+                log.add(look, unix, training=training)
+                self.readings.hear_workers(rank, look, unix)
+                self.worker_memory.setdefault(rank, WorkerMemory()).add(mine, unix)
 
     def _apply_message(self, message: FromRank, unix: float) -> bool:
         track = self.ranks.get(message.rank)
@@ -91,7 +106,9 @@ class RunFold:
         if track is not None:
             self.attempts += 1
             self.past = [*self.past[1 - _PAST_ATTEMPTS :], track]
-        fresh = RankTrack(hello=hello, first_unix=unix, last_unix=unix)
+        log = StepLog(raw_steps_of(hello.world_size))
+        facts_log = FactsLog(max(_FACTS_LEAST, min(POINTS_KEPT, _FACTS_OF_ALL // max(1, hello.world_size))))
+        fresh = RankTrack(hello=hello, first_unix=unix, last_unix=unix, log=log, facts_log=facts_log)
         fresh.device = hello.device
         fresh.gpu_uuid = hello.gpu_uuid
         fresh.next_seq = hello.seq + 1

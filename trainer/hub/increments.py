@@ -6,10 +6,17 @@ from collections import deque
 from perftui.ipc.step_record import StepRecord
 from perftui.ipc.view import Mark, RankHistory
 from perftui.trainer.hub.fold import RunFold
+from perftui.trainer.hub.nearness import Near
 from perftui.trainer.hub.step_log import StepLog
 
 _NUMBERS_KEPT = 3000
+_COUNTS_KEPT = 200_000
+"""Over all ranks: of many ranks fewer updates are remembered, and who lags behind them gets a snapshot."""
+_NUMBERS_LEAST = 60
 _SNAPSHOT_STEPS = 1024
+_BRIEF_STEPS = 64
+"""Of each rank that nobody looks at, among many."""
+_MARKS_SENT = 256
 
 
 class Increments:
@@ -30,6 +37,8 @@ class Increments:
         steps = {rank: len(track.log) for rank, track in fold.ranks.items()}
         marks = {rank: track.marks_seen for rank, track in fold.ranks.items()}
         self._counts.append((self.number, steps, marks))
+        while len(self._counts) > max(_NUMBERS_LEAST, _COUNTS_KEPT // max(1, len(steps))):
+            self._counts.popleft()
         return self.number
 
     def is_known(self, since: int) -> bool:
@@ -42,26 +51,37 @@ class Increments:
                 return steps, marks
         return {}, {}
 
-    def history(self, fold: RunFold, since: int | None) -> list[RankHistory]:
-        """Return the steps that are new since update `since`; None: all that a new dashboard needs."""
-        if since is None:
-            return [part for track in fold.ordered for part in _snapshot(track.hello.rank, track.log)]
-        steps, _ = self._at(since)
+    def history(self, fold: RunFold, since: int | None, near: Near | None = None) -> list[RankHistory]:
+        """Return the steps that are new since update `since`; None: all that a new dashboard needs.
+
+        Of many ranks (`near` is given) that is little of those that it does not look at.
+        """
+        steps, _ = self._at(since) if since is not None else ({}, {})
         parts: list[RankHistory] = []
         for track in fold.ordered:
-            rows = track.log.since(steps.get(track.hello.rank, 0))
-            parts += _runs(track.hello.rank, rows)
+            rank, log = track.hello.rank, track.log
+            close = near is None or rank in near.ranks
+            if close and (since is None or (near is not None and near.anew)):
+                parts += _snapshot(rank, log)
+            elif since is None:
+                parts += _runs(rank, log.since(max(0, len(log) - _BRIEF_STEPS)))
+            else:
+                parts += _runs(rank, log.since(steps.get(rank, 0)))
         return parts
 
-    def marks(self, fold: RunFold, since: int | None) -> list[Mark]:
-        """Return the events that are new since update `since`."""
+    def marks(self, fold: RunFold, since: int | None, near: Near | None = None) -> list[Mark]:
+        """Return the events that are new since update `since`, of many ranks those of the near ones."""
+        if near is not None and near.anew:
+            since = None
         _, seen = self._at(since) if since is not None else ({}, {})
         found: list[Mark] = []
-        for track in fold.ordered:
+        for track in (
+            fold.ordered if near is None else [t for t in fold.ordered if t.hello.rank in near.ranks]
+        ):
             fresh = track.marks_seen - seen.get(track.hello.rank, 0)
             if fresh > 0:
                 found += list(track.marks)[-fresh:]
-        return sorted(found, key=lambda mark: mark.unix)
+        return sorted(found, key=lambda mark: mark.unix)[-_MARKS_SENT:]
 
 
 def _snapshot(rank: int, log: StepLog) -> list[RankHistory]:

@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 
 from perftui.ipc.findings import Appearance, Finding, Unjudged
-from perftui.trainer.diagnosis import Abstention, Steadied, judge
+from perftui.trainer.diagnosis import Abstention, Steadied, judge_in_parts
+from perftui.trainer.diagnosis.in_parts import Parts, at_once
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.newest_window import WindowSeen
-from perftui.trainer.hub.run_signals import signals_of
+from perftui.trainer.hub.run_signals import signals_in_parts
 
 _UNJUDGED_MAX = 100
 """More say the same of further ranks."""
@@ -18,6 +19,7 @@ class Judge:
     def __init__(self) -> None:
         self._steadied = Steadied()
         self.findings: list[Finding] = []
+        self._marks: dict[int, list[str]] = {}
         self.appeared: list[Appearance] = []
         """Findings that the last look showed for the first time."""
         self.unjudged: list[Unjudged] = []
@@ -34,18 +36,33 @@ class Judge:
             window: the newest profiling window that could be read.
             began_s: unix time of the run's start.
         """
-        judged = judge(signals_of(fold, window=window))
+        return at_once(self.looking(fold, now_s, window, began_s=began_s))
+
+    def looking(
+        self, fold: RunFold, now_s: float, window: WindowSeen | None = None, *, began_s: float = 0.0
+    ) -> Parts[bool]:
+        """Do the same in parts, as it takes long with many ranks; what it finds is there at its end."""
+        signals = yield from signals_in_parts(fold, window=window)
+        judged = yield from judge_in_parts(signals)
         self.unjudged = unjudged_of(judged.abstained[:_UNJUDGED_MAX])
         found = self._steadied.update(list(judged.findings), now_s)
         self.appeared = fold.appearances.note(found, fold.steps_done(), now_s)
         found = fold.appearances.told(found, began_s)
         changed = found != self.findings
-        self.findings = found
+        self.findings, self._marks = found, _marks_of(found)
         return changed
 
     def marks(self, rank: int) -> list[str]:
         """Return the codes of the findings that point at this rank."""
-        return [f.code for f in self.findings if f.rank == rank and f.severity != "info"]
+        return self._marks.get(rank, [])
+
+
+def _marks_of(findings: Iterable[Finding]) -> dict[int, list[str]]:
+    marks: dict[int, list[str]] = {}
+    for finding in findings:
+        if finding.rank is not None and finding.severity != "info":
+            marks.setdefault(finding.rank, []).append(finding.code)
+    return marks
 
 
 def unjudged_of(abstained: Iterable[Abstention]) -> list[Unjudged]:

@@ -5,16 +5,19 @@ import os
 
 import msgspec
 
+from perftui.ipc.audit import Actor, note
 from perftui.ipc.dashboard_messages import Command
 from perftui.ipc.errors import RecordingError
 from perftui.ipc.findings import Finding, Unjudged
 from perftui.ipc.ledger_records import Verdict
 from perftui.ipc.messages import Hello, ToRank
+from perftui.ipc.owned_files import OWNER_ONLY
 from perftui.ipc.places import RunPlaces, run_places
 from perftui.ipc.recording import Entry, RecordingWriter, read_recording
 from perftui.ipc.run_clock import RunClock
 from perftui.ipc.run_files import ExitRecord, RunDescription, StopRequest, read_record, write_record
 from perftui.ipc.view import ProfileView, RelaunchView
+from perftui.trainer.diagnosis.in_parts import Parts
 from perftui.trainer.hub.commands import Commands
 from perftui.trainer.hub.console import OutputTail
 from perftui.trainer.hub.fold import RunFold
@@ -30,6 +33,7 @@ from perftui.trainer.hub.sensors import Sensors
 from perftui.trainer.hub.served import Reply
 from perftui.trainer.hub.step_windows import shares_clock
 from perftui.trainer.hub.summaries import summarise
+from perftui.trainer.hub.timed_looks import TimedLooks
 from perftui.trainer.hub.tuner_process import TunerProcess
 from perftui.trainer.hub.views import RunFacts
 from perftui.trainer.launch.orphans import end_orphan, is_orphaned
@@ -55,14 +59,14 @@ class LiveRun:
         self.ended: ExitRecord | None = None
         self.recording_note: str | None = None
         self.seats_note: str | None = None
-        """Which processes are not shown; the service knows."""
+        """Which processes are not shown, and what was not taken from peers; the service knows."""
         self._stop_note: str | None = None
         self.outbox: list[tuple[int, ToRank]] = []
         """Messages for ranks, by rank; the service sends them."""
         self._hub_restarts = hub_restarts
         self._reload()
         self._recorder = RecordingWriter(places.recording, RECORDING_BUDGET_BYTES)
-        self._judge = Judge()
+        self._judge, self._looks = Judge(), TimedLooks()
         self._newest = NewestWindow(places.profiles)
         self._schedule = Scheduler(self.windows, description)
         self._limits = Limits(description)
@@ -174,7 +178,19 @@ class LiveRun:
             replies += self._commands.finished_relaunch()
         elif self.ended is None and self.places.exit_record.exists():  # somebody waits for the summary
             self._read_files(now)
+        if self.ended is None:
+            self._look(now)
         return replies
+
+    def _look(self, now: float) -> None:
+        """Judge the run, or go on with it."""
+
+        def begin() -> Parts[bool]:
+            began_s = self.description.started_unix
+            return self._judge.looking(self.fold, now, self._newest.of(self.profiles()), began_s=began_s)
+
+        if self._looks.turn(begin) and self._judge.appeared:
+            self._recorder.append(Entry(unix=now, appeared=self._judge.appeared))
 
     def _every_second(self, now: float) -> None:
         self._sensors.mark_gone(self.fold)
@@ -183,10 +199,6 @@ class LiveRun:
         self.fold.apply(Entry(unix=now, hosts=hosts, gpus=gpus))
         self._read_files(now)
         if self.ended is None:
-            began_s = self.description.started_unix
-            self._judge.look(self.fold, now, self._newest.of(self.profiles()), began_s=began_s)
-            if self._judge.appeared:
-                self._recorder.append(Entry(unix=now, appeared=self._judge.appeared))
             self._schedule.look(
                 relaunching=self.tuner.runs, past_warm_s=self._limits.past_warm_s(self.fold, now)
             )
@@ -197,6 +209,7 @@ class LiveRun:
     def _stop_at_limit(self, reached: str) -> None:
         try:
             self.request_stop(reached)
+            note(self.places.audit, Actor(by="hub"), "stop", "accepted", told=f"the limit of {reached}")
         except OSError as error:  # asked again in a second
             self._stop_note = f"the limit of {reached} is reached, and {error.filename}: {error.strerror}"
 
@@ -205,7 +218,7 @@ class LiveRun:
         if not self._stepped and any(track.log.raw for track in self.fold.ranks.values()):
             self._stepped = True
             with contextlib.suppress(OSError):
-                self.places.stepped.touch()
+                self.places.stepped.touch(OWNER_ONLY)
 
     def _read_files(self, now: float) -> None:
         if self.ended is None:
@@ -240,7 +253,11 @@ class LiveRun:
         return pid is not None and ticks is not None and start_ticks(pid) == ticks
 
     def request_stop(self, stopped_by: str) -> None:
-        """Ask the keeper to stop the training by the ladder."""
+        """Ask the keeper to stop the training by the ladder.
+
+        Raises:
+            OSError: the request cannot be written.
+        """
         trainers = [
             (track.hello.pid, track.hello.start_ticks)
             for track in self.fold.ordered

@@ -42,6 +42,14 @@ def phase_time(track: RankTrack, started_unix: float, until_unix: float) -> Phas
     return PhaseTime(facts.phase, for_s, {phase: round(value, 3) for phase, value in seconds.items()})
 
 
+def phase_now(track: RankTrack, until_unix: float) -> tuple[RunPhase, float] | None:
+    """Return only what a rank is at, and for how many seconds; None while it has not told any."""
+    facts = track.facts.phases
+    if facts is None:
+        return None
+    return facts.phase, max(0.0, until_unix - (facts.since_ns + track.hello.wall_offset_ns) / 1e9)
+
+
 def active_unix(track: RankTrack, now: float) -> float | None:
     """Return when the rank was last seen to get on, in a step or beside it (unix); None before anything.
 

@@ -8,6 +8,7 @@ that cannot take part is named, and the others go on; every state has a time lim
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 
 from perftui.ipc.dashboard_messages import ProfileCommand
@@ -21,10 +22,12 @@ from perftui.trainer.hub.rank_track import RankTrack
 from perftui.trainer.hub.window_analysis import WindowAnalysis
 from perftui.trainer.hub.window_ranks import RankLife, RankSeen, given_up
 from perftui.trainer.hub.window_stacks import WindowStacks
-from perftui.trainer.hub.window_view import draw, neighbours_ms, state_of
+from perftui.trainer.hub.window_view import draw, neighbours_ms, state_of, trace_in
 from perftui.trainer.profiling.event_budget import clamped_steps
 from perftui.trainer.telemetry.stack_fold import Worker
 
+_NAMED = 8
+"""Ranks named in a note."""
 _WHOSE = {"start": "PERFTUI_PROFILE", "every": "schedule", "jump": "schedule", "look": "schedule"}
 """What the name of a window that somebody else opened says of it."""
 
@@ -128,11 +131,12 @@ class ProfileWindows:
         )
 
     def _unseen(self, ranks: list[int]) -> str | None:
-        missing = sorted(set(range(self._fold.world_size())) - set(ranks))
+        there, world = set(ranks), self._fold.world_size()
+        missing = list(islice((rank for rank in range(world) if rank not in there), _NAMED + 1))
         if not missing:
             return None
-        shown = ", ".join(map(str, missing[:8])) + (" …" if len(missing) > 8 else "")
-        return f"of {self._fold.world_size()} ranks, these do not train here and took no part: {shown}"
+        shown = ", ".join(map(str, missing[:_NAMED])) + (" …" if len(missing) > _NAMED else "")
+        return f"of {world} ranks, these do not train here and took no part: {shown}"
 
     def cancel(self) -> str:
         """End the open window without a result; return its name.
@@ -262,7 +266,8 @@ class ProfileWindows:
             trace_retention.clear_unfinished(self._folder, window.window_id)
             trace_retention.prune(self._folder)
         for other in self._windows:
-            had = [self._folder / report.path for report in self._reports(other).values() if report.path]
+            reports = self._reports(other).values()
+            had = [trace_in(self._folder, report.path) for report in reports if report.path]
             if had and not other.files_deleted and not any(path.exists() for path in had):
                 other.files_deleted, other.view = True, None
                 other.notes.append("its trace files are no longer there; the newest windows' are kept")

@@ -31,6 +31,8 @@ from perftui.trainer.hub.pause_log import PauseLog
 from perftui.trainer.hub.step_log import StepLog
 
 _MARKS_KEPT = 256
+_MARK_TEXT_KEPT = 2000
+_WINDOWS_KEPT = 4096
 _UNKNOWN = repeat(-1)
 
 
@@ -55,6 +57,7 @@ class RankTrack:
     settings: dict[str, SettingValue] = field(default_factory=dict)
     settings_failed: dict[str, str] = field(default_factory=dict)
     loader: LoaderFacts | None = None
+    read_ahead: LoaderFacts | None = None
     facts: RankFacts = field(default_factory=RankFacts)
     facts_log: FactsLog = field(default_factory=FactsLog)
     device: str = "unknown"
@@ -93,12 +96,18 @@ class RankTrack:
         elif isinstance(message, RankEvent):
             self._add_event(message)
         elif isinstance(message, WindowReport):
-            self.windows[message.window_id] = message
-            self.windows_unix.setdefault(message.window_id, unix)
+            self._take_window(message, unix)
         elif isinstance(message, Goodbye):
             self.ended = True
             self.dropped = message.dropped
             self.probe_errors = max(self.probe_errors, message.errors)
+
+    def _take_window(self, report: WindowReport, unix: float) -> None:
+        self.windows[report.window_id] = report
+        self.windows_unix.setdefault(report.window_id, unix)
+        if len(self.windows) > _WINDOWS_KEPT:
+            oldest = next(iter(self.windows))
+            del self.windows[oldest], self.windows_unix[oldest]
 
     def _add_steps(self, batch: StepBatch) -> None:
         columns = zip(
@@ -136,6 +145,7 @@ class RankTrack:
         self.settings = message.settings
         self.settings_failed = message.failed
         self.loader = message.loader or self.loader
+        self.read_ahead = message.read_ahead
         self.device = message.device or self.device
         self.gpu_uuid = message.gpu_uuid or self.gpu_uuid
 
@@ -149,7 +159,7 @@ class RankTrack:
                 unix=unix,
                 rank=message.rank,
                 event=message.event,
-                text=message.text,
+                text=message.text[:_MARK_TEXT_KEPT],
                 step=message.step,
                 duration_s=message.duration_ns / 1e9,
             )

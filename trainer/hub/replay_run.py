@@ -22,12 +22,18 @@ from perftui.trainer.hub.served import Reply
 from perftui.trainer.hub.server import DashboardServer
 from perftui.trainer.hub.service import Stopped
 from perftui.trainer.hub.summaries import summarise
-from perftui.trainer.hub.views import RunFacts
+from perftui.trainer.hub.views import Replay, RunFacts
 
 _LOOP_MS = 50
 _IDLE_END_S = 10.0
 """A replay nobody looks at ends by itself."""
 _SPEED_MAX = 1000.0
+_JUDGED_BEFORE_S = 60.0
+"""On the way to another time only the last judgements are made: what is shown depends on no older ones, and
+they are nearly all that a jump costs."""
+_JUDGE_S = 1.0
+_RANKS_A_SECOND = 128
+"""More are judged less often, as in a live run, where a look takes as much time as there are ranks."""
 
 
 class ReplayRun:
@@ -71,7 +77,9 @@ class ReplayRun:
             entry = self._entries[self._next]
             self._next += 1
             self.fold.apply(entry)
-            if entry.unix - self._judged_unix >= 1.0:
+            due_s = max(_JUDGE_S, len(self.fold.ranks) / _RANKS_A_SECOND)
+            near = entry.unix >= self._at - _JUDGED_BEFORE_S * due_s
+            if near and entry.unix - self._judged_unix >= due_s:
                 self._judged_unix = entry.unix
                 self._windows.tick()
                 began_s = self._description.started_unix
@@ -79,10 +87,12 @@ class ReplayRun:
         self._windows.tick()
 
     def _seek(self, elapsed_s: float) -> None:
-        self._at = min(self._last, max(self._first, self._first + elapsed_s))
-        self.fold, self._judge, self._next, self._judged_unix = RunFold(), Judge(), 0, 0.0
-        self._windows = ProfileWindows(self.fold, self._profiles, replay=True)
-        self.jumped = True
+        """Go on to a time, or back to one: then all is played again from the beginning."""
+        before, self._at = self._at, min(self._last, max(self._first, self._first + elapsed_s))
+        if self._at < before:
+            self.fold, self._judge, self._next, self._judged_unix = RunFold(), Judge(), 0, 0.0
+            self._windows = ProfileWindows(self.fold, self._profiles, replay=True)
+            self.jumped = True
         self._play()
 
     def now(self) -> float:
@@ -92,14 +102,12 @@ class ReplayRun:
     def facts(self) -> RunFacts:
         """Return what the run's files said at that time."""
         over = self._exit is not None and self._at >= self._exit.ended_unix
-        pace = "paused" if self._paused else f"speed {self._speed:g}"
         return RunFacts(
             description=self._description,
             ended=self._exit if over else None,
             stopping=False,
             lost=self._exit is None and self._at >= self._last,
-            replay=True,
-            message=None if over else f"replay, {pace}",
+            replay=Replay(speed=self._speed, paused=self._paused, total_s=self._last - self._first),
         )
 
     def findings(self) -> list[Finding]:
@@ -173,10 +181,8 @@ def serve_replay(places: RunPlaces, folder: Path, *, at_end: bool, speed: float)
     try:
         idle_since = time.monotonic()
         while not stopped.flag and time.monotonic() - idle_since < _IDLE_END_S:
-            for arrival in sockets.arrivals(_LOOP_MS):
-                if arrival.side == "dashboard":
-                    for reply in server.take(arrival.peer, arrival.frame):
-                        sockets.to_dashboard(reply.peer, reply.message)
+            for reply in server.take_all(sockets.arrivals(_LOOP_MS)):
+                sockets.to_dashboard(reply.peer, reply.message)
             run.advance()
             if run.jumped:
                 run.jumped = False

@@ -8,6 +8,7 @@ from perftui.ipc.messages import UNUSUAL_FLAGS
 from perftui.ipc.step_record import StepRecord
 from perftui.ipc.trace_report import RankReport
 from perftui.ipc.view import Shares, StepStats
+from perftui.trainer.diagnosis.in_parts import Parts, at_once
 from perftui.trainer.diagnosis.signals import Arrivals, HostSignals, PauseSignals, RankSignals, RunSignals
 from perftui.trainer.hub.arrivals import arrivals_of
 from perftui.trainer.hub.fold import RunFold
@@ -21,6 +22,9 @@ from perftui.trainer.profiling.undistorted import undistorted
 CHANGE_S = 60.0
 """Growth of totals is taken over about so long."""
 _LOSSES = 64
+_ARRIVALS_OF_ALL = 32_768
+"""Steps of all ranks together that are compared: of a thousand ranks the newest thirty of each."""
+_ARRIVALS_LEAST = 30
 _NOTHING = WindowFigures(
     steps=0,
     step_ms=StepStats(mean=0.0, p50=0.0, p90=0.0, p99=0.0),
@@ -49,11 +53,22 @@ def signals_of(
         window: the newest profiling window that could be read.
         outcome: how the training ended; None while it goes on.
     """
-    ranks = (
-        _rank_signals(fold, track, window, whole_run=whole_run)
-        for track in fold.ordered
-        if track.log.raw or _compiles_first(track)
-    )
+    return at_once(signals_in_parts(fold, whole_run=whole_run, window=window, outcome=outcome))
+
+
+def signals_in_parts(
+    fold: RunFold,
+    *,
+    whole_run: bool = False,
+    window: WindowSeen | None = None,
+    outcome: Outcome | None = None,
+) -> Parts[RunSignals]:
+    """Do the same, a part for each rank; what arrives in between is seen by the ranks that follow."""
+    ranks: list[RankSignals] = []
+    for track in fold.ordered:
+        if track.log.raw or _compiles_first(track):
+            ranks.append(_rank_signals(fold, track, window, whole_run=whole_run))
+            yield
     return RunSignals(
         ranks=tuple(ranks),
         hosts=tuple(_hosts(fold, whole_run=whole_run)),
@@ -76,6 +91,7 @@ def _rank_signals(
     log = track.log
     figures = (log.whole() if whole_run else log.window(WINDOW_STEPS)) or _NOTHING
     workers = fold.worker_logs.get(track.hello.rank)
+    memory = fold.worker_memory.get(track.hello.rank)
     change_s = None if whole_run else CHANGE_S
     hook_ns = track.hook_ns / track.hook_steps if track.hook_steps else None
     wall_ns = log.mean_wall_ns
@@ -89,9 +105,11 @@ def _rank_signals(
         shares=figures.shares,
         cpu_share=figures.cpu_share,
         loader=track.loader,
+        read_ahead=track.read_ahead,
         settings=track.settings,
         epoch_start_wait=figures.epoch_start_wait,
         workers=(workers.whole() if whole_run else workers.recent()) if workers else None,
+        worker_growth=memory.growth(change_s) if memory else None,
         facts=track.facts,
         change=track.facts_log.change(track.last_unix, len(log), change_s),
         patterns=patterns_of(log, None if whole_run else WINDOW_STEPS),
@@ -149,9 +167,10 @@ def _hosts(fold: RunFold, *, whole_run: bool) -> list[HostSignals]:
 
 
 def _arrivals(fold: RunFold) -> Arrivals | None:
+    steps = max(_ARRIVALS_LEAST, min(WINDOW_STEPS, _ARRIVALS_OF_ALL // max(1, len(fold.ranks))))
     rows = {
         track.hello.rank: [
-            row for row in list(track.log.raw)[-WINDOW_STEPS:] if not row.flags & UNUSUAL_FLAGS
+            row for row in track.log.since(len(track.log) - steps) if not row.flags & UNUSUAL_FLAGS
         ]
         for track in fold.ordered
     }

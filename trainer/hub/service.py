@@ -14,17 +14,24 @@ from perftui.ipc.messages import PROTOCOL_VERSION, AskHello, Hello, Welcome
 from perftui.ipc.places import RunPlaces
 from perftui.ipc.recording import Entry
 from perftui.ipc.run_files import write_bytes
+from perftui.trainer.hub.allowance import OF_A_RANK, Allowance
+from perftui.trainer.hub.command_audit import CommandAudit
+from perftui.trainer.hub.file_limit import make_room
 from perftui.trainer.hub.live_run import LiveRun
 from perftui.trainer.hub.seats import Seats
+from perftui.trainer.hub.served import Reply
 from perftui.trainer.hub.server import DashboardServer
 from perftui.trainer.launch.pruning import keep_of, prune
 from perftui.trainer.tuning.evidence import evidence_runs
 
 _LOOP_MS = 50
+_TICK_S = 0.02
+"""A thousand ranks wake the loop a thousand times a second; what does not hang on a frame need not follow."""
 _LAST_WORDS_S = 0.5
 """After the training's end its ranks' last frames may still be on their way."""
 _LINGER_S = 3.0
 _ASK_AGAIN_S = 1.0
+_ASKED_KEPT = 4096
 
 
 class Stopped:
@@ -46,10 +53,12 @@ class HubService:
     def __init__(self, places: RunPlaces, run: LiveRun) -> None:
         self._places = places
         self._run = run
-        self._server = DashboardServer(run)
+        self._audit = CommandAudit(places.audit)
+        self._server = DashboardServer(run, self._audit)
         self._seats = Seats(run.lives, run.now)
         self._asked: dict[bytes, float] = {}
-        self.unreadable = 0
+        self._allowance = Allowance(OF_A_RANK)
+        self._refusals = self._server.refusals
 
     def serve(self, stopped: Stopped) -> None:
         """Run until the end."""
@@ -57,12 +66,22 @@ class HubService:
             over_since: float | None = None
             idle_since = time.monotonic()
             summarised = analysing = False
+            ticked = 0.0
             while not stopped.flag:
-                for arrival in sockets.arrivals(_LOOP_MS):
-                    self._take(sockets, arrival)
-                self._run.seats_note = self._seats.message
+                arrivals = sockets.arrivals(_LOOP_MS)
+                for arrival in arrivals:
+                    if arrival.side == "rank":
+                        self._hear(sockets, arrival)
+                for reply in self._server.take_all(arrivals):
+                    self._tell(sockets, reply)
+                now = time.monotonic()
+                if now - ticked < _TICK_S:
+                    continue
+                ticked = now
+                notes = (self._seats.message, self._refusals.message(now))
+                self._run.seats_note = "; ".join(note for note in notes if note) or None
                 for reply in self._run.tick():
-                    sockets.to_dashboard(reply.peer, reply.message)
+                    self._tell(sockets, reply)
                 self._send_outbox(sockets)
                 now = time.monotonic()
                 over_since = (over_since or now) if self._run.over else None
@@ -97,20 +116,25 @@ class HubService:
         with contextlib.suppress(OSError):
             write_bytes(self._places.summary, self._run.summary_bytes())
 
-    def _take(self, sockets: HubSockets, arrival: Arrival) -> None:
-        if arrival.side == "dashboard":
-            for reply in self._server.take(arrival.peer, arrival.frame):
-                sockets.to_dashboard(reply.peer, reply.message)
+    def _tell(self, sockets: HubSockets, reply: Reply) -> None:
+        self._audit.replied(reply)
+        sockets.to_dashboard(reply.peer, reply.message)
+
+    def _hear(self, sockets: HubSockets, arrival: Arrival) -> None:
+        now = time.monotonic()
+        if not self._allowance.take(arrival.peer, len(arrival.frame), now):
+            self._refusals.note("too many", now)
             return
         try:
             message = decode_from_rank(arrival.frame)
         except ProtocolError:
-            self.unreadable += 1
+            self._refusals.note("unreadable", now)
             return
         if message.run_id != self._places.run_id:
-            self.unreadable += 1
+            self._refusals.note("of another run", now)
             return
         if isinstance(message, Hello):
+            make_room(message.world_size)
             sockets.to_rank(arrival.peer, Welcome(protocol=PROTOCOL_VERSION, hub_pid=os.getpid()))
             message = self._run.by_own_clock(message)
         track = self._run.fold.ranks.get(message.rank)
@@ -123,6 +147,8 @@ class HubService:
     def _ask_hello(self, sockets: HubSockets, peer: bytes) -> None:
         now = time.monotonic()
         if now - self._asked.get(peer, 0.0) >= _ASK_AGAIN_S:
+            if len(self._asked) >= _ASKED_KEPT:
+                self._asked.clear()
             self._asked[peer] = now
             sockets.to_rank(peer, AskHello())
 

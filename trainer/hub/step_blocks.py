@@ -34,7 +34,7 @@ def step_history(log: StepLog, rank: int, first: int, last: int | None, blocks: 
     newest = log.raw[-1].step
     last = newest if last is None else max(0, min(last, newest))
     first = max(0, min(first, last))
-    size = _block_size(first, last, max(1, min(blocks, BLOCKS_MAX)))
+    size = block_size(first, last, max(1, min(blocks, BLOCKS_MAX)))
     exact_from = log.raw[0].step
     singles = [row for row in log.since(max(first, exact_from)) if row.step <= last]
     base, count = first // size, last // size - first // size + 1
@@ -66,7 +66,7 @@ def step_history(log: StepLog, rank: int, first: int, last: int | None, blocks: 
     )
 
 
-def _block_size(first: int, last: int, blocks: int) -> int:
+def block_size(first: int, last: int, blocks: int) -> int:
     """Return the least size of aligned blocks with which `first` to `last` are no more than `blocks`."""
     size = max(1, -(-(last - first + 1) // blocks))
     while last // size - first // size + 1 > blocks:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from contextlib import suppress
 
+from perftui.ipc.owned_files import opener
 from perftui.ipc.places import RunPlaces
 from perftui.trainer.telemetry.processes import is_alive
 from perftui.trainer.tuning.journal import is_noted, still_under_way
@@ -41,7 +42,7 @@ class TunerProcess:
 
     def _start(self, *how: str) -> None:
         self._adopted = None
-        with (self._places.state / "tuner.log").open("ab") as log:
+        with open(self._places.state / "tuner.log", "ab", opener=opener) as log:
             self._child = subprocess.Popen(
                 [sys.executable, "-m", "perftui.trainer.tuning", self._places.run_id, *how],
                 stdin=subprocess.DEVNULL,

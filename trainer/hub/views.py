@@ -8,7 +8,7 @@ from perftui.ipc.view import Header, HostView, LoaderWorkers, RankView, RunState
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.host_log import aged
 from perftui.trainer.hub.overhead import mean_step_us, overhead_of
-from perftui.trainer.hub.phase_time import PhaseTime, active_unix, phase_time
+from perftui.trainer.hub.phase_time import PhaseTime, active_unix, phase_now, phase_time
 from perftui.trainer.hub.rank_track import RankTrack
 
 WINDOW_STEPS = 200
@@ -20,6 +20,15 @@ _STALLED_STEPS = 20
 
 
 @dataclass(frozen=True)
+class Replay:
+    """How a recording is played."""
+
+    speed: float
+    paused: bool
+    total_s: float
+
+
+@dataclass(frozen=True)
 class RunFacts:
     """What is known of the run from its files and processes, beside what the ranks say."""
 
@@ -28,7 +37,7 @@ class RunFacts:
     stopping: bool
     lost: bool
     successor: str | None = None
-    replay: bool = False
+    replay: Replay | None = None
     hub_pid: int = 0
     hub_restarts: int = 0
     message: str | None = None
@@ -87,11 +96,61 @@ def phases_of(fold: RunFold, facts: RunFacts, track: RankTrack, now: float) -> P
     """Return what a rank is at and what its time went to, until `now` or the end of the run."""
     again = any(past.hello.rank == track.hello.rank for past in fold.past)
     started = track.first_unix if again else facts.description.started_unix
+    return phase_time(track, started, _until(facts, track, now))
+
+
+def _until(facts: RunFacts, track: RankTrack, now: float) -> float:
+    """Return the moment until which a rank's phase went on."""
     if facts.ended is not None:
-        now = min(now, facts.ended.ended_unix)
-    elif facts.lost or track.gone or (track.ended and not facts.description.owned):
-        now = track.last_unix
-    return phase_time(track, started, now)
+        return min(now, facts.ended.ended_unix)
+    if facts.lost or track.gone or (track.ended and not facts.description.owned):
+        return track.last_unix
+    return now
+
+
+def brief_view(
+    facts: RunFacts,
+    track: RankTrack,
+    now: float,
+    marks: list[str],
+    changed: int,
+    workers: LoaderWorkers | None = None,
+) -> RankView:
+    """Return what a table shows of one rank of many; `rank_view` has the rest."""
+    figures = track.log.window(WINDOW_STEPS)
+    newest = track.log.raw[-1] if track.log.raw else None
+    phase = phase_now(track, _until(facts, track, now))
+    return RankView(
+        rank=track.hello.rank,
+        host=track.hello.host,
+        pid=track.hello.pid,
+        state=track.state(now, _SILENT_AFTER_S),
+        age_s=max(0.0, now - track.last_unix),
+        device=track.device,
+        gpu_uuid=track.gpu_uuid,
+        world_size=track.hello.world_size,
+        steps=newest.step + 1 if newest else 0,
+        epoch=newest.epoch if newest else 0,
+        boundary=track.boundary(),
+        window_steps=figures.steps if figures else 0,
+        now_ms=newest.wall_ns / 1e6 if newest else None,
+        step_ms=figures.step_ms if figures else None,
+        steps_per_s=figures.steps_per_s if figures else None,
+        samples_per_s=figures.samples_per_s if figures else None,
+        shares=figures.shares if figures else Shares(),
+        cpu_share=figures.cpu_share if figures else None,
+        loss=track.loss,
+        dropped=track.dropped,
+        lost_frames=track.lost_frames,
+        probe_errors=track.probe_errors,
+        marks=marks,
+        changed=changed,
+        workers=workers,
+        phase=phase[0] if phase else None,
+        phase_for_s=phase[1] if phase else None,
+        tokens_per_s=figures.tokens_per_s if figures else None,
+        brief=True,
+    )
 
 
 def host_views(fold: RunFold, now: float) -> list[HostView]:
@@ -122,16 +181,18 @@ def run_state(fold: RunFold, facts: RunFacts, now: float) -> RunState:
         return "waiting"
     if all(track.ended or track.gone for track in tracks):
         return "training" if facts.description.owned else "finished"
-    newest = max(active_unix(track, now) or track.first_unix for track in tracks)
-    return "stalled" if now - newest > _stalled_after_s(tracks) else "training"
+    idle_s = now - max(active_unix(track, now) or track.first_unix for track in tracks)
+    stalled = idle_s > _STALLED_AFTER_S and idle_s > _stalled_after_s(tracks)
+    return "stalled" if stalled else "training"
 
 
 def _stalled_after_s(tracks: list[RankTrack]) -> float:
+    """Return how long a step may take before the run counts as stalled: far longer than any so far."""
     slowest_ms = 0.0
     for track in tracks:
         figures = track.log.window(WINDOW_STEPS)
         slowest_ms = max(slowest_ms, figures.step_ms.p99 if figures else 0.0)
-    return max(_STALLED_AFTER_S, _STALLED_STEPS * slowest_ms / 1e3)
+    return _STALLED_STEPS * slowest_ms / 1e3
 
 
 def header(fold: RunFold, facts: RunFacts, now: float) -> Header:
@@ -164,7 +225,10 @@ def header(fold: RunFold, facts: RunFacts, now: float) -> Header:
         trial=description.trial,
         parent=description.parent,
         successor=facts.successor,
-        replay=facts.replay,
+        replay=facts.replay is not None,
+        replay_speed=facts.replay.speed if facts.replay else None,
+        replay_paused=facts.replay is not None and facts.replay.paused,
+        replay_total_s=facts.replay.total_s if facts.replay else None,
         settings=description.settings,
         hub_pid=facts.hub_pid,
         hub_restarts=facts.hub_restarts,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from perftui.ipc.run_files import read_record
 from perftui.trainer.hub.hub_window import HubWindow
+from perftui.trainer.hub.window_view import trace_in
 from perftui.trainer.profiling.answer import Analysis
 
 _ANALYSIS_S = 120.0
@@ -45,7 +46,7 @@ class WindowAnalysis:
         self, window: HubWindow, out: Path, kept: Mapping[int, str], step_ms_before: Mapping[int, float]
     ) -> None:
         times = {rank: f":{step_ms_before[rank]:.6f}" if rank in step_ms_before else "" for rank in kept}
-        named = [f"{rank}{times[rank]}={self._folder / path}" for rank, path in sorted(kept.items())]
+        named = [f"{rank}{times[rank]}={trace_in(self._folder, path)}" for rank, path in sorted(kept.items())]
         command = [sys.executable, "-m", "perftui.trainer.profiling.analyse", str(out), *named]
         window.began_s = time.monotonic()
         try:

@@ -28,6 +28,11 @@ def state_of(window: HubWindow, reports: Reports) -> ProfileState:
     return "recording" if any(report.state in begun for report in reports.values()) else "armed"
 
 
+def trace_in(folder: Path, told: str) -> Path:
+    """Return where a file is that a rank tells of: in the run's own folder, whatever path it names."""
+    return folder / Path(told).name
+
+
 def draw(window: HubWindow, reports: Reports, tracks: Mapping[int, RankTrack], folder: Path) -> ProfileView:
     """Return the view of a window; notes the step times before and after in the window."""
     started = [report.start_step for report in reports.values() if report.start_step >= 0]
@@ -82,8 +87,8 @@ def _rank(
         base,
         state=given_up.state if given_up else report.state,
         reason=given_up.reason if given_up else report.reason,
-        path=str(folder / report.path) if report.path and kept else None,
-        snapshot=str(folder / report.snapshot) if report.snapshot and kept else None,
+        path=str(trace_in(folder, report.path)) if report.path and kept else None,
+        snapshot=str(trace_in(folder, report.snapshot)) if report.snapshot and kept else None,
         step_ms_before=before,
         step_ms_after=after,
         stall_ms=report.cost_ms.get("stall"),

@@ -17,8 +17,13 @@ from perftui.trainer.launch.keeper_files import KeeperOrder
 _PR_SET_PDEATHSIG = 1
 
 
-def spawn(order: KeeperOrder, streams: Streams) -> "subprocess.Popen[bytes]":
+def spawn(order: KeeperOrder, streams: Streams, umask: int) -> "subprocess.Popen[bytes]":
     """Start the command in a session of its own; called while the keeper has one thread and no handlers.
+
+    Args:
+        order: what to start.
+        streams: its stdio.
+        umask: the user's, which is not the keeper's own.
 
     Raises:
         OSError: the system would not start it.
@@ -31,6 +36,7 @@ def spawn(order: KeeperOrder, streams: Streams) -> "subprocess.Popen[bytes]":
         stdout=streams.stdout,
         stderr=streams.stderr,
         start_new_session=True,
+        umask=umask,
         # files that the shell opened for the command, as in <(…), are handed down
         close_fds=order.stdio != "pipes",
         preexec_fn=None if order.die_with is None else _end_with_keeper(os.getpid()),

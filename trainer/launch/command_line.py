@@ -44,14 +44,22 @@ def find_program(name: str, cwd: Path, search_path: str | None) -> str:
     if "/" not in name:
         found = shutil.which(name, path=search_path)
         if found is None:
-            raise CommandNotFound(f"{name}: command not found")
+            raise CommandNotFound(f"{name}: command not found{_as_script(name)}")
         return os.path.abspath(found)  # noqa: PTH100 (resolving links would leave a virtual environment)
     path = cwd / name
     if not path.exists():
         raise CommandNotFound(f"{name}: no such file")
     if path.is_dir() or not os.access(path, os.X_OK):
-        raise CommandNotFound(f"{name}: not a program that can be run; did you mean `python {name}`?")
+        how = _as_script(name) or "; name what runs it as well, as in: perftui run -- bash train.sh"
+        raise CommandNotFound(f"{name}: not a program that can be run{how}")
     return str(path)
+
+
+def _as_script(name: str) -> str:
+    """Return how a script of Python is started, where the name is that of one."""
+    if not name.endswith(".py"):
+        return ""
+    return f"; a script is started by its Python: perftui run -- python {name}"
 
 
 def find_interpreter(command: list[str], cwd: Path, search_path: str | None) -> Interpreter | None:
@@ -70,6 +78,28 @@ def find_interpreter(command: list[str], cwd: Path, search_path: str | None) -> 
     if _PYTHON.fullmatch(Path(command[0]).name):
         return Interpreter(program, _blinding_flag(command[1:]))
     return _of_script(Path(program), cwd, search_path)
+
+
+def require_script(command: list[str], cwd: Path) -> None:
+    """Refuse a command whose script is not there, before a dashboard opens on Python's complaint alone.
+
+    Raises:
+        CommandNotFound: Python is to run a file that does not exist.
+    """
+    wrapped = _unwrap(command) if command else None
+    if wrapped:
+        require_script(wrapped, cwd)
+        return
+    words = iter(command[1:] if command and _PYTHON.fullmatch(Path(command[0]).name) else ())
+    for word in words:
+        if not word.startswith("-"):
+            if word.endswith(".py") and not (cwd / word).exists():
+                raise CommandNotFound(f"{word}: no such file in {cwd}")
+            return
+        if word[1:2] in ("m", "c") or word == "-":
+            return
+        if word in ("-W", "-X"):
+            next(words, None)
 
 
 def _unwrap(command: list[str]) -> list[str] | None:

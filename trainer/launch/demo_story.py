@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from perftui.ipc.findings import Evidence, Finding
+from perftui.ipc.harmless import one_line
 from perftui.ipc.ledger_records import Verdict
 from perftui.ipc.settings import format_value
 from perftui.ipc.view import RankView
@@ -22,7 +23,7 @@ class Story:
 
     def say(self, text: str) -> None:
         """Write one line."""
-        self._write(f"[{time.monotonic() - self._began:5.1f} s] {text.rstrip()}\n")
+        self._write(f"[{time.monotonic() - self._began:5.1f} s] {one_line(text.rstrip())}\n")
 
     def baseline(self, ranks: Sequence[RankView]) -> None:
         """Tell how fast the training is as it stands."""

@@ -12,6 +12,7 @@ import msgspec
 from perftui.ipc.dashboard_link import DashboardLink, new_command_id
 from perftui.ipc.dashboard_messages import SummaryQuery
 from perftui.ipc.errors import ConnectionLost, LaunchFailed, Refused
+from perftui.ipc.harmless import harmless_json, one_line
 from perftui.ipc.hub_lock import hub_lock_is_held
 from perftui.ipc.places import RunPlaces, run_places
 from perftui.ipc.run_clock import RunClock
@@ -99,7 +100,7 @@ def finish(places: RunPlaces, record: ExitRecord, json_target: str | None) -> in
     wanted = json_target is not None
     summary = wait_for_summary(places, _SUMMARY_WAIT_S if wanted else 1.0)
     if json_target == "-":
-        sys.stdout.buffer.write(summary)
+        sys.stdout.buffer.write(harmless_json(summary.decode()).encode())
         sys.stdout.buffer.flush()
     elif json_target is not None:
         _write_summary(Path(json_target), summary)
@@ -259,6 +260,8 @@ def _closing_line(places: RunPlaces, record: ExitRecord, summary: bytes) -> str:
     parts = [f"{places.run_id} {how}", f"exit code {record.exit_code}", f"{glance.elapsed_s:.0f} s"]
     if glance.ranks:
         parts.append(f"{max(rank.steps for rank in glance.ranks)} steps")
+    elif record.outcome == "finished":
+        parts.append("no training step was seen: neither an optimizer of torch nor `watch().step()`")
     if record.survivors:
         parts.append(f"could not end {', '.join(map(str, record.survivors))}")
     return ", ".join(parts) + _lead_words(glance.findings)
@@ -274,4 +277,4 @@ def _lead_words(findings: list[_FindingGlance]) -> str:
 
 
 def _say(line: str) -> None:
-    print(f"perftui: {line}", file=sys.stderr, flush=True)  # noqa: T201
+    print(f"perftui: {one_line(line)}", file=sys.stderr, flush=True)  # noqa: T201

@@ -24,14 +24,20 @@ class HubProcess:
     Args:
         command: that starts it.
         state: folder of the run.
+        umask: the user's, which trainings that the hub has started must get; -1: this process's.
         handed_down: returns descriptors that the hub is to hold as well.
     """
 
     def __init__(
-        self, command: list[str], state: Path, handed_down: Callable[[], list[int]] = list[int]
+        self,
+        command: list[str],
+        state: Path,
+        umask: int = -1,
+        handed_down: Callable[[], list[int]] = list[int],
     ) -> None:
         self._command = command
         self._state = state
+        self._umask = umask
         self._handed_down = handed_down
         self._process: subprocess.Popen[bytes] | None = None
         self._started = 0.0
@@ -86,4 +92,5 @@ class HubProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                umask=self._umask,
             )

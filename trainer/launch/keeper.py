@@ -31,6 +31,8 @@ from perftui.trainer.launch.signals import SignalInbox
 from perftui.trainer.launch.stop_ladder import KILL_S, Rung, StopLadder, StopOrder, restarts_ranks
 from perftui.trainer.telemetry.processes import is_alive, start_ticks
 
+_PRIVATE = 0o077
+"""The keeper's own umask: what it writes is the user's alone."""
 _TICK_S = 0.25
 _RECORD_EVERY_S = 10.0
 _ORPHAN_GRACE_S = 2.0
@@ -50,9 +52,10 @@ class Keeper:
     def __init__(self, order: KeeperOrder, state: Path) -> None:
         self._order = order
         self._state = state
+        self._umask = os.umask(_PRIVATE)
         self._log = ConsoleLog(state / "console.log", order.console_bytes)
         self._inbox = SignalInbox()
-        self._hub = HubProcess(order.hub, state, self._read_ends)
+        self._hub = HubProcess(order.hub, state, self._umask, self._read_ends)
         self._streams: Streams | None = None
         self._kills = CgroupKills()
         self._started = time.monotonic()
@@ -66,7 +69,7 @@ class Keeper:
         """Start the training, say so on `ready`, and stay until it has ended."""
         streams = self._streams = open_streams(self._order.stdio, self._log)
         try:
-            self._child = spawn(self._order, streams)
+            self._child = spawn(self._order, streams, self._umask)
         except OSError as error:
             self._never_started(error, ready)
             return

@@ -5,6 +5,7 @@ everyone else in `perftui.ipc.run_files`; a test holds both together.
 """
 
 import json
+import math
 import os
 import tempfile
 from contextlib import suppress
@@ -66,8 +67,9 @@ def read_stop(state: Path) -> StopOrder | None:
     try:
         fields: dict[str, Any] = json.loads(text)
         trainers = tuple((int(pid), int(ticks)) for pid, ticks in fields.get("trainers", ()))
-        return StopOrder(str(fields["stopped_by"]), trainers, float(fields.get("grace_s", 30.0)))
-    except (ValueError, KeyError, TypeError):
+        grace_s = float(fields.get("grace_s", 30.0))
+        return StopOrder(str(fields["stopped_by"]), trainers, grace_s if math.isfinite(grace_s) else 30.0)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         return StopOrder("user")
 
 
@@ -95,7 +97,9 @@ def take_reserve(state: Path) -> None:
         OSError: the disk is full already.
     """
     # random, for file systems that store nothing for zeros
-    (state / _RESERVE).write_bytes(os.urandom(_RESERVE_BYTES))
+    handle = os.open(state / _RESERVE, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "wb") as stream:
+        stream.write(os.urandom(_RESERVE_BYTES))
 
 
 def write_surely(path: Path, fields: dict[str, Any]) -> None:

@@ -1,9 +1,11 @@
 """Where a project says how its script takes arguments: `perftui.toml`, or `[tool.perftui]` in pyproject.toml.
 
 Looked for in the folder that the command is started in and in those above it; the nearest file that says
-something counts.
+something counts. What it says goes onto a command line, so a file of another user is passed over, unless the
+folder that the command is started in is that user's too.
 """
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -12,6 +14,7 @@ import msgspec
 
 from perftui.ipc.argument_templates import ArgumentTemplate, checked_template, parse_mapping
 from perftui.ipc.errors import UsageError
+from perftui.ipc.owned_files import regular_file
 
 _OWN = "perftui.toml"
 _SHARED = "pyproject.toml"
@@ -27,21 +30,22 @@ def mapped_arguments(cwd: Path, options: Sequence[str] = ()) -> dict[str, Argume
 
 
 def _of_project(cwd: Path) -> dict[str, ArgumentTemplate]:
+    trusted = {os.getuid(), 0, cwd.stat().st_uid}
     for folder in (cwd, *cwd.parents):
         for path, keys in (
             (folder / _OWN, ("arguments",)),
             (folder / _SHARED, ("tool", "perftui", "arguments")),
         ):
-            table = _table(path, keys)
+            table = _table(path, keys, trusted)
             if table is not None:
                 return {name: _template(path, name, value) for name, value in table.items()}
     return {}
 
 
-def _table(path: Path, keys: tuple[str, ...]) -> dict[str, Any] | None:
-    """Return a table of a file; None where there is none."""
+def _table(path: Path, keys: tuple[str, ...], trusted: set[int]) -> dict[str, Any] | None:
+    """Return a table of a file; None where there is none, or a stranger wrote it."""
     try:
-        found: Any = _read(path)
+        found: Any = _read(path, trusted)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -57,8 +61,11 @@ def _table(path: Path, keys: tuple[str, ...]) -> dict[str, Any] | None:
     return cast("dict[str, Any]", found)
 
 
-def _read(path: Path) -> Any:  # noqa: ANN401 (what a file holds is anything)
-    text = path.read_bytes()
+def _read(path: Path, trusted: set[int]) -> Any:  # noqa: ANN401 (what a file holds is anything)
+    with regular_file(path) as stream:
+        if os.fstat(stream.fileno()).st_uid not in trusted:
+            return {}
+        text = stream.read()
     try:
         return msgspec.toml.decode(text)
     except msgspec.DecodeError as error:

@@ -13,12 +13,14 @@ import msgspec
 from perftui.ipc.dashboard_link import DashboardLink, new_command_id
 from perftui.ipc.dashboard_messages import SummaryQuery
 from perftui.ipc.errors import ConnectionLost, RecordingError
+from perftui.ipc.owned_files import opener
 from perftui.ipc.places import make_run_places, run_places
 from perftui.trainer.launch.outcome import last_lines
 from perftui.trainer.launch.run_names import new_run_id
 from perftui.trainer.launch.start import hub_command
 
-_START_S = 15.0
+_START_S = 120.0
+"""A recording of many ranks takes a while to be read; a hub that has ended is noticed at once."""
 _END_S = 5.0
 _ANSWER_S = 10.0
 
@@ -35,7 +37,7 @@ def replayed(source: Path, *, at_end: bool = False, speed: float = 1.0) -> Itera
     places = make_run_places(new_run_id("replay"))
     options = ["--replay", str(source.resolve()), "--speed", str(speed), *(["--at-end"] if at_end else [])]
     log = places.state / "hub.log"
-    with log.open("wb") as stream:
+    with open(log, "wb", opener=opener) as stream:
         hub = subprocess.Popen(
             [*hub_command(places.run_id), *options],
             cwd=places.state,

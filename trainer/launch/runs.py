@@ -100,7 +100,10 @@ def find_run(word: str, lines: list[RunLine]) -> RunLine:
         if len(fits) > 1:
             ids = ", ".join(line.run_id for line in fits[:6])
             raise UsageError(f"{word!r} fits {len(fits)} runs: {ids}; write more of the id")
-    raise NoSuchRun(f"no run {word!r}; `perftui ls` lists them, or {_HINT}")
+    hint = f"or {_HINT}"
+    if word.endswith(".py"):
+        hint = f"a script is started with: perftui run -- python {word}"
+    raise NoSuchRun(f"no run {word!r}; `perftui ls` lists them, {hint}")
 
 
 def successor_of(run_id: str, lines: list[RunLine]) -> RunLine | None:
@@ -117,7 +120,8 @@ def only_run(lines: list[RunLine]) -> RunLine:
     """
     live = running(lines)
     if not live:
-        raise NoSuchRun(f"no run of yours is alive on this host; {_HINT}")
+        ended = "name one that has ended (perftui ls), or " if lines else ""
+        raise NoSuchRun(f"no run of yours is alive on this host; {ended}{_HINT}")
     if len(live) > 1:
         ids = ", ".join(line.run_id for line in live[:6])
         raise UsageError(f"{len(live)} runs are alive: {ids}; name one")

@@ -14,6 +14,7 @@ from dataclasses import asdict
 
 import msgspec
 
+from perftui.ipc.audit import note, this_process
 from perftui.ipc.errors import LaunchFailed, Refused, UsageError
 from perftui.ipc.places import RunPlaces, make_run_places
 from perftui.ipc.run_files import (
@@ -26,6 +27,7 @@ from perftui.ipc.run_files import (
     write_record,
 )
 from perftui.trainer.launch.altered_command import altered_command, argument_words
+from perftui.trainer.launch.command_line import require_script
 from perftui.trainer.launch.environment import clean_environment, training_additions
 from perftui.trainer.launch.environment_line import environment_line
 from perftui.trainer.launch.interpreter import InterpreterCheck, check_interpreter
@@ -50,11 +52,12 @@ def check_launch(spec: LaunchSpec) -> InterpreterCheck:
 
     Raises:
         UsageError: no command, or no such folder to start in.
-        CommandNotFound: the command does not exist.
+        CommandNotFound: the command, or the script that it names, does not exist.
         Refused: its Python lacks what the probe needs.
     """
     if not spec.cwd.is_dir():
         raise UsageError(f"{spec.cwd}: no such folder to start in")
+    require_script(spec.command, spec.cwd)
     return check_interpreter(spec.command, spec.cwd, {**clean_environment(dict(os.environ)), **spec.env})
 
 
@@ -220,3 +223,5 @@ def request_stop(
     """
     request = StopRequest(stopped_by=stopped_by, trainers=list(trainers), grace_s=grace_s)
     write_record(places.stop_request, request)
+    given: dict[str, object] = {"stopped_by": stopped_by, "grace_s": grace_s}
+    note(places.audit, this_process(), "stop", "accepted", given=given)

@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Protocol, TypeVar
 
 import torch
@@ -193,7 +194,11 @@ class Agent:
         elif isinstance(message, AskHello):
             self._greet()
         elif isinstance(message, ArmWindow):
-            self._arm(message)
+            # the hub may see the folder under another path, but it is that of this run
+            if PurePath(message.directory).parts[-2:] == PurePath(self._run.profiles).parts[-2:]:
+                self._arm(message)
+            else:
+                self._decline(message, f"{message.directory} is not the folder of this run")
         elif self._runner is not None:
             self._runner.cancel(message.window_id)
 
@@ -217,16 +222,17 @@ class Agent:
             try:
                 from perftui.trainer.profiling.window import WindowRunner as Runner  # brings the profiler
             except ImportError as error:
-                report = WindowReport(
-                    **BLANK, window_id=order.window_id, state="unsupported", reason=str(error)
-                )
-                self._outbox.post(report)
+                self._decline(order, str(error))
                 return
             self._runner = Runner(self._outbox.post)
             self._recorder.window = self._runner
         self._recorder.pump()
         self._runner.arm(order, self._recorder.clock.steps, shortened)
         self._follow_window()
+
+    def _decline(self, order: ArmWindow, reason: str) -> None:
+        told = WindowReport(**BLANK, window_id=order.window_id, state="unsupported", reason=reason)
+        self._outbox.post(told)
 
     def _arm_from_environment(self) -> None:
         wanted = wanted_window()
@@ -280,6 +286,7 @@ class Agent:
                     loader=in_force.loader,
                     device=in_force.device,
                     gpu_uuid=in_force.gpu_uuid,
+                    read_ahead=in_force.read_ahead,
                 )
             )
         for message in self._facts.read(time.perf_counter_ns(), in_force, at_end=at_end):

@@ -33,6 +33,7 @@ class InForce:
     loader: LoaderFacts | None
     device: str | None
     gpu_uuid: str | None
+    read_ahead: LoaderFacts | None = None
 
 
 def read_in_force(recorder: Recorder, applied: dict[str, SettingValue], *, at_end: bool = False) -> InForce:
@@ -53,7 +54,8 @@ def read_in_force(recorder: Recorder, applied: dict[str, SettingValue], *, at_en
         training = msgspec.structs.replace(
             training, worker_pids=told.pids, worker_start_ticks=told.start_ticks
         )
-    for facts in (*(book.facts_at(index) for index in book.wanted), training):
+    read_ahead = book.facts(recorder.read_ahead) if training is None else None
+    for facts in (*(book.facts_at(index) for index in book.wanted), training, read_ahead):
         if facts is not None:
             settings |= settings_in(facts)
     failed = dict(book.failed)
@@ -71,6 +73,7 @@ def read_in_force(recorder: Recorder, applied: dict[str, SettingValue], *, at_en
         training,
         str(device) if device is not None else None,
         _uuid(device),
+        read_ahead,
     )
 
 

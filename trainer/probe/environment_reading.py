@@ -6,6 +6,7 @@ The process's own view counts: a script may set them itself before it uses them.
 import os
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 SHOWN = (
     "OMP_NUM_THREADS",
@@ -60,6 +61,7 @@ SHOWN = (
 """A star stands for capital letters, digits and underscores."""
 _SHOWN = re.compile("|".join(name.replace("*", "[A-Z0-9_]+") for name in SHOWN))
 _VALUE_KEPT = 200
+_STARTED_WITH = Path("/proc/self/environ")
 
 
 def read_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -72,3 +74,21 @@ def read_environment(environment: Mapping[str, str] | None = None) -> dict[str, 
     names = sorted(name for name in list(source) if _SHOWN.fullmatch(name))
     values = ((name, source.get(name)) for name in names)
     return {name: value[:_VALUE_KEPT] for name, value in values if value is not None}
+
+
+def read_own_environment(
+    environment: Mapping[str, str] | None = None, started_with: Path = _STARTED_WITH
+) -> tuple[list[str] | None, str | None]:
+    """Return which of these variables the process has given another value than it started with, or why not.
+
+    Args:
+        environment: what is read; None: that of this process.
+        started_with: the variables that it started with, as the kernel keeps them.
+    """
+    try:
+        block = started_with.read_bytes()
+    except OSError as error:
+        return None, f"{started_with}: {error.strerror}"
+    entries = (entry.partition(b"=") for entry in block.split(b"\0"))
+    before = {os.fsdecode(name): os.fsdecode(value)[:_VALUE_KEPT] for name, _, value in entries}
+    return [name for name, value in read_environment(environment).items() if before.get(name) != value], None

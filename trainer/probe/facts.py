@@ -17,7 +17,7 @@ from perftui.trainer.probe.backend_reading import read_backends
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.compile_reading import CompileReader
 from perftui.trainer.probe.effective import InForce
-from perftui.trainer.probe.environment_reading import read_environment
+from perftui.trainer.probe.environment_reading import read_environment, read_own_environment
 from perftui.trainer.probe.gc_pauses import GcWatch, pause_text
 from perftui.trainer.probe.happening import Happening
 from perftui.trainer.probe.live_objects import live_objects
@@ -104,6 +104,7 @@ class FactsTeller:
             ("phases", _OFTEN_NS, self.phases.read),
             ("backends", _SELDOM_NS, self._read_backends),
             ("environment", _SELDOM_NS, lambda: (read_environment(), None)),
+            ("own_environment", _SELDOM_NS, read_own_environment),
             ("parallel", _OFTEN_NS, self._parallel.read),
             ("optimizers", _SELDOM_NS, lambda: (flags.read(optimizers()) or None, NO_OPTIMIZER)),
             ("model", _RARELY_NS, self._read_model),

@@ -72,6 +72,7 @@ def _patch_fetch(recorder: Recorder) -> None:
     @functools.wraps(original)
     def fetch(self: Foreign) -> Foreign:
         if get_ident() != recorder.thread and not recorder.claim_wait():
+            recorder.read_ahead = self._perftui_loader
             return original(self)
         if sleep.due and sleep.due != FETCH_BEGIN:
             wake()

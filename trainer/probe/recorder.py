@@ -136,6 +136,8 @@ class Recorder:
         """What the newest loader to be iterated gives its batches by."""
         self._making = False
         """The training thread makes an iterator."""
+        self.read_ahead = -1
+        """Key of the loader that another thread has last taken a batch from; -1 before one has."""
         self.counts.clear()
         self.workers = LoaderWorkers()
         self.batch_book = BatchBook(self.book.index_of)

@@ -19,6 +19,7 @@ import msgspec
 
 from perftui.ipc.errors import UsageError
 from perftui.ipc.hub_lock import hub_lock_is_held
+from perftui.ipc.owned_files import opener
 from perftui.ipc.places import RunPlaces, make_run_places, run_places, runtime_root
 from perftui.ipc.profile_schedule import ProfileSchedule, schedule_in
 from perftui.ipc.run_files import RunDescription, read_record, write_record
@@ -122,7 +123,7 @@ def _schedule() -> ProfileSchedule | None:
 
 def _start(places: RunPlaces) -> None:
     python = os.environ.get("PERFTUI_PYTHON") or sys.executable
-    with (places.state / "hub.log").open("ab") as log:
+    with open(places.state / "hub.log", "ab", opener=opener) as log:
         subprocess.run(
             [python, "-c", _DETACH, python, "-m", "perftui.trainer.hub", places.run_id],
             stdin=subprocess.DEVNULL,

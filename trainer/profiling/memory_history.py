@@ -46,6 +46,7 @@ class MemoryHistory:
             path.parent.mkdir(parents=True, exist_ok=True)
             with temporary.open("wb") as stream:
                 pickle.dump(torch.cuda.memory._snapshot(), stream)
+            temporary.chmod(0o600)
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)

@@ -63,7 +63,7 @@ def rank_report(subject: Subject, rank: int, path: str) -> RankReport:
         collectives=collective_figures(subject),
         allocator=allocator_figures(subject),
         compile=compiling,
-        trust=trust_checks(subject, compiling),
+        trust=trust_checks(subject, gaps, compiling),
         hta=hta_figures(subject),
     )
     report = msgspec.structs.replace(report, notes=_notes(report))

@@ -37,7 +37,8 @@ EARLY_SHARE = 0.001
 """Device work that starts before its launch, beyond the microsecond to which old traces are rounded."""
 
 UNLINKED_SHARE = 0.1
-"""Device work without a launch in the trace. Windows that begin with a deep queue have 11 to 26 %."""
+"""Device work without a launch in the trace, and idle time that such work ends. Windows that begin with a
+deep queue have 11 to 26 % of the former and none of the latter."""
 
 LOST_SHARE = 0.02
 """Launches of kernels without a kernel: records lost at the head of a session, or cut off at its end."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from perftui.trainer.profiling.trace_categories import CATEGORIES, DEVICE_KINDS, TABLE_OF_TYPE
 from perftui.trainer.profiling.trace_columns import Collective, Integers
 from perftui.trainer.profiling.trace_events import Event, EventArguments
-from perftui.trainer.profiling.trace_numbers import integer, integers, nanoseconds, reals
+from perftui.trainer.profiling.trace_numbers import are_times, integer, integers, nanoseconds, reals
 
 _BATCH = 1024
 """Events that are turned into columns at once: numpy's calls cost the same for one as for a thousand."""
@@ -155,7 +155,7 @@ class TraceBuilder:
         details = [event.args or _NO_ARGUMENTS for event in group]
         start_us = reals(group, _ts)
         duration_us = np.maximum(reals(group, _dur), 0.0)
-        usable = np.isfinite(start_us) & np.isfinite(duration_us)
+        usable = are_times(start_us) & are_times(duration_us)
         start = nanoseconds(np.where(usable, start_us, 0.0))
         columns: Columns = {
             "name": self.names.numbers(map(_name, group), count),
@@ -241,7 +241,7 @@ def _memory(points: list[Event]) -> Columns:
     group = [event for event in points if event.name == "[memory]"]
     details = [_NO_ARGUMENTS if event.args is None else event.args for event in group]
     time_us = reals(group, _ts)
-    usable = np.isfinite(time_us)
+    usable = are_times(time_us)
     columns: Columns = {
         "time": nanoseconds(np.where(usable, time_us, 0.0)),
         "bytes": integers(details, attrgetter("allocation_bytes")),

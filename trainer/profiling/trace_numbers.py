@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from perftui.trainer.profiling.trace_columns import Integers, Reals
+from perftui.trainer.profiling.trace_columns import Flags, Integers, Reals
 
 _LARGEST = 1 << 63
+_LATEST_US = float(1 << 52)
 
 
 def reals(rows: Sequence[Any], field: Callable[[Any], Any]) -> Reals:
@@ -36,6 +37,11 @@ def nanoseconds(microseconds: Reals) -> Integers:
     result = whole.astype(np.int64) * 1000
     result += np.rint((microseconds - whole) * 1000).astype(np.int64)
     return result
+
+
+def are_times(microseconds: Reals) -> Flags:
+    """Return which of the numbers are times, of any clock until the year 2112: then sums of two fit."""
+    return np.abs(microseconds) < _LATEST_US  # never true of what is no number
 
 
 def _real(value: str | float) -> float:

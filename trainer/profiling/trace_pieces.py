@@ -28,6 +28,10 @@ _EVENT = re.compile(r"at `\$(?:\.traceEvents)?\[(\d+)\](.*)`")
 _NEAR_END = 1 << 11
 _GUESSES = 4
 _HEAD_BYTES = 64 << 20
+_EVENT_BYTES = 32 << 20
+"""So much text without an event's end is no trace; it would have to be held, and be looked through again."""
+_TAIL_BYTES = 256 << 20
+"""Of what stands behind the events."""
 _WINDOW_BYTES = 1 << 17
 _TRUST = 8
 """So many pieces in a row with events of no known category, and the others are taken for such too."""
@@ -82,14 +86,28 @@ class TracePieces:
             if piece:
                 yield piece
                 self.events += len(piece)
+            if len(self._text) > _EVENT_BYTES and not self._ended:
+                raise RecordingError(
+                    f"{self._path}: not a torch.profiler trace "
+                    f"(no event ends within {_EVENT_BYTES >> 20} MiB from byte {self._offset} on)"
+                )
             block = next(self._blocks, b"")
             self._ended |= not block
-        self._text += b"".join((block, *self._blocks))
+        self._text += b"".join((block, *self._tail(len(block))))
         if self._share is not None and self._share.end is not None:
             self._text += b"]"
         last = self._rest(opening)
         yield last
         self.events += len(last)
+
+    def _tail(self, held: int) -> Iterator[bytes]:
+        for block in self._blocks:
+            held += len(block)
+            if held > _TAIL_BYTES:
+                raise RecordingError(
+                    f"{self._path}: more than {_TAIL_BYTES >> 20} MiB behind the events; not a trace"
+                )
+            yield block
 
     @property
     def offset(self) -> int:

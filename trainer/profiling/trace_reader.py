@@ -27,21 +27,27 @@ def read_trace(path: Path, processes: int = 1) -> Trace:
     Raises:
         RecordingError: the file is missing, cut off, not JSON, not a trace, or has no events in it.
     """
-    with uncollected():
-        shared = read_shares(path, processes) if processes > 1 else None
-        if shared is not None:
-            trace = _trace(*shared)
-        else:
-            pieces, builder = TracePieces(path), TraceBuilder()
-            for events in pieces:
-                builder.add(events)
-            trace = _trace(pieces.head, pieces.events, builder)
+    try:
+        with uncollected():
+            trace = _read(path, processes)
+    except RecursionError as error:
+        raise RecordingError(f"{path}: not a torch.profiler trace (nested too deeply)") from error
     if not (len(trace.host) or len(trace.calls) or len(trace.device)):
         raise RecordingError(
             f"{path}: no operators and no kernels among its {trace.events} events; "
             "not a torch.profiler trace, or an empty window"
         )
     return trace
+
+
+def _read(path: Path, processes: int) -> Trace:
+    shared = read_shares(path, processes) if processes > 1 else None
+    if shared is not None:
+        return _trace(*shared)
+    pieces, builder = TracePieces(path), TraceBuilder()
+    for events in pieces:
+        builder.add(events)
+    return _trace(pieces.head, pieces.events, builder)
 
 
 @contextmanager

@@ -31,6 +31,7 @@ def save_trace(results: TraceResults, path: Path) -> tuple[int, float]:
         write_ms = (time.perf_counter() - began) * 1000.0
         _check_whole(plain)
         events = _pack(plain, packed)
+        packed.chmod(0o600)
         packed.replace(path)
     finally:
         plain.unlink(missing_ok=True)

@@ -14,6 +14,11 @@ BLOCK_BYTES = 1 << 17
 _PACKED_BYTES = 12 << 10
 """Traces shrink some 20 times; what any gzip data can grow to, a thousandfold, still fits into memory."""
 
+_SHRINKS_AT_MOST = 200
+"""Beyond the first `_TRUSTED_BYTES` of text, what shrinks more than that is no trace: kineto's shrink to a
+twentieth, zeros to a thousandth."""
+_TRUSTED_BYTES = 1 << 30
+
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP_FORMAT = 31
 
@@ -48,9 +53,16 @@ def text_blocks(path: Path, start: int = 0, end: int | None = None) -> Iterator[
 def _unpacked(path: Path, file: FileIO) -> Iterator[bytes]:
     """Decompress one gzip member after another; what follows the last one is padding."""
     member, packed = zlib.decompressobj(_GZIP_FORMAT), file.read(_PACKED_BYTES)
+    unpacked = 0
     try:
         while packed:
             if block := member.decompress(packed):
+                unpacked += len(block)
+                if unpacked > max(_TRUSTED_BYTES, _SHRINKS_AT_MOST * file.tell()):
+                    raise RecordingError(
+                        f"{path}: {file.tell()} compressed bytes hold more than {unpacked >> 20} MiB: "
+                        "no trace shrinks so much"
+                    )
                 yield block
             packed = member.unused_data or file.read(_PACKED_BYTES)
             if member.eof:

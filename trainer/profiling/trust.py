@@ -5,6 +5,7 @@ import numpy as np
 from perftui.ipc.trace_report import CompileFigures, TrustCheck
 from perftui.trainer.profiling.call_names import launches_graph, launches_kernel
 from perftui.trainer.profiling.grouping import among
+from perftui.trainer.profiling.idle_gaps import Gaps
 from perftui.trainer.profiling.subject import Subject
 from perftui.trainer.profiling.thresholds import (
     COMPILING_SHARE,
@@ -18,16 +19,19 @@ from perftui.trainer.profiling.thresholds import (
 from perftui.trainer.profiling.trace_columns import Flags
 
 _GPU = ["gpu", "idle", "compute.bound", "launch.bound"]
-_IDLE = ["idle", "launches", "queue", "launch.bound", "sync.each_step", "input.workers"]
+_WHY_IDLE = ["idle", "launch.bound", "sync.each_step", "input.workers"]
+_QUEUE = ["launches", "queue"]
+_IDLE = [*_WHY_IDLE, *_QUEUE]
 _STEADY = ["compute.bound", "launch.bound", "compute.operator", "comm.exposed"]
 
 
-def trust_checks(subject: Subject, compiling: CompileFigures | None) -> list[TrustCheck]:
+def trust_checks(subject: Subject, gaps: Gaps, compiling: CompileFigures | None) -> list[TrustCheck]:
     """Return all checks; those that cannot be asked of this trace have `passed` None."""
     return [
         _device_events(subject),
         _causality(subject),
         _unlinked(subject),
+        _idle_unlinked(subject, gaps),
         _lost_launches(subject),
         _complete_steps(subject),
         _compiling(subject, compiling),
@@ -75,7 +79,24 @@ def _unlinked(subject: Subject) -> TrustCheck:
         passed=without / count <= UNLINKED_SHARE,
         value=without / count,
         text=f"{without / count:.0%} of device events have no launch in the trace",
-        suppresses=_IDLE,
+        suppresses=_QUEUE,
+    )
+
+
+def _idle_unlinked(subject: Subject, gaps: Gaps) -> TrustCheck:
+    """A window that begins in the middle of a step has work of before it, but no idle time that it ends."""
+    idle = gaps.end - gaps.start
+    ended = gaps.next >= 0
+    if not idle[ended].sum():
+        return _unasked("idle_unlinked", "no idle time that device work ended")
+    without = ended & (np.append(subject.links.call, -1)[gaps.next] < 0)
+    share = float(idle[without].sum() / idle.sum())
+    return TrustCheck(
+        name="idle_unlinked",
+        passed=share <= UNLINKED_SHARE,
+        value=share,
+        text=f"{share:.0%} of the idle time ends with device work that has no launch in the trace",
+        suppresses=_WHY_IDLE,
     )
 
 

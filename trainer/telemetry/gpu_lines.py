@@ -62,7 +62,7 @@ def read_from_sampler(line: bytes) -> FromSampler | None:
     """Return what the sampler said; None for a line that is no message."""
     try:
         return _from_sampler.decode(line)
-    except (msgspec.DecodeError, msgspec.ValidationError):
+    except (msgspec.DecodeError, RecursionError):
         return None
 
 
@@ -70,5 +70,5 @@ def read_wanted(line: bytes) -> Wanted | None:
     """Return what the hub wants; None for a line that is no message."""
     try:
         return _wanted.decode(line)
-    except (msgspec.DecodeError, msgspec.ValidationError):
+    except (msgspec.DecodeError, RecursionError):
         return None

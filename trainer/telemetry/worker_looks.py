@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from perftui.ipc.host_view import WorkerView
-from perftui.trainer.telemetry.proc_files import read_line, whole_numbers
+from perftui.trainer.telemetry.proc_files import numbers_by_name, read_line, read_whole, whole_numbers
 from perftui.trainer.telemetry.process_io import IoReading
 from perftui.trainer.telemetry.process_table import ProcessKey, ProcessReading
 from perftui.trainer.telemetry.worker_kin import Kin
@@ -15,6 +15,15 @@ _PAGE_MIB = os.sysconf("SC_PAGE_SIZE") / _MIB
 _HZ = os.sysconf("SC_CLK_TCK")
 _NS = 1e9
 _FIRST = "needs two looks"
+_RECEIVING = frozenset(
+    {
+        b"wait_woken", b"sk_wait_data", b"tcp_recvmsg", b"tcp_recvmsg_locked", b"__skb_wait_for_more_packets",
+        b"unix_stream_read_generic", b"unix_stream_data_wait", b"inet_wait_for_connect",
+        b"inet_stream_connect",
+    }
+)  # fmt: skip
+"""Functions of Linux in which a thread sleeps that receives from a socket, or connects one. A worker that
+waits for its next batch is in none of them: it polls a pipe."""
 
 
 class Look(NamedTuple):
@@ -32,6 +41,8 @@ class Look(NamedTuple):
     threads_running: int | None
     states: tuple[str, ...]
     """Of the main thread at the last looks, this one included."""
+    waits_for_socket: bool | None
+    private_mib: float | None
 
 
 class _Growth(NamedTuple):
@@ -54,6 +65,27 @@ def read_memory_pages(proc: Path, pid: int) -> tuple[int, int] | None:
     """Return resident pages, and those of them that are of files or shared memory."""
     numbers = whole_numbers(read_line(f"{proc}/{pid}/statm").split())
     return (numbers[1], numbers[2]) if len(numbers) >= 3 else None
+
+
+def waits_for_socket(proc: Path, pid: int, state: str) -> bool | None:
+    """Tell whether the main thread sleeps until a socket has something for it (/proc/PID/wchan).
+
+    None where the kernel does not tell in which function a thread sleeps. One that receives with a timeout
+    polls, as a worker does that has nothing to do: it is not told.
+    """
+    if state != "S":
+        return False
+    place = read_line(f"{proc}/{pid}/wchan").strip()
+    return None if place in (b"", b"0") else place in _RECEIVING
+
+
+def read_private_mib(proc: Path, pid: int) -> float | None:
+    """Return what a process shares with nobody and has written to (/proc/PID/smaps_rollup).
+
+    The kernel walks the process's page table for it, some ten milliseconds for a gigabyte.
+    """
+    kib = numbers_by_name(read_whole(f"{proc}/{pid}/smaps_rollup")).get(b"Private_Dirty")
+    return None if kib is None else kib / 1024
 
 
 def view_of(
@@ -83,8 +115,10 @@ def view_of(
         cpu_wait_share=growth.cpu_wait_share if growth else None,
         io_wait_share=growth.io_wait_share if growth and accounts_io_wait else None,
         blocked_share=sum(state == "D" for state in look.states) / len(look.states),
+        waits_for_socket=look.waits_for_socket,
         rss_mib=None if resident is None else resident * _PAGE_MIB,
         shared_mib=None if shared is None else shared * _PAGE_MIB,
+        private_mib=look.private_mib,
         minor_faults_per_s=growth.minor_faults_per_s if growth else None,
         major_faults_per_s=growth.major_faults_per_s if growth else None,
         read_mib_s=growth.read_mib_s if growth else None,

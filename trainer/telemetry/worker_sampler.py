@@ -1,25 +1,40 @@
 """Looks at every loader worker every other second: CPU, state, memory, faults, reads, threads.
 
-Four small files and a system call a worker; its threads are looked at one by one, within a budget, in turns.
-PSS, which would tell shared memory apart, makes the kernel walk the page table (tens of milliseconds for
-gigabytes), so it is not read.
+Five small files and a system call a worker; its threads are looked at one by one, within a budget, in turns.
+What a worker shares with nobody makes the kernel walk its page table (tens of milliseconds for gigabytes):
+that is read of one worker a rank, and as rarely as keeps it within its share of a core.
 """
 
 import os
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from perftui.ipc.host_view import WorkerView
+from perftui.trainer.telemetry.pace import Pace
 from perftui.trainer.telemetry.proc_files import read_line, why_unreadable
 from perftui.trainer.telemetry.process_io import IoTable, why_no_io
 from perftui.trainer.telemetry.process_table import ProcessKey, ProcessReading, ProcessTable
 from perftui.trainer.telemetry.worker_kin import Kin
-from perftui.trainer.telemetry.worker_looks import Look, gone, read_memory_pages, read_waited_ns, view_of
+from perftui.trainer.telemetry.worker_looks import (
+    Look,
+    gone,
+    read_memory_pages,
+    read_private_mib,
+    read_waited_ns,
+    view_of,
+    waits_for_socket,
+)
 
 _STATES_KEPT = 10
 THREADS_A_SWEEP = 320
+_PRIVATE_S = 4.0
+_PRIVATE_SHARE = 0.002
+"""Of a core."""
 _IN_TURNS = "too many threads to look at each time"
+_ONE_A_RANK = "read of one worker a rank"
+_UNTOLD = "the kernel does not tell where it sleeps"
 
 
 class WorkerSampler:
@@ -40,6 +55,8 @@ class WorkerSampler:
         self._looks: dict[ProcessKey, Look] = {}
         self._kin: dict[ProcessKey, Kin] = {}
         self._states: dict[ProcessKey, deque[str]] = {}
+        self._private: dict[ProcessKey, float | None] = {}
+        self._private_pace = Pace(_PRIVATE_S, _PRIVATE_SHARE)
         self._turn = 0
 
     def note_states(self, table: ProcessTable) -> None:
@@ -63,6 +80,7 @@ class WorkerSampler:
         living = {**self._orphans(table, found), **found}
         ordered = sorted(living, key=lambda key: (living[key].rank, key[1], key[0]))
         running = self._threads_running([table[key] for key in ordered])
+        self._look_at_private({living[key].rank: key for key in reversed(ordered)}, now_s)
         looks: dict[ProcessKey, Look] = {}
         views: list[WorkerView] = []
         for key in ordered:
@@ -82,6 +100,14 @@ class WorkerSampler:
         self._kin, self._looks = living, looks
         self._states = {key: self._states[key] for key in ordered}
         return views
+
+    def _look_at_private(self, first: Mapping[int, ProcessKey], now_s: float) -> None:
+        """Read what the first worker of each rank shares with nobody, where it is time; else keep it."""
+        if self._private_pace.due(now_s):
+            began_s = time.thread_time()
+            self._private = {key: read_private_mib(self._proc, key[0]) for key in first.values()}
+            self._private_pace.took(time.thread_time() - began_s)
+        self._private = {key: self._private.get(key) for key in first.values()}
 
     def _orphans(self, table: ProcessTable, found: Mapping[ProcessKey, Kin]) -> dict[ProcessKey, Kin]:
         """Return known workers that live and are nobody's any more: their rank has just died."""
@@ -113,6 +139,8 @@ class WorkerSampler:
             cores=len(affinity) if affinity else None,
             threads_running=running.get(reading.key),
             states=states,
+            waits_for_socket=waits_for_socket(self._proc, reading.pid, reading.state),
+            private_mib=self._private.get(reading.key),
         )
 
     def _reasons(self, look: Look) -> dict[str, str]:
@@ -123,6 +151,11 @@ class WorkerSampler:
             reasons["cpu_wait_share"] = _why(self._proc, pid, "schedstat")
         if look.memory_pages is None:
             reasons["rss_mib"] = reasons["shared_mib"] = _why(self._proc, pid, "statm")
+        if look.waits_for_socket is None:
+            reasons["waits_for_socket"] = _UNTOLD
+        if look.private_mib is None:
+            first = look.reading.key in self._private
+            reasons["private_mib"] = _why(self._proc, pid, "smaps_rollup") if first else _ONE_A_RANK
         if look.cores is None:
             reasons["cores"] = "the affinity mask cannot be read"
         if look.threads_running is None:

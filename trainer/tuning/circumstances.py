@@ -20,7 +20,7 @@ class CircumstancesLog:
         """Take what an update says of the devices, the host and the ranks."""
         if view.gpus:
             self._gpus.append(view.gpus)
-        self._hosts += view.hosts[:1]
+        self._hosts += (view.hosts or [])[:1]
         self._facts.update({rank.rank: rank.facts for rank in view.ranks if rank.facts is not None})
 
     def result(self) -> Circumstances:

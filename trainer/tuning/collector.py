@@ -76,7 +76,7 @@ class Collector:
             self._circumstances.take(update.view)
             samples = _samples_per_step(update.view.ranks)
             self._samples += [] if samples is None else [samples]
-        for host in update.view.hosts[:1]:
+        for host in (update.view.hosts or [])[:1]:
             self.load_1m, self.host = host.load_1m, host
             if self._steps and host.cpu_busy is not None and host.run_busy is not None:
                 self._foreign.append(max(0.0, host.cpu_busy - host.run_busy))

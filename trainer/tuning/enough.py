@@ -46,8 +46,8 @@ def wanted_se(tau0: float, expected: float | None = None) -> float:
 def sufficient_se(expected: float | None) -> float | None:
     """Return the standard error that suffices for a side that will be given up, in log units; None: no other.
 
-    A change that promises three times the speed shows against an original known to 4 %: half the time is
-    17 such errors. What stays is measured better, for it is what the next change is held against.
+    A change that promises three times the speed shows against an original known to 4 %: 2.5 times are
+    sixteen errors of a difference. What stays is measured better: the next change is held against it.
 
     Args:
         expected: speed-up that the change promises, as a factor; None for nothing.

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from perftui.ipc.dashboard_link import DashboardLink, new_command_id
 from perftui.ipc.dashboard_messages import Answer, CancelCommand, Done, RelaunchCommand, Update
 from perftui.ipc.errors import ConnectionLost, Refused
+from perftui.ipc.harmless import harmless
 from perftui.ipc.places import RunPlaces
 from perftui.ipc.run_files import read_record
 from perftui.ipc.view import LaunchProgress, RelaunchView
@@ -25,7 +26,7 @@ class ProgressLines:
     """Turns views into lines: one for each thing that is new."""
 
     def __init__(self, write: Callable[[str], object]) -> None:
-        self._write = write
+        self._write: Callable[[str], object] = lambda text: write(harmless(text))
         self._message: str | None = None
         self._states: dict[int, str] = {}
 

@@ -148,13 +148,22 @@ class Ledger:
         )
 
     def newest(self, limit: int | None = None, host: str | None = None) -> list[Comparison]:
-        """Return comparisons, newest first, at most `limit`, of one host or of all."""
+        """Return comparisons, newest first, at most `limit`, of one host or of all.
+
+        Raises:
+            Refused: a line is damaged.
+        """
         rows = self._connection.execute(
             "SELECT record FROM comparisons WHERE ? IS NULL OR host = ?"
             " ORDER BY unix DESC, rowid DESC LIMIT ?",
             (host, host, -1 if limit is None else limit),
         )
-        return [msgspec.json.decode(record, type=Comparison) for (record,) in rows]
+        try:
+            return [msgspec.json.decode(record, type=Comparison) for (record,) in rows]
+        except (sqlite3.Error, msgspec.MsgspecError, RecursionError) as error:
+            raise Refused(
+                f"{self._path}: a line of the ledger cannot be read ({error}); move the file away"
+            ) from error
 
     def steps_s(self, comparison_id: str) -> list[list[float]]:
         """Return the raw seconds per step of each launch of a comparison."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from perftui.ipc.harmless import harmless_json, one_line
 from perftui.ipc.ledger_records import Comparison
 from perftui.ipc.places import ledger_path
 from perftui.ipc.settings import format_value
@@ -51,9 +52,8 @@ def show_ledger(*, as_json: bool, limit: int | None, write: Callable[[str], obje
         with open_ledger(ledger_path()) as ledger:
             comparisons = ledger.newest(limit)
     if as_json:
-        write(
-            msgspec.json.format(msgspec.json.encode(LedgerDocument(comparisons=comparisons))).decode() + "\n"
-        )
+        document = msgspec.json.encode(LedgerDocument(comparisons=comparisons))
+        write(harmless_json(msgspec.json.format(document).decode()) + "\n")
     else:
         write(ledger_table(comparisons))
     return 0
@@ -63,7 +63,7 @@ def ledger_table(comparisons: Sequence[Comparison]) -> str:
     """Return comparisons as an aligned table in plain text."""
     if not comparisons:
         return "The ledger is empty: nothing has been compared yet.\n"
-    rows = [_HEADINGS, *(_cells(comparison) for comparison in comparisons)]
+    rows = [_HEADINGS, *(tuple(map(one_line, _cells(comparison))) for comparison in comparisons)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
     return "".join(f"{line.rstrip()}\n" for line in lines)

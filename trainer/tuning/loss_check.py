@@ -22,6 +22,9 @@ _SHARE_OF_SCATTER = 0.5
 batches would bring."""
 _RELATIVE_FLOOR = 0.005
 """Of the loss: what half precision alone may move a curve by."""
+_SHARE_OF_FALL = 0.001
+"""Of what the loss has fallen by: once a training knows its data by heart, losses differ by large factors and
+mean nothing."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +58,13 @@ def check_losses(before: Sequence[Curve], after: Sequence[Curve]) -> LossCheck:
         return LossCheck(f"{told}; with the change it is no number any more", False)
     if len(steps) < _FEWEST_STEPS:
         return LossCheck(told, None)
-    return _held_against(first, second, steps[len(steps) // 2 :], told)
+    return _held_against(first, second, steps, told)
 
 
 def _held_against(
-    first: Sequence[Curve], second: Sequence[Curve], later: Sequence[int], told: str
+    first: Sequence[Curve], second: Sequence[Curve], steps: Sequence[int], told: str
 ) -> LossCheck:
+    later = steps[len(steps) // 2 :]
     apart = _mean_of(second, later) - _mean_of(first, later)
     scatter = _scatter(first[0], later)
     of_what = "its own scatter from sample to sample"
@@ -68,7 +72,9 @@ def _held_against(
     if len(first) > 1:
         of_what = "what launches of the settings in force differ by"
         allowed = max(_SPREADS * _spread(first, later), _SHARE_OF_SCATTER * scatter)
-    allowed = max(allowed, _RELATIVE_FLOOR * abs(_mean_of(first, later)))
+    reached = _mean_of(first, later)
+    fallen = abs(_mean_of(first, steps[:1]) - reached)
+    allowed = max(allowed, _RELATIVE_FLOOR * abs(reached), _SHARE_OF_FALL * fallen)
     if abs(apart) <= allowed:
         return LossCheck(f"{told}; within {of_what}", True)
     beyond = f"over the last {len(later)} samples it is {apart:+.3g}, beyond {of_what} ({allowed:.2g})"

@@ -15,6 +15,7 @@ import msgspec
 from perftui.ipc.dashboard_link import new_command_id
 from perftui.ipc.dashboard_messages import RelaunchCommand, Update
 from perftui.ipc.errors import NoSuchRun, Refused
+from perftui.ipc.harmless import harmless, harmless_json
 from perftui.ipc.places import run_places
 from perftui.ipc.run_files import RunDescription, read_record, write_bytes
 from perftui.ipc.settings import Settings, format_value, semantics_of
@@ -69,7 +70,7 @@ def relaunch_verb(
     subject = find_subject(plan)
     plan = _with_finding(plan, subject.live)
     check_change(plan, subject, effective_cpus())
-    write(preview(subject, plan))
+    write(harmless(preview(subject, plan)))
     if not yes and not _agreed(ask):
         raise Refused("not agreed to: nothing was changed; `--yes` agrees beforehand")
     lines = ProgressLines(write)
@@ -158,7 +159,7 @@ def _write_json(target: str | None, document: RelaunchDocument) -> None:
         return
     data = msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
     if target == "-":
-        sys.stdout.write(data.decode())
+        sys.stdout.write(harmless_json(data.decode()))
         sys.stdout.flush()
     else:
         write_bytes(Path(target), data)

@@ -4,27 +4,25 @@ from collections.abc import Sequence
 
 from perftui.ipc.step_history import StepHistory
 from perftui.tui import format as fmt
+from perftui.tui.glyphs import ChartStyle
+from perftui.tui.renderables.bars import bar_rows
 from perftui.tui.renderables.lines import Line, Run, fit, line
 
-_BLOCKS = " ▁▂▃▄▅▆▇█"
 _WIDEST = 3
 """Cells a bin."""
 
 
-def distribution(history: StepHistory | None, width: int, height: int) -> list[Line]:
+def distribution(
+    history: StepHistory | None, width: int, height: int, style: ChartStyle = "block"
+) -> list[Line]:
     """Draw a picture of `height` lines, the last of which is the axis; nothing without single steps."""
     rows = height - 1
     if history is None or history.stats is None or not history.bins or rows < 1 or width < 24:
         return [fit(line(Run("no single steps of this stretch are kept", "dim")), width)]
     bins, each = _fitted(history.bins, width)
     most = max(bins) or 1
-    drawn: list[Line] = []
-    for row in range(rows):
-        base = (rows - 1 - row) * 8
-        glyphs = "".join(
-            _BLOCKS[max(0, min(8, _level(count, most, rows * 8) - base))] * each for count in bins
-        )
-        drawn.append(fit(line(Run(glyphs, "accent")), width))
+    heights = [count / most for count in bins]
+    drawn = [fit(line(Run(row, "accent")), width) for row in bar_rows(heights, len(bins) * each, rows, style)]
     return [*drawn, fit(_axis(history, len(bins) * each), width)]
 
 
@@ -33,11 +31,6 @@ def _fitted(bins: Sequence[int], width: int) -> tuple[list[int], int]:
     size = -(-len(bins) // width)
     joined = [sum(bins[at : at + size]) for at in range(0, len(bins), size)]
     return joined, max(1, min(_WIDEST, width // len(joined)))
-
-
-def _level(count: int, most: int, top: int) -> int:
-    """Return the height of a bar; what was seen at all is seen here."""
-    return max(1, round(count / most * top)) if count else 0
 
 
 def _axis(history: StepHistory, cells: int) -> Line:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from perftui.ipc.findings import Evidence, Finding, Unjudged, nested
 from perftui.ipc.settings import format_value
 from perftui.tui import format as fmt
+from perftui.tui.layout import WIDE
 from perftui.tui.renderables.finding_words import evidence_words, first_seen
 from perftui.tui.renderables.headline import severity_mark
 from perftui.tui.renderables.lines import BLANK, Line, Run, clip, fit, line, spread, width_of, wrap
 from perftui.tui.renderables.page import Block
-from perftui.tui.renderables.remedy_words import change_words
+from perftui.tui.renderables.remedy_words import by_hand, change_words, settled_by
 from perftui.tui.state import DashboardState
 
 _INDENT = 4
@@ -71,7 +72,9 @@ def _evidence_rows(finding: Finding, width: int) -> list[Line]:
     names = [
         "" if name == before else name for before, name in zip(["", *all_names], all_names, strict=False)
     ]
-    column = min(_NAME_MAX, max((width_of(line(name)) for name in names), default=0))
+    column = min(
+        _NAME_MAX if width < WIDE else 2 * _NAME_MAX, max((width_of(line(name)) for name in names), default=0)
+    )
     rows = [
         clip(
             (
@@ -104,6 +107,8 @@ def _remedy(finding: Finding, state: DashboardState, width: int) -> list[Line]:
     remedy, drawn = finding.remedy, list[Line]()
     if remedy is not None and remedy.set:
         drawn += _hanging(change_words(remedy, state), width, "→", "fine")
+        if by_hand(remedy):
+            drawn += _hanging(by_hand(remedy), width, " ", "dim")
         drawn += _hanging(_KINDS[remedy.semantics], width, " ", "dim", "dim")
     if remedy is not None and remedy.advice:
         drawn += _hanging(fmt.clean(remedy.advice), width, "→", "fine")
@@ -112,7 +117,7 @@ def _remedy(finding: Finding, state: DashboardState, width: int) -> list[Line]:
     if remedy is not None and remedy.caution:
         drawn += _hanging(fmt.clean(remedy.caution), width, "!", "warning")
     if finding.unsure:
-        drawn += _hanging(f"to settle it: {fmt.clean(finding.unsure)}", width, "○", "note")
+        drawn += _hanging(settled_by(finding.unsure, state), width, "○", "note")
     return drawn
 
 
@@ -147,7 +152,11 @@ def _unjudged(code: str, group: Sequence[Unjudged], state: DashboardState, width
     where = f" rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks[:8]))}" if ranks else ""
     more = f" and {len(ranks) - 8} more" if len(ranks) > 8 else ""
     settled = fmt.clean(group[0].settled_by)
-    key = "" if state.replayed or state.ended or "profil" not in settled else " (p opens a window)"
+    key = (
+        ""
+        if state.replayed or state.ended or "profil" not in settled
+        else f" ({state.keys['profile']} opens a window)"
+    )
     return Block(
         f"unjudged {code} {group[0].reason}",
         (
@@ -174,7 +183,9 @@ def finding_text(finding: Finding, state: DashboardState) -> str:
     if finding.unsure:
         rows.append(f"  to settle it: {fmt.clean(finding.unsure)}")
     command = relaunch_command(finding, state)
-    return "\n".join([*rows, *([f"  {command}"] if command else [])])
+    if remedy is not None and command:
+        rows += [f"  {each}" for each in (by_hand(remedy), command) if each]
+    return "\n".join(rows)
 
 
 def relaunch_command(finding: Finding, state: DashboardState) -> str | None:

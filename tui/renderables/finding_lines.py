@@ -5,7 +5,7 @@ from perftui.tui import format as fmt
 from perftui.tui.renderables.finding_words import evidence_words, first_seen
 from perftui.tui.renderables.headline import severity_mark
 from perftui.tui.renderables.lines import BLANK, Line, Run, line, spread, wrap
-from perftui.tui.renderables.remedy_words import change_words, offered
+from perftui.tui.renderables.remedy_words import by_hand, change_words, offered, settled_by
 from perftui.tui.state import DashboardState
 
 _INDENT = 4
@@ -46,7 +46,7 @@ def _finding(finding: Finding, state: DashboardState, width: int, *, follows: bo
         width,
     )
     body = [(Run("  "), *part) for part in wrap(fmt.clean(finding.sentence), width - 2)]
-    doubts = _doubts(finding, width)
+    doubts = _doubts(finding, state, width)
     return [head, *body, *_remedy(finding, state, width), *_evidence(finding, width), *doubts]
 
 
@@ -64,26 +64,35 @@ def _evidence(finding: Finding, width: int) -> list[Line]:
 
 
 def _remedy(finding: Finding, state: DashboardState, width: int) -> list[Line]:
-    remedy = finding.remedy
+    remedy, drawn = finding.remedy, list[Line]()
     if remedy is None:
-        return []
+        return drawn
     if remedy.set:
         if offered(finding, state):
-            return _hanging(f"relaunch with {change_words(remedy, state)}", width, "r", "key")
-        return _hanging(change_words(remedy, state), width, "→", "fine")
-    place = f" ({fmt.clean(remedy.at)})" if remedy.at else ""
-    return _hanging(f"{fmt.clean(remedy.advice)}{place}", width, "→", "fine") if remedy.advice else []
+            drawn += _hanging(
+                f"relaunch with {change_words(remedy, state)}", width, state.keys["relaunch"], "key"
+            )
+        else:
+            drawn += _hanging(change_words(remedy, state), width, "→", "fine")
+        drawn += _hanging(by_hand(remedy), width, " ", "dim")
+    place = f"at {fmt.clean(remedy.at)}" if remedy.at else ""
+    if remedy.advice:
+        drawn += _hanging(f"{fmt.clean(remedy.advice)}{f' ({place})' * bool(place)}", width, "→", "fine")
+    else:
+        drawn += _hanging(place, width, " ", "dim")
+    return drawn
 
 
-def _doubts(finding: Finding, width: int) -> list[Line]:
+def _doubts(finding: Finding, state: DashboardState, width: int) -> list[Line]:
     drawn: list[Line] = []
     if finding.remedy is not None and finding.remedy.caution:
         drawn += _hanging(fmt.clean(finding.remedy.caution), width, "!", "warning")
     if finding.unsure:
-        drawn += _hanging(f"to settle it: {fmt.clean(finding.unsure)}", width, "○", "note")
+        drawn += _hanging(settled_by(finding.unsure, state), width, "○", "note")
     return drawn
 
 
 def _hanging(text: str, width: int, mark: str, role: str) -> list[Line]:
-    wrapped = wrap(text, width - 4)
-    return [(Run(f"  {mark} " if index == 0 else "    ", role), *part) for index, part in enumerate(wrapped)]
+    lead = f"  {mark} "
+    wrapped = wrap(text, width - len(lead)) if text else []
+    return [(Run(lead if index == 0 else " " * len(lead), role), *part) for index, part in enumerate(wrapped)]

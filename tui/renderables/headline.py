@@ -1,12 +1,14 @@
 """The top of the screen: what runs, and the answer to "is it fine?"."""
 
 from perftui.ipc.findings import Finding
-from perftui.ipc.view import Header
+from perftui.ipc.view import Header, RanksTogether
 from perftui.tui import format as fmt
 from perftui.tui.renderables.lines import BLANK, Line, Run, clause, fit, join_fitting, line, spread, width_of
 from perftui.tui.renderables.phase_words import phase_words
+from perftui.tui.renderables.rank_card import STATE_MARKS
 from perftui.tui.renderables.relaunch_headline import relaunch_headline
 from perftui.tui.renderables.remedy_words import remedy_line
+from perftui.tui.renderables.time_words import replay_words
 from perftui.tui.state import DashboardState, going_on
 
 SEVERITY = {"critical": ("▲", "CRITICAL", "critical"), "warning": ("!", "WARNING", "warning")}
@@ -43,25 +45,43 @@ def header_line(state: DashboardState, width: int, note: str = "") -> Line:
         role, status_word = "note", at
     if going_on(state.relaunch) and state.ended:
         mark, role, status_word = "●", "accent", "measuring a change"
-    replay = Run("  REPLAY", "key") if header.replay else Run("")
+    replayed = replay_words(header)
+    replay = Run(f"  {replayed}" if replayed else "", "key")
     trial = Run("  TRIAL", "key") if header.trial else Run("")
     name = line(Run(" perftui ", "dim"), Run(fmt.clean(header.name) or fmt.clean(header.run_id), "title"))
     frozen = Run(f"  ⏸ {note}" if note else "", "key")
     status = line(Run(f"{mark} {status_word}", role), replay, trial, frozen)
+    progress = _progress(header, state.together)[1 if note else 0 :]  # the note says at which step that was
+    parts = [name, status, *progress]
     right = line(
         Run(f"{fmt.clean(header.host)}  " if width >= 100 else "", "dim"),
         Run(f"{fmt.duration(header.elapsed_s)} ", "value"),
     )
     room = width - width_of(right) - 2
-    return spread(join_fitting([name, status, *_progress(header)], _GAP, room), right, width)
+    return spread(join_fitting(parts, _GAP, room), right, width)
 
 
-def _progress(header: Header) -> list[Line]:
+def _progress(header: Header, together: RanksTogether | None) -> list[Line]:
     """Return the parts of the progress, the most needed first."""
     step = line(Run("step ", "dim"), Run(fmt.count(header.step), "value"))
     loss = line(Run("loss ", "dim"), fmt.number(header.loss)) if header.loss is not None else BLANK
-    ranks = line(str(header.world_size), Run(" ranks", "dim")) if header.world_size > 1 else BLANK
-    return [step, _epoch(header), _epoch_left(header), loss, ranks]
+    ranks = _ranks(header, together)
+    rest = [step, _epoch(header), _epoch_left(header), loss]
+    return [ranks, *rest] if any(run.role == "warning" for run in ranks) else [*rest, ranks]
+
+
+def _ranks(header: Header, together: RanksTogether | None) -> Line:
+    """Say how many ranks there are, and while the run goes on how many of them do not train."""
+    if header.world_size < 2:
+        return BLANK
+    shown = sum(together.states.values()) if together else 0
+    few = Run(f"{shown:,} of ", "warning") if 0 < shown < header.world_size else Run("")
+    words = [few, Run(f"{header.world_size:,}"), Run(" ranks", "dim")]
+    for state in ("silent", "ended") if together and header.exit_code is None else ():
+        count = together.states.get(state, 0) if together else 0
+        if count and count < header.world_size:
+            words.append(Run(f" {STATE_MARKS[state][0]} {count:,} {state}", "warning"))
+    return line(*words)
 
 
 def _epoch(header: Header) -> Line:
@@ -131,7 +151,7 @@ def _without_finding(state: DashboardState, header: Header, news: str) -> tuple[
     if not news and printed and header.state in ("starting", "waiting", "stalled"):
         news = f"last output: {printed}"
     if header.replay:
-        news = f"{news} · ←→ go 10 s back or on, f pauses".lstrip(" ·")
+        news = f"{news} · ←→ go back or on, [] play slower or faster, space pauses".lstrip(" ·")
     return line(Run(said, role)), line(Run(news, "dim"))
 
 

@@ -7,17 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perftui.tui.glyphs import ChartStyle
+from perftui.tui.renderables.bars import BLOCKS, BRAILLE
 from perftui.tui.renderables.chart_parts import LABEL, ChartMark, axis, levels, merged, scale, tick
 from perftui.tui.renderables.lines import Line, Run, fit, line
 
-_DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
-"""Bits of a braille cell's left and right column, from the bottom up."""
-_BRAILLE = [
-    [chr(0x2800 + sum(_DOTS[0][:left]) + sum(_DOTS[1][:right])) for right in range(5)] for left in range(5)
-]
-"""The braille cell by how high its left and its right column are filled."""
-_BRAILLE[0][0] = " "
-_BLOCKS = " ▁▂▃▄▅▆▇█"
 WAIT_PATTERN = "▒"
 
 
@@ -98,7 +91,7 @@ def _braille_rows(columns: Sequence[_Column | None], rows: int, top: float) -> l
             merged(
                 [
                     (
-                        _BRAILLE[filled[index]][filled[index + 1]],
+                        BRAILLE[filled[index]][filled[index + 1]],
                         "loader_wait" if waits[index] + waits[index + 1] >= 2 * base + 4 else "accent",
                     )
                     for index in range(0, len(columns), 2)
@@ -116,7 +109,7 @@ def _block_rows(columns: Sequence[_Column | None], rows: int, top: float, patter
         for column in columns:
             wall = levels(column.wall, top, rows * 8) if column else 0
             wait = levels(column.wait, top, rows * 8) if column else 0
-            glyph = _BLOCKS[max(0, min(8, wall - base))]
+            glyph = BLOCKS[max(0, min(8, wall - base))]
             waiting = wait >= base + 4
             glyph = pattern if waiting and pattern else glyph
             cells.append((glyph, "loader_wait" if waiting else "accent"))

@@ -58,41 +58,44 @@ def ledger_details(comparison: Comparison, width: int) -> list[Line]:
     """Draw all about one: the sentence, each launch, the prediction, and where it comes from."""
     verdict = comparison.verdict
     rows = [
-        *_indented(fmt.clean(verdict.sentence), width, "value"),
-        *(_indented(fmt.clean(verdict.loss), width) if verdict.loss else []),
-        *_launch_rows(comparison.launches, width),
-        *_item("predicted", _prediction(comparison), width),
-        *_item(
+        *indented(fmt.clean(verdict.sentence), width, "value"),
+        *(indented(fmt.clean(verdict.loss), width) if verdict.loss else []),
+        *launch_rows(comparison.launches, width),
+        *item("predicted", prediction(comparison.expected, comparison.bound), width),
+        *item(
             "kind",
             f"{comparison.semantics}, proposed by {fmt.clean(comparison.finding)}"
             if comparison.finding
             else comparison.semantics,
             width,
         ),
-        *_item("code", _origin(comparison), width),
-        *_item("host", _host(comparison), width),
-        *_item(
+        *item("code", _origin(comparison), width),
+        *item("host", _host(comparison), width),
+        *item(
             "versions",
             ", ".join(f"{fmt.clean(k)} {fmt.clean(v)}" for k, v in comparison.versions.items()),
             width,
         ),
-        *_item("command", fmt.clean(" ".join(comparison.command)), width),
+        *item("command", fmt.clean(" ".join(comparison.command)), width),
     ]
     return [*rows, BLANK]
 
 
-def _indented(text: str, width: int, role: str = "text") -> list[Line]:
+def indented(text: str, width: int, role: str = "text") -> list[Line]:
+    """Wrap a text below a row."""
     return [(Run("  "), *part) for part in wrap(text, width - 2, role)]
 
 
-def _item(name: str, words: str, width: int) -> list[Line]:
+def item(name: str, words: str, width: int) -> list[Line]:
+    """Draw a fact with its name before it."""
     return [
         (Run(f"  {name if index == 0 else '':<11}", "dim"), *part)
         for index, part in enumerate(wrap(words, width - 13))
     ]
 
 
-def _launch_rows(launches: Sequence[Launch], width: int) -> list[Line]:
+def launch_rows(launches: Sequence[Launch], width: int) -> list[Line]:
+    """Draw a line for each launch, with a heading."""
     if not launches:
         return []
     heading = f"  {'launch':<9}{'steps':>7}{'ms/step':>10}{'± %':>7}{'start':>9}{'loss':>9}{'others':>8}  end"
@@ -119,11 +122,12 @@ def _end(launch: Launch) -> Line:
     return line(Run(f"✖ {_OUTCOMES.get(launch.outcome, launch.outcome)}", "critical"))
 
 
-def _prediction(comparison: Comparison) -> str:
-    if comparison.expected is None and comparison.bound is None:
+def prediction(expected: float | None, bound: float | None) -> str:
+    """Say what was thought of a change before it was measured; factors of speed."""
+    if expected is None and bound is None:
         return "nothing"
-    expected = f"{fmt.factor(comparison.expected)} expected" if comparison.expected is not None else "—"
-    return f"{expected}, {fmt.factor(comparison.bound)} at most" if comparison.bound is not None else expected
+    hoped = f"{fmt.factor(expected)} expected" if expected is not None else "—"
+    return f"{hoped}, {fmt.factor(bound)} at most" if bound is not None else hoped
 
 
 def _origin(comparison: Comparison) -> str:

@@ -7,7 +7,7 @@ from perftui.ipc.settings import SettingValue, format_value
 from perftui.tui import format as fmt
 from perftui.tui.renderables.headline import severity_mark
 from perftui.tui.renderables.lines import BLANK, Line, Run, line, wrap
-from perftui.tui.renderables.remedy_words import settings_in_force
+from perftui.tui.renderables.remedy_words import by_hand, settings_in_force
 from perftui.tui.state import DashboardState
 
 _SEMANTICS = {
@@ -25,6 +25,7 @@ def proposal_lines(state: DashboardState, finding: Finding, remedy: Remedy, widt
         *((Run(f"{mark} " if index == 0 else "  ", role), *part) for index, part in enumerate(why)),
         BLANK,
         *_difference(settings_in_force(state), remedy.set),
+        *([line(Run(f"  {by_hand(remedy)}", "dim"))] if by_hand(remedy) else ()),
         BLANK,
         *_item("gain", _gain(remedy), width, "fine"),
         *_item("kind", _SEMANTICS[remedy.semantics], width),

@@ -1,22 +1,26 @@
 """All about one rank, as sections of a page: where its steps go, their history, its GPU, host and workers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from perftui.ipc.step_history import StepHistory
 from perftui.ipc.view import GpuView, HostView, Mark, ProfileView, RankView, WorkerView
 from perftui.tui import format as fmt
+from perftui.tui.glyphs import ChartStyle
 from perftui.tui.renderables.band_chart import band_chart, band_key
 from perftui.tui.renderables.chart_parts import ChartMark
 from perftui.tui.renderables.device_line import device_line
 from perftui.tui.renderables.distribution import distribution
 from perftui.tui.renderables.figure_grid import figure_grid
 from perftui.tui.renderables.gpu_figures import allocator_figures, gpu_figures
+from perftui.tui.renderables.history_lanes import RIGHT, lanes_of, worker_timeline
 from perftui.tui.renderables.host_figures import host_figures, worker_rows
 from perftui.tui.renderables.lines import BLANK, Line, Run, clip, join_fitting, line, spread, width_of, wrap
 from perftui.tui.renderables.phase_bar import PHASES, measured, phase_bar
 from perftui.tui.renderables.rank_card import STATE_MARKS
 from perftui.tui.renderables.stacked_bar import Part, bar_legend
+from perftui.tui.renderables.step_chart import marks_of_rank
 from perftui.tui.renderables.worker_line import worker_line
 
 _GAP = line("  ")
@@ -49,15 +53,20 @@ class RankSheet:
         return [each for each in self.host.workers if each.rank == self.view.rank] if self.host else []
 
 
+class Room(NamedTuple):
+    """What there is to draw on: cells, lines that are seen at once, and how."""
+
+    width: int
+    height: int
+    style: ChartStyle = "braille"
+    textured: bool = False
+
+
 def chart_marks(
     marks: Sequence[Mark], profiles: Sequence[ProfileView], rank: int, parent: str | None
 ) -> list[ChartMark]:
     """Return what happened to a rank, by step: events, windows, and the relaunch that it began with."""
-    found = [
-        ChartMark(mark.step, fmt.clean(mark.event))
-        for mark in marks
-        if mark.step >= 0 and mark.rank in (None, rank)
-    ]
+    found = marks_of_rank(marks, rank)
     found += [ChartMark(view.start_step, "window") for view in profiles if view.start_step >= 0]
     found += [ChartMark(0, "relaunch")] if parent is not None else []
     return sorted(found, key=lambda mark: mark.step)
@@ -76,21 +85,14 @@ def rank_title(view: RankView) -> Line:
     )
 
 
-def rank_sheet(sheet: RankSheet, width: int, height: int, *, textured: bool = False) -> list[Line]:
-    """Draw all sections below each other; what is asked most stands in the first `height` lines."""
-    return [
-        *_steps(sheet.view, width, textured=textured),
-        *_history(sheet, width, max(6, min(16, height - 13)), textured=textured),
-        *_distribution(sheet, width),
-        *_gpu(sheet, width),
-        *_workers(sheet, width),
-        *_host(sheet, width),
-        *_whole_run(sheet.view, width, textured=textured),
-    ]
+def rank_sheet(sheet: RankSheet, room: Room) -> list[Line]:
+    """Draw all sections below each other; what is asked most stands in the first lines."""
+    return [part for section in SECTIONS for part in section(sheet, room)]
 
 
-def _steps(view: RankView, width: int, *, textured: bool) -> list[Line]:
+def _steps(sheet: RankSheet, room: Room) -> list[Line]:
     """Draw how fast it steps, and every phase with its time and its share."""
+    view, width, textured = sheet.view, room.width, room.textured
     stats = view.step_ms
     rates = [
         line(fmt.number(view.samples_per_s), Run(" samples/s", "dim")) if view.samples_per_s else BLANK,
@@ -140,8 +142,9 @@ def _heading(words: str, right: Line, width: int) -> Line:
     return spread(line(Run(words, "heading")), right, width)
 
 
-def _history(sheet: RankSheet, width: int, height: int, *, textured: bool) -> list[Line]:
-    history = sheet.history
+def _history(sheet: RankSheet, room: Room) -> list[Line]:
+    history, width, textured = sheet.history, room.width, room.textured
+    height = max(6, min(14, room.height - 13))
     words = "step time"
     if history is not None:
         span = f"{history.first_step:,} to {history.last_step:,}"
@@ -150,12 +153,12 @@ def _history(sheet: RankSheet, width: int, height: int, *, textured: bool) -> li
     elif sheet.why_no_history:
         return [_heading(words, BLANK, width), *wrap(sheet.why_no_history, width, "warning")]
     key = band_key(history, max(0, width - len(words) - 3), textured=textured)
-    chart = band_chart(history, width, height, sheet.marks, textured=textured)
+    chart = band_chart(history, width - RIGHT, height, sheet.marks, textured=textured)
     return [_heading(words, key, width), *chart]
 
 
-def _distribution(sheet: RankSheet, width: int) -> list[Line]:
-    history = sheet.history
+def _distribution(sheet: RankSheet, room: Room) -> list[Line]:
+    history, width = sheet.history, room.width
     if history is None or history.stats is None:
         return []
     stats = history.stats
@@ -165,11 +168,11 @@ def _distribution(sheet: RankSheet, width: int) -> list[Line]:
         Run(f"  {history.above:,} slower than shown" if history.above else "", "warning"),
     )  # fmt: skip
     heading = _heading(f"distribution of these {history.stats_steps:,} steps", words, width)
-    return [heading, *distribution(history, width, _DISTRIBUTION_ROWS + 1)]
+    return [heading, *distribution(history, width, _DISTRIBUTION_ROWS + 1, room.style)]
 
 
-def _gpu(sheet: RankSheet, width: int) -> list[Line]:
-    view, gpu = sheet.view, sheet.gpu
+def _gpu(sheet: RankSheet, room: Room) -> list[Line]:
+    view, gpu, width = sheet.view, sheet.gpu, room.width
     allocator = view.facts.allocator if view.facts else None
     drawn: list[Line] = []
     if gpu is not None:
@@ -183,6 +186,8 @@ def _gpu(sheet: RankSheet, width: int) -> list[Line]:
             line(f"{fmt.NOTHING} ", Run(fmt.clean(why or "its readings have not come yet"), "dim")), width
         )
         drawn = [BLANK, _heading("GPU", BLANK, width), said]
+    if gpu is not None or view.gpu_uuid is not None:
+        drawn += lanes_of(sheet.history, "gpu", width, room.style)
     if view.device_ms is not None:
         drawn += [device_line(view.device_ms, width)]
     if allocator is not None:
@@ -191,24 +196,33 @@ def _gpu(sheet: RankSheet, width: int) -> list[Line]:
     return drawn
 
 
-def _workers(sheet: RankSheet, width: int) -> list[Line]:
+def _workers(sheet: RankSheet, room: Room) -> list[Line]:
+    width = room.width
     if sheet.view.workers is None:
         return [BLANK, _heading("loader workers", BLANK, width), line(Run("none seen", "dim"))]
     together = worker_line(sheet.view.workers, max(0, width - 18))
-    return [BLANK, _heading("loader workers", together, width), *worker_rows(sheet.workers, width)]
+    return [
+        BLANK,
+        _heading("loader workers", together, width),
+        *worker_rows(sheet.workers, width),
+        *lanes_of(sheet.history, "workers", width, room.style),
+        *worker_timeline(sheet.history, width, room.style),
+    ]
 
 
-def _host(sheet: RankSheet, width: int) -> list[Line]:
-    host = sheet.host
+def _host(sheet: RankSheet, room: Room) -> list[Line]:
+    host, width = sheet.host, room.width
     if host is None:
         return []
     old = line(Run(f"{fmt.age(host.age_s)} old", "warning")) if host.age_s > 5 else BLANK
     heading = _heading(f"host  {fmt.clean(host.name)}", old, width)
-    return [BLANK, heading, *figure_grid(host_figures(host), host.missing, width)]
+    lanes = lanes_of(sheet.history, "host", width, room.style)
+    return [BLANK, heading, *figure_grid(host_figures(host), host.missing, width), *lanes]
 
 
-def _whole_run(view: RankView, width: int, *, textured: bool) -> list[Line]:
+def _whole_run(sheet: RankSheet, room: Room) -> list[Line]:
     """Draw what its time went to since the launch, its newest losses, and what was lost on the way."""
+    view, width, textured = sheet.view, room.width, room.textured
     drawn: list[Line] = []
     if view.phases_s:
         total = sum(view.phases_s.values()) or 1.0
@@ -225,3 +239,21 @@ def _whole_run(view: RankView, width: int, *, textured: bool) -> list[Line]:
     lost = f"{view.dropped:,} steps dropped, {view.lost_frames:,} frames lost, {view.probe_errors:,} errors"
     role = "warning" if view.dropped or view.lost_frames or view.probe_errors else "dim"
     return [*drawn, BLANK, clip(line(Run("perftui  ", "heading"), Run(lost, role)), width)]
+
+
+def _phases_over_time(sheet: RankSheet, room: Room) -> list[Line]:
+    return lanes_of(sheet.history, "step", room.width, room.style)
+
+
+Section = Callable[[RankSheet, Room], list[Line]]
+SECTIONS: tuple[Section, ...] = (
+    _steps,
+    _history,
+    _phases_over_time,
+    _distribution,
+    _gpu,
+    _workers,
+    _host,
+    _whole_run,
+)
+"""Top to bottom. A new section is a function of this kind, in a file of its own, and a line here."""

@@ -23,7 +23,7 @@ def relaunch_headline(view: RelaunchView, state: DashboardState, width: int) -> 
     if view.state == "starting" and view.launches:  # it goes on already, and is measured as it goes
         return line(
             Run("● SWITCHED ", "accent"), Run(f"{change}: how it goes is measured", "value")
-        ), _launch(view.launches[-1])
+        ), _launch(view.launches[-1], state.keys["close"])
     if view.state != "measuring":
         word = view.state.upper()
         why = "the training, to measure" if view.state == "stopping" else "the training with"
@@ -34,10 +34,10 @@ def relaunch_headline(view: RelaunchView, state: DashboardState, width: int) -> 
         Run(change, "value"),
         Run(f": launch {number} of up to {view.most_launches}", "value"),
     )
-    return first, _launch(view.launches[-1] if view.launches else None)
+    return first, _launch(view.launches[-1] if view.launches else None, state.keys["close"])
 
 
-def _launch(launch: LaunchProgress | None) -> Line:
+def _launch(launch: LaunchProgress | None, close: str) -> Line:
     """Say how the newest launch stands; the training itself stands still meanwhile."""
     told = ""
     if launch is not None:
@@ -45,7 +45,7 @@ def _launch(launch: LaunchProgress | None) -> Line:
         told += f", {launch.steps:,} steps" if launch.steps else ""
         told += f", {fmt.milliseconds(launch.step_ms)} a step" if launch.step_ms is not None else ""
     picture = " · below: the run as it was when it was stopped"
-    return line(Run("x ", "key"), Run(f"gives up{told}{picture}", "dim"))
+    return line(Run(f"{close} ", "key"), Run(f"gives up{told}{picture}", "dim"))
 
 
 def _next(view: RelaunchView, state: DashboardState) -> Line:
@@ -60,4 +60,4 @@ def _next(view: RelaunchView, state: DashboardState) -> Line:
     elif state.ended:
         now = "no training goes on"
     kept = " · `perftui ledger` has it" if view.verdict is not None else ""
-    return line(Run("x ", "key"), Run(f"closes this · {now}{kept}", "dim"))
+    return line(Run(f"{state.keys['close']} ", "key"), Run(f"closes this · {now}{kept}", "dim"))

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from perftui.ipc.findings import Finding, Remedy
 from perftui.ipc.settings import SettingValue, format_value
+from perftui.ipc.settings_as_code import lines_to_write
 from perftui.tui import format as fmt
 from perftui.tui.renderables.lines import BLANK, Line, Run, line
 from perftui.tui.state import DashboardState
@@ -37,6 +38,11 @@ def changes(before: Mapping[str, SettingValue], after: Mapping[str, SettingValue
     )
 
 
+def values(settings: Mapping[str, SettingValue]) -> str:
+    """Write settings without what they replace: `loader.num_workers 2`."""
+    return ", ".join(f"{name} {format_value(value)}" for name, value in settings.items())
+
+
 def change_words(remedy: Remedy, state: DashboardState) -> str:
     """Say which settings the remedy changes, and what it may gain."""
     told = changes(settings_in_force(state), remedy.set)
@@ -45,13 +51,33 @@ def change_words(remedy: Remedy, state: DashboardState) -> str:
     return f"{told}: {', '.join(hopes)}" if hopes else told
 
 
+def settled_by(text: str, state: DashboardState) -> str:
+    """Say what would settle a question, with the key where one does it."""
+    key = (
+        ""
+        if state.replayed or state.ended or "profile window" not in text
+        else f" ({state.keys['profile']} opens one)"
+    )
+    return f"to settle it: {fmt.clean(text)}{key}"
+
+
+def by_hand(remedy: Remedy) -> str:
+    """Say what the script's owner would write instead of the settings; empty where there is none."""
+    written = "; ".join(lines_to_write(remedy.set)).replace("…", "...")
+    return f"by hand: {written}" if written else ""
+
+
 def remedy_line(finding: Finding, state: DashboardState) -> Line:
     """Draw what the remedy would do, in one line; blank when there is none."""
     remedy = finding.remedy
     if remedy is None:
-        return line(Run(f"to settle it: {fmt.clean(finding.unsure)}", "dim")) if finding.unsure else BLANK
+        return line(Run(settled_by(finding.unsure, state), "dim")) if finding.unsure else BLANK
     if not remedy.set:
         place = Run(f"  {fmt.clean(remedy.at)}" if remedy.at else "", "dim")
         return line(Run(fmt.clean(remedy.advice or ""), "text"), place)
-    key = (Run("r ", "key"), Run("relaunches with ", "dim")) if offered(finding, state) else ()
+    key = (
+        (Run(f"{state.keys['relaunch']} ", "key"), Run("relaunches with ", "dim"))
+        if offered(finding, state)
+        else ()
+    )
     return line(*key, Run(change_words(remedy, state), "value"))

@@ -32,7 +32,19 @@ def settings_blocks(
             gap = (BLANK,) if blocks else ()
             blocks.append(Block("", (*gap, line(Run(title, "heading")))))
             blocks += [Block(row.name, tuple(_lines(row, column, len(ranks), width))) for row in members]
+    blocks += _untold_blocks(ranks, width)
     return blocks if telling else [*blocks, *_unread_blocks(ranks, width)]
+
+
+def _untold_blocks(ranks: Sequence[RankView], width: int) -> list[Block]:
+    """Say so where what ranks tell beside their settings is known of some of them only."""
+    told = [view.rank for view in ranks if view.facts is not None]
+    if not told or len(told) == len(ranks):
+        return []
+    said = (
+        f"switches, models and samplers as read on {_ranks(told, len(ranks))}; choose another rank to read it"
+    )
+    return [Block("", (BLANK, clip(line(Run(f"○ {said}", "dim")), width)))]
 
 
 def _lines(row: SettingRow, column: int, ranks: int, width: int) -> list[Line]:

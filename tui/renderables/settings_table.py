@@ -73,12 +73,17 @@ class SettingRow:
 
 
 def setting_rows(ranks: Sequence[RankView], asked: Mapping[str, SettingValue]) -> list[SettingRow]:
-    """Return all settings in the order of `GROUPS`, those that perftui sets first in each."""
+    """Return all settings in the order of `GROUPS`, those that perftui sets first in each.
+
+    What only facts have is compared among the ranks that have told any: of many ranks, those looked at.
+    """
     of_rank = {view.rank: values_of(view) for view in ranks}
+    of_settings = {*asked, *(name for view in ranks for name in (*view.settings, *view.settings_failed))}
+    told = {view.rank: of_rank[view.rank] for view in ranks if view.facts is not None}
     failed = {name: why for view in ranks for name, why in view.settings_failed.items()}
     reasons = {name: why for view in ranks for name, why in _reasons(view.facts)}
     names = dict.fromkeys([*asked, *failed, *(name for values in of_rank.values() for name in values)])
-    rows = [_row(name, of_rank, asked, failed, reasons) for name in names]
+    rows = [_row(name, of_rank if name in of_settings else told, asked, failed, reasons) for name in names]
     order = [group for group, _ in GROUPS]
     return sorted(rows, key=lambda row: order.index(row.group))
 

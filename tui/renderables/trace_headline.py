@@ -83,10 +83,7 @@ def steps_words(view: ProfileView) -> str:
 def window_lines(view: ProfileView | None, width: int) -> list[Line]:
     """Draw a window of which there is no report (yet): what it says, or how far it is."""
     if view is None:
-        return [
-            line(Run(" ○ no profiling window yet", "note")),
-            line(Run("   p opens one: 3 steps of the live run, on all ranks; P asks what to record", "dim")),
-        ]
+        return [line(Run(" ○ no profiling window yet", "note"))]
     ranks = "1 rank" if len(view.ranks) == 1 else f"{len(view.ranks)} ranks"
     about = line(Run(f"   window {fmt.visible(view.window_id)} · {steps_words(view)} · {ranks}", "dim"))
     if view.state == "failed":

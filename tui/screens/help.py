@@ -6,8 +6,13 @@ from typing import Literal, TypeAlias
 from textual.binding import Binding, BindingType
 
 from perftui.tui.glyphs import Glyphs
+from perftui.tui.key_map import NO_CHANGE, Keys, key_names, table_with_keys
+from perftui.tui.key_names import shown_key
 from perftui.tui.keys import (
+    ALONE,
+    CONFIRMATION,
     EVERYWHERE,
+    EXPORT,
     FILTER,
     FINDINGS,
     HELP,
@@ -16,19 +21,25 @@ from perftui.tui.keys import (
     OVERVIEW,
     PAGE,
     PROFILE,
+    PROPOSAL,
     RANK,
+    RANKS,
     SETTINGS,
+    SHEET,
     TIMELINE,
     TRACE,
-    TRACE_APP,
     TRACE_TABLE,
+    TUNE,
+    TUNE_ALONE,
     WINDOW_CHOICE,
 )
 from perftui.tui.renderables.lines import BLANK, Line, Run, line, wrap
 from perftui.tui.screens.sheet_screen import SheetScreen
 
-Where: TypeAlias = Literal["overview", "page", "profile", "trace"]
+Where: TypeAlias = Literal["overview", "page", "profile", "trace", "search"]
+_WITHOUT_RUN = ("trace", "search")
 _Group: TypeAlias = tuple[str, list[BindingType]]
+_ON_SHEETS = {id(key) for key in SHEET}
 _OF_OVERVIEW: _Group = ("on the overview", OVERVIEW)
 _OF_TRACE: tuple[_Group, ...] = (
     ("on a profile", TRACE),
@@ -37,13 +48,21 @@ _OF_TRACE: tuple[_Group, ...] = (
     ("while typing a filter", FILTER),
 )
 _OF_CHOICE: _Group = ("while choosing a window", WINDOW_CHOICE)
+_OF_QUESTIONS: tuple[_Group, ...] = (
+    ("on a proposal", [key for key in PROPOSAL if id(key) not in _ON_SHEETS]),
+    ("on a question", [key for key in CONFIRMATION if id(key) not in _ON_SHEETS]),
+    ("on an export", [key for key in EXPORT if id(key) not in _ON_SHEETS]),
+    ("on all sheets", SHEET),
+)
 _OF_PROFILE: tuple[_Group, ...] = (("on a profile of a run", PROFILE), *_OF_TRACE)
 _ON_PAGES = {id(key) for key in PAGE}
 _OF_PAGES: tuple[_Group, ...] = (
     ("on the findings", [key for key in FINDINGS if id(key) not in _ON_PAGES]),
     ("on a rank", [key for key in RANK if id(key) not in _ON_PAGES]),
+    ("on ranks over time", [key for key in RANKS if id(key) not in _ON_PAGES]),
     ("on the ledger", [key for key in LEDGER if id(key) not in _ON_PAGES]),
     ("on the settings", [key for key in SETTINGS if id(key) not in _ON_PAGES]),
+    ("on the tune page", [key for key in TUNE if id(key) not in _ON_PAGES]),
     ("on the output", OUTPUT),
     ("on all pages", PAGE),
 )
@@ -91,19 +110,6 @@ _MARKS = (
     ("◆ ■ ✔ ✖", "a profiling window, another event, or what perftui has set; ended; done; failed"),
     ("└ ≠ ┃", "follows from what stands above it; ranks differ; this one is chosen"),
 )
-_NAMES = {
-    "question_mark": "?",
-    "left_square_bracket": "[",
-    "right_square_bracket": "]",
-    "slash": "/",
-    "greater_than_sign": ">",
-    "less_than_sign": "<",
-    "plus": "+",
-    "equals_sign": "=",
-    "minus": "-",
-    "comma": ",",
-    "full_stop": ".",
-}
 
 
 class HelpScreen(SheetScreen[None]):
@@ -111,50 +117,58 @@ class HelpScreen(SheetScreen[None]):
 
     BINDINGS = HELP
 
-    def __init__(self, glyphs: Glyphs, *, of: Where = "overview") -> None:
-        title = "help: only r, s, x and a finding's enter can change the training; they ask first"
-        super().__init__(glyphs, "help" if of == "trace" else title)
-        self._of = of
+    def __init__(self, glyphs: Glyphs, *, of: Where = "overview", keys: Keys = NO_CHANGE) -> None:
+        name = key_names(keys)
+        asking = f"{name['relaunch']}, {name['stop']}, {name['close']} and a finding's {name['propose']}"
+        title = f"help: only {asking} can change the training; they ask first"
+        super().__init__(glyphs, "help" if of in _WITHOUT_RUN else title)
+        self._of, self._keys = of, keys
         self._keys_here, self._other_keys = {
             "overview": (
                 [(_OF_OVERVIEW[0], [*OVERVIEW, *EVERYWHERE])],
-                (_OF_CHOICE, *_OF_PAGES, *_OF_PROFILE),
+                (_OF_CHOICE, *_OF_QUESTIONS, *_OF_PAGES, *_OF_PROFILE),
             ),
-            "page": ([*_OF_PAGES, ("everywhere", EVERYWHERE)], (_OF_OVERVIEW, _OF_CHOICE, *_OF_PROFILE)),
-            "profile": ([*_OF_PROFILE, ("everywhere", EVERYWHERE)], (_OF_OVERVIEW, _OF_CHOICE, *_OF_PAGES)),
-            "trace": ([*_OF_TRACE, ("everywhere", TRACE_APP)], ()),
+            "page": (
+                [*_OF_PAGES, ("everywhere", EVERYWHERE)],
+                (_OF_OVERVIEW, _OF_CHOICE, *_OF_QUESTIONS, *_OF_PROFILE),
+            ),
+            "profile": (
+                [*_OF_PROFILE, ("everywhere", EVERYWHERE)],
+                (_OF_OVERVIEW, _OF_CHOICE, *_OF_QUESTIONS, *_OF_PAGES),
+            ),
+            "trace": ([*_OF_TRACE, ("everywhere", ALONE)], ()),
+            "search": ([("on the search", TUNE_ALONE), ("everywhere", ALONE)], ()),
         }[of]
 
     def lines(self, width: int) -> Sequence[Line]:
         """Return all lines."""
         of_run = (("where a step goes", _PHASES, "value"), ("words", _WORDS, "value"))
         of_trace = (("words of a profile", _GAPS, "value"),)
-        first = of_run if self._of in ("overview", "page") else of_trace
-        last = {"overview": of_trace, "page": of_trace, "profile": of_run, "trace": ()}[self._of]
+        first = of_trace if self._of in ("profile", "trace") else of_run
+        last = {"overview": of_trace, "page": of_trace, "profile": of_run}.get(self._of, ())
         words = (*first, ("marks", _MARKS, "value"))
-        here, others = _keys(self._keys_here, shown=True), _keys(self._keys_here, shown=False)
-        parts = [*here, *words, *others, *last, *_keys(self._other_keys, shown=None)]
+        here, others = (self._told(self._keys_here, shown=shown) for shown in (True, False))
+        parts = [*here, *words, *others, *last, *self._told(self._other_keys, shown=None)]
         drawn: list[Line] = []
         for heading, entries, role in parts:
             drawn += [*([BLANK] if drawn else []), line(Run(heading, "heading"))]
             drawn += [part for word, meaning in entries for part in _entry(word, meaning, width, role)]
         return drawn
 
-
-def _keys(
-    groups: Sequence[tuple[str, list[BindingType]]], *, shown: bool | None
-) -> list[tuple[str, Sequence[tuple[str, str]], str]]:
-    """Return the keys that the footer shows, or the others, or (None) all."""
-    made: list[tuple[str, Sequence[tuple[str, str]], str]] = []
-    for name, bindings in groups:
-        keys = [key for key in bindings if isinstance(key, Binding) and shown in (None, key.show)]
-        heading = f"more keys {name}" if shown is False else f"keys {name}"
-        made.append((heading, [(_shown(key), key.tooltip) for key in keys], "key"))
-    return made
+    def _told(
+        self, groups: Sequence[_Group], *, shown: bool | None
+    ) -> list[tuple[str, Sequence[tuple[str, str]], str]]:
+        """Return the keys that the line of keys shows, or the others, or (None) all."""
+        made: list[tuple[str, Sequence[tuple[str, str]], str]] = []
+        for name, table in groups:
+            keys = [key for key in table_with_keys(table, self._keys) if shown in (None, key.show)]
+            heading = f"more keys {name}" if shown is False else f"keys {name}"
+            made.append((heading, [(_shown(key), key.tooltip) for key in keys], "key"))
+        return made
 
 
 def _shown(binding: Binding) -> str:
-    return " ".join(_NAMES.get(key, key) for key in binding.key.split(","))
+    return " ".join(shown_key(key) for key in binding.key.split(","))
 
 
 def _entry(word: str, meaning: str, width: int, role: str) -> list[Line]:

@@ -74,8 +74,13 @@ class LedgerScreen(PageScreen):
             return [*now, _said(self._why or "asking the hub …", width)]
         shown = self._shown()
         if not shown:
-            words = "nothing was measured so far; r on the overview proposes a change and measures it"
-            other = "; a shows all experiments of this host" if self._comparisons and not self._all else ""
+            relaunch, every = self.state.keys["relaunch"], self.state.keys["ledger-all"]
+            words = (
+                f"nothing was measured so far; {relaunch} on the overview proposes a change and measures it"
+            )
+            other = (
+                f"; {every} shows all experiments of this host" if self._comparisons and not self._all else ""
+            )
             return [*now, _said(f"{words}{other}", width)]
         return [*now, *ledger_blocks(shown, self._order, self._opened, width)]
 

@@ -38,9 +38,9 @@ class OutputScreen(RunScreen):
         """Hide what is typed into until it is wanted."""
         self._needle.display = False
 
-    def show(self, state: DashboardState, live: DashboardState, note: str) -> None:
+    def show(self, state: DashboardState, live: DashboardState, note: str) -> None:  # noqa: ARG002
         """Show the output of a state, the unfinished line below the finished ones."""
-        self._header.show(live, note)
+        self._header.show(state, note)
         unfinished = (state.partial,) if state.partial else ()
         self._view.show((*state.output, *unfinished), state.output_number + len(unfinished))
 

@@ -1,16 +1,17 @@
 """The main screen: is it fine, every rank, step times, findings, output."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container, Grid
 
 from perftui.ipc.findings import Finding
+from perftui.tui.config.settled import PANEL_WORDS
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.keys import OVERVIEW
 from perftui.tui.layout import WIDE, Plan, plan
-from perftui.tui.messages import RankChosen, RankOpened, SeekAsked
+from perftui.tui.messages import RankChosen, RankFollowed, RankOpened
 from perftui.tui.renderables.finding_lines import finding_heights
 from perftui.tui.renderables.rank_card import RankPicture
 from perftui.tui.renderables.relaunch_lines import relaunch_lines
@@ -27,17 +28,15 @@ from perftui.tui.widgets.run_header import RunHeader, VerdictLines
 from perftui.tui.widgets.status import StatusLine
 from perftui.tui.widgets.step_chart import StepChart
 
-_SEEK_S = 10.0
-
 
 class OverviewScreen(RunScreen):
     """Everything at a glance."""
 
     BINDINGS = OVERVIEW
 
-    def __init__(self, glyphs: Glyphs, run_id: str) -> None:
+    def __init__(self, glyphs: Glyphs, run_id: str, panels: Collection[str] = PANEL_WORDS) -> None:
         super().__init__()
-        self._glyphs = glyphs
+        self._glyphs, self._panels = glyphs, panels
         self._state = DashboardState(run_id=run_id)
         self._rank = 0
         self._needed_for: tuple[tuple[Finding, ...], int] = ((), 0)
@@ -46,7 +45,7 @@ class OverviewScreen(RunScreen):
         self._header = RunHeader(glyphs, id="header")
         self._verdict = VerdictLines(glyphs, id="verdict")
         self._cards = Grid(id="cards")
-        self._table = RankTable(id="table")
+        self._table = RankTable(glyphs, id="table")
         self._chart = StepChart(glyphs, id="chart")
         self._relaunch = RelaunchPanel(glyphs, id="relaunch")
         self._bottom = Container(id="bottom")
@@ -78,15 +77,16 @@ class OverviewScreen(RunScreen):
         self._arrange()
 
     def show(self, state: DashboardState, live: DashboardState, note: str) -> None:
-        """Show a state; header and verdict stay live when frozen."""
+        """Show a state, all of it from one time; `note` says from when, where it is not the newest."""
         self._state = state
         gone = live.header is not None and not live.connected and not live.ended
         self.set_class(gone or (live.ended and going_on(live.relaunch)), "-lost")
-        self._header.show(live, note)
-        self._verdict.show(live)
-        self._status.show(live)
-        if state.ranks and self._rank not in [view.rank for view in state.ranks]:
+        self._header.show(state, note)
+        self._verdict.show(state)
+        self._status.show(state)
+        if state.ranks and all(view.rank != self._rank for view in state.ranks):
             self._rank = state.ranks[0].rank
+            self.post_message(RankFollowed(self._rank))
         self._arrange()
         self._fill()
 
@@ -105,6 +105,7 @@ class OverviewScreen(RunScreen):
             device_times=any(view.device_ms for view in self._state.ranks),
             relaunch=relaunch,
             findings=self._lines_needed(),
+            panels=self._panels,
         )
         self.set_class(relaunch > 0, "-relaunch")
         if wanted != self._plan:
@@ -137,12 +138,14 @@ class OverviewScreen(RunScreen):
         chart.styles.height = wanted.middle
         panel.display = wanted.middle > 0 and relaunching
         panel.styles.height = wanted.middle
+        self._status.display = wanted.status > 0
         self._status.styles.height = wanted.status
         self._bottom.set_class(wanted.side_by_side, "-wide")
         cramped = not wanted.side_by_side and wanted.bottom < 8
-        self._findings.display = not (cramped and relaunching)
+        alone = cramped and wanted.output > 0
+        self._findings.display = wanted.findings > 0 and not (alone and relaunching)
         self._findings.styles.height = wanted.bottom if cramped else wanted.findings
-        self._output.display = not cramped or relaunching
+        self._output.display = wanted.output > 0 and (not cramped or relaunching or not wanted.findings)
 
     def _pictures(self) -> Sequence[RankPicture]:
         state = self._state
@@ -153,14 +156,15 @@ class OverviewScreen(RunScreen):
         if self._plan is not None and self._plan.columns:
             self._fill_cards(pictures)
         else:
-            self._table.show(pictures, self._rank)
+            together = state.together
+            self._table.show(pictures, self._rank, together.medians if together else {})
         self._chart.show(self._rank, state.track(self._rank), state.marks)
         self._relaunch.show(state.relaunch)
         self._findings.show(state)
-        self._output.show(state.output, state.partial)
+        self._output.show(state.output, state.partial, whole=state.replayed)
 
     def _fill_cards(self, pictures: Sequence[RankPicture]) -> None:
-        """Show every rank in its card; cards come and go only when ranks do."""
+        """Show every rank in its card, in their order; cards come and go only when ranks do."""
         grid = self._cards
         if not grid.is_attached:
             return
@@ -172,29 +176,53 @@ class OverviewScreen(RunScreen):
             panel = known.get(picture.view.rank)
             if panel is None:
                 panel = RankPanel(self._glyphs, picture)
-                grid.mount(panel)
+                later = [rank for rank in known if rank > picture.view.rank and rank in wanted]
+                grid.mount(panel, before=known[min(later)] if later else None)
+                known[picture.view.rank] = panel
             panel.show(picture, selected=picture.view.rank == self._rank and len(pictures) > 1)
 
     def _choose(self, rank: int) -> None:
         if rank != self._rank:
             self._rank = rank
+            self.post_message(RankFollowed(rank))
             self._fill()
 
     def on_rank_chosen(self, message: RankChosen) -> None:
         """Show the history of the chosen rank."""
         self._choose(message.rank)
 
+    @property
+    def _carded(self) -> bool:
+        return self._plan is not None and self._plan.columns > 0
+
     def action_rank(self, step: int) -> None:
-        """Choose another rank, in order."""
+        """Choose another rank, in the order in which they stand."""
         ranks = [view.rank for view in self._state.ranks]
         if not ranks:
+            return
+        if not self._carded:
+            self._choose(self._table.beside(self._rank, step))
             return
         here = ranks.index(self._rank) if self._rank in ranks else 0
         rank = ranks[max(0, min(len(ranks) - 1, here + step))]
         self._choose(rank)
         for panel in self.query(RankPanel):
-            if panel.picture.view.rank == rank and self._plan is not None and self._plan.columns:
+            if panel.picture.view.rank == rank:
                 panel.focus()
+
+    def action_edge(self, way: int) -> None:
+        """Choose the first rank, or the last."""
+        self.action_rank(way * max(1, len(self._state.ranks)))
+
+    def action_sort(self, way: int) -> None:
+        """Sort the table of ranks by the next column, or by the one before."""
+        if not self._carded:
+            self._table.sort_beside(way)
+
+    def action_invert(self) -> None:
+        """Turn the order of the table round."""
+        if not self._carded:
+            self._table.sort(self._table.order.turned())
 
     def action_vertical(self, step: int) -> None:
         """Scroll the panel that has the focus, or choose the rank above or below."""
@@ -204,11 +232,8 @@ class OverviewScreen(RunScreen):
             self.action_rank(step * max(1, self._plan.columns if self._plan else 1))
 
     def action_sideways(self, step: int) -> None:
-        """Choose the rank before or after; in a replay, go back or on in time."""
-        if self._state.replayed:
-            self.post_message(SeekAsked(step * _SEEK_S))
-        else:
-            self.action_rank(step)
+        """Choose the rank before or after."""
+        self.action_rank(step)
 
     def action_page(self, step: int) -> None:
         """Scroll by a page."""
@@ -216,7 +241,7 @@ class OverviewScreen(RunScreen):
         if isinstance(focused, ScrolledPicture):
             focused.scroll_lines(step * max(1, focused.size.height - 3))
         else:
-            self.action_rank(step * 10)
+            self.action_rank(step * (10 if self._carded else self._table.rows))
 
     def action_follow(self) -> None:
         """Follow the output again."""

@@ -42,8 +42,8 @@ class PageScreen(RunScreen):
         yield KeyLine(self.glyphs)
 
     def show(self, state: DashboardState, live: DashboardState, note: str) -> None:
-        """Show a state; the header stays live when frozen."""
-        self._header.show(live, note)
+        """Show a state."""
+        self._header.show(state, note)
         self.state = state
         self.set_class(live.header is not None and not live.connected and not live.ended, "-lost")
         self.draw_page()

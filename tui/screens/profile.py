@@ -1,14 +1,15 @@
 """The profiling windows of a run: the newest, or an older one."""
 
 from textual.app import ComposeResult
-from textual.widgets import Footer
 
 from perftui.ipc.view import ProfileView
 from perftui.tui.glyphs import Glyphs
+from perftui.tui.key_map import KEY_NAMES
 from perftui.tui.keys import PROFILE
 from perftui.tui.report_shelf import ReportShelf, report_path_of
 from perftui.tui.screens.run_screen import RunScreen
 from perftui.tui.state import DashboardState
+from perftui.tui.widgets.key_line import KeyLine
 from perftui.tui.widgets.run_header import RunHeader
 from perftui.tui.widgets.trace_pane import TracePane
 
@@ -23,6 +24,7 @@ class ProfileScreen(RunScreen):
 
     def __init__(self, glyphs: Glyphs, shelf: ReportShelf) -> None:
         super().__init__()
+        self._glyphs = glyphs
         self._state: DashboardState | None = None
         self._header = RunHeader(glyphs, id="header")
         self._pane = TracePane(glyphs, shelf)
@@ -33,12 +35,12 @@ class ProfileScreen(RunScreen):
         """Place the widgets."""
         yield self._header
         yield self._pane
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine(self._glyphs)
 
-    def show(self, state: DashboardState, live: DashboardState, note: str) -> None:
+    def show(self, state: DashboardState, live: DashboardState, note: str) -> None:  # noqa: ARG002
         """Show the chosen window of a state."""
         self._state = state
-        self._header.show(live, note)
+        self._header.show(state, note)
         self._show_window()
 
     def show_newest(self) -> None:
@@ -54,7 +56,7 @@ class ProfileScreen(RunScreen):
 
     def _show_window(self) -> None:
         view = self._view()
-        self._pane.show(view, report_path_of(view), _why_no_report(view))
+        self._pane.show(view, report_path_of(view), _why_no_report(view, self._state))
 
     def action_window(self, step: int) -> None:
         """Go to an older or newer window."""
@@ -66,9 +68,11 @@ class ProfileScreen(RunScreen):
         self._show_window()
 
 
-def _why_no_report(view: ProfileView | None) -> str:
+def _why_no_report(view: ProfileView | None, state: DashboardState | None) -> str:
     if view is None:
-        return "no profiling window yet: p opens one, 3 steps on all ranks; P asks what to record"
+        keys = state.keys if state is not None else KEY_NAMES
+        one, asked = keys["profile"], keys["profile-choose"]
+        return f"no profiling window yet: {one} opens one, 3 steps on all ranks; {asked} asks what to record"
     if view.state in _UNDER_WAY:
         return f"{view.state} …"
     return ""

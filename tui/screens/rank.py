@@ -9,11 +9,12 @@ from perftui.ipc.step_history import StepHistory
 from perftui.ipc.view import RankView
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.keys import RANK
-from perftui.tui.messages import QuestionAsked
+from perftui.tui.messages import QuestionAsked, RankFollowed
 from perftui.tui.renderables.band_chart import columns_for
+from perftui.tui.renderables.history_lanes import RIGHT
 from perftui.tui.renderables.lines import Line, Run, line
 from perftui.tui.renderables.page import Block
-from perftui.tui.renderables.rank_sheet import RankSheet, chart_marks, rank_sheet, rank_title
+from perftui.tui.renderables.rank_sheet import RankSheet, Room, chart_marks, rank_sheet, rank_title
 from perftui.tui.screens.page_screen import PageScreen
 from perftui.tui.state import DashboardState
 from perftui.tui.step_window import StepWindow
@@ -44,23 +45,28 @@ class RankScreen(PageScreen):
         self._frozen = state is not live
         if state.run_id != self.state.run_id:  # a run that replaced the one before begins its steps anew
             self._history, self._asked_s = None, 0.0
+        moved = self._frozen and state is not self.state
         super().show(state, live, note)
-        if not self._frozen and time.monotonic() - self._asked_s >= _ASK_AGAIN_S:
+        if moved or (not self._frozen and time.monotonic() - self._asked_s >= _ASK_AGAIN_S):
             self._ask()
+
+    def on_mount(self) -> None:
+        """Have all told about the rank."""
+        self.post_message(RankFollowed(self._rank))
 
     def _ask(self) -> None:
         view, width = self._view(), self.page.room
         if view is None or width < 2:
             return
         self._asked_s = time.monotonic()
-        first, last, newest = self._window.bounds()
+        first, last, newest = self._window.bounds(max(0, view.steps - 1) if self._frozen else None)
         question = StepsQuery(
             command_id=new_command_id(),
             rank=view.rank,
             first_step=first,
             last_step=last,
             newest=newest,
-            blocks=columns_for(width),
+            blocks=columns_for(width - RIGHT),
         )
         self.post_message(QuestionAsked(question))
 
@@ -90,10 +96,15 @@ class RankScreen(PageScreen):
             host=next((host for host in state.hosts if host.name == view.host), None),
             why_no_history=self._why,
         )
-        lines = rank_sheet(sheet, width, self.page.size.height - 1, textured=self.glyphs.textured)
+        glyphs = self.glyphs
+        room = Room(width, self.page.size.height - 1, glyphs.chart, glyphs.textured)
+        lines = rank_sheet(sheet, room)
         return [Block("", tuple(lines))]
 
     def _newest(self) -> int:
+        view = self._view()
+        if self._frozen and view is not None:
+            return max(0, view.steps - 1)
         return self._history.newest_step if self._history else 0
 
     def action_zoom(self, way: int) -> None:
@@ -117,5 +128,6 @@ class RankScreen(PageScreen):
         if self._rank in ranks:
             self._rank = ranks[max(0, min(len(ranks) - 1, ranks.index(self._rank) + step))]
             self._history = None
+            self.post_message(RankFollowed(self._rank))
             self.draw_page()
             self._ask()

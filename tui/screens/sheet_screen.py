@@ -7,10 +7,10 @@ from typing import TypeVar
 from textual import events
 from textual.app import ComposeResult
 from textual.screen import ModalScreen
-from textual.widgets import Footer
 
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.renderables.lines import Line
+from perftui.tui.widgets.key_line import KeyLine
 from perftui.tui.widgets.sheet import Sheet
 
 _Answer = TypeVar("_Answer")
@@ -21,6 +21,7 @@ class SheetScreen(ModalScreen[_Answer]):
 
     def __init__(self, glyphs: Glyphs, title: str) -> None:
         super().__init__()
+        self._glyphs = glyphs
         self._sheet = Sheet(glyphs, title, self.lines)
 
     @abstractmethod
@@ -30,7 +31,7 @@ class SheetScreen(ModalScreen[_Answer]):
     def compose(self) -> ComposeResult:
         """Place the sheet and its keys."""
         yield self._sheet
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine(self._glyphs)
 
     def on_resize(self, event: events.Resize) -> None:
         """Fit the sheet into the screen."""

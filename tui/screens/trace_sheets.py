@@ -10,6 +10,7 @@ from perftui.tui.renderables.lines import BLANK, Line, Run, line, wrap
 from perftui.tui.renderables.trace_names import fold
 from perftui.tui.screens.sheet_screen import SheetScreen
 from perftui.tui.table_export import ExportKind
+from perftui.tui.widgets.picture import key_names_for
 
 _PERFETTO = (
     "Open https://ui.perfetto.dev in a browser, choose `Open trace file` and pick the trace. It is read in "
@@ -78,13 +79,16 @@ class ExportScreen(SheetScreen[ExportKind]):
 
     def lines(self, width: int) -> Sequence[Line]:
         """Return what will be written, and where."""
+        names = key_names_for(self)
+        csv, json = names["export-csv"], names["export-json"]
         return [
             *wrap(fmt.visible(self._what), width, "value"),
             BLANK,
             *wrap(
-                "c writes CSV: one line a row, the single values, times in the units of their names.", width
+                f"{csv} writes CSV: one line a row, the single values, times in the units of their names.",
+                width,
             ),
-            *wrap("j writes JSON: the same with shapes and callers.", width),
+            *wrap(f"{json} writes JSON: the same with shapes and callers.", width),
             BLANK,
             line(Run("into a new file in", "dim")),
             *fold(fmt.visible(str(self._folder)), width),

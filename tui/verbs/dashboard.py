@@ -3,6 +3,7 @@
 import argparse
 import gc
 import os
+import shlex
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,10 @@ def attach(parsed: argparse.Namespace) -> int:
     from perftui.trainer.launch.runs import find_run, list_runs, only_run, watchable
 
     if rest:
-        raise UsageError(f"{word}: no such verb, and a dashboard takes one run; see perftui --help")
+        words = shlex.join(parsed.runs)
+        raise UsageError(
+            f"{word}: no such verb, and a dashboard takes one run; to train: perftui run -- {words}"
+        )
     lines = list_runs()
     if no_dashboard() is not None:
         return _runs_and_hint(lines, word)
@@ -31,10 +35,11 @@ def attach(parsed: argparse.Namespace) -> int:
     live = watchable(lines)
     if len(live) < 2:
         return _open(live[0] if live else only_run(lines), parsed)
+    from perftui.tui.config.place import load_config
     from perftui.tui.picker import pick_run
 
     check_size()
-    chosen = pick_run(live, ascii_only=parsed.ascii)
+    chosen = pick_run(live, config=load_config(parsed.config), ascii_only=parsed.ascii)
     return 0 if chosen is None else _open(find_run(chosen, lines), parsed)
 
 
@@ -74,6 +79,10 @@ def run_with_dashboard(spec: "LaunchSpec", json_target: str | None, parsed: argp
     from perftui.trainer.launch.foreground import after_dashboard, start_for_dashboard
 
     check_size()
+    if parsed.config is not None:  # one that cannot be read is refused before anything is started
+        from perftui.tui.config.place import load_config
+
+        load_config(parsed.config)
     places = start_for_dashboard(spec)
     run_dashboard = load_dashboard(parsed)
     code = run_dashboard(places.run_id)
@@ -81,14 +90,20 @@ def run_with_dashboard(spec: "LaunchSpec", json_target: str | None, parsed: argp
 
 
 def load_dashboard(parsed: argparse.Namespace) -> "Callable[[str], int]":
-    """Load the dashboard, as `--ascii` and `--read-only` want it."""
+    """Load the dashboard, as `--ascii`, `--read-only` and the configuration want it.
+
+    Raises:
+        UsageError: `--config` names a file that cannot be read.
+    """
     gc.disable()  # hundreds of modules are loaded, and none of them is garbage
     from perftui.tui.app import run_dashboard
+    from perftui.tui.config.place import load_config
 
     gc.freeze()
     gc.enable()
     read_only = getattr(parsed, "read_only", False)  # `replay` has no such flag: its keys change nothing
-    return partial(run_dashboard, read_only=read_only, ascii_only=parsed.ascii)
+    config = load_config(parsed.config)
+    return partial(run_dashboard, config=config, read_only=read_only, ascii_only=parsed.ascii)
 
 
 def no_dashboard() -> str | None:

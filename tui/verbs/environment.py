@@ -4,14 +4,15 @@ import argparse
 import os
 import sys
 
-from perftui.tui.verbs.output import say, write, write_json
+from perftui.tui.verbs.output import say, write_json, write_lines
 
 
 def env(_parsed: argparse.Namespace) -> int:
     """Print exports for a shell."""
     from perftui.trainer.launch.environment import exports
 
-    write("\n".join(exports(dict(os.environ))))
+    sys.stdout.write("".join(f"{line}\n" for line in exports(dict(os.environ))))  # a shell reads it as it is
+    sys.stdout.flush()
     if sys.stdout.isatty():
         say('this is for a shell to read: eval "$(perftui env)"')
     return 0
@@ -25,5 +26,5 @@ def doctor(parsed: argparse.Namespace) -> int:
     if parsed.json:
         write_json(report)
     else:
-        write("\n".join(lines_of(report)))
+        write_lines(lines_of(report))
     return report.exit_code

@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING
 
 from perftui.ipc.errors import UsageError
 from perftui.tui.arguments import ENDED_SHOWN
-from perftui.tui.verbs.output import say, write, write_document, write_json
+from perftui.tui.verbs.output import (
+    say,
+    write,
+    write_document,
+    write_json,
+    write_json_text,
+    write_lines,
+)
 
 if TYPE_CHECKING:
     from perftui.ipc.run_lines import RunLine
@@ -34,7 +41,7 @@ def write_runs(lines: "list[RunLine]") -> None:
     from perftui.trainer.launch.plain_text import runs_table
 
     if lines:
-        write("\n".join(runs_table(lines, time.time())))
+        write_lines(runs_table(lines, time.time()))
     else:
         say("no runs yet; start one with: perftui run -- python train.py")
 
@@ -55,7 +62,10 @@ def status(parsed: argparse.Namespace) -> int:
     from perftui.trainer.launch.plain_text import status_text
 
     summary = summary_of(chosen_run(parsed.run)).decode()
-    write(summary.rstrip("\n") if parsed.json else "\n".join(status_text(json.loads(summary))))
+    if parsed.json:
+        write_json_text(summary.rstrip("\n"))
+    else:
+        write_lines(status_text(json.loads(summary)))
     return 0
 
 
@@ -90,7 +100,7 @@ def profile(parsed: argparse.Namespace) -> int:
     if parsed.json:
         write_document(done.profile or done)
     elif done.profile is not None:
-        write("\n".join(profile_text(done.profile)))
+        write_lines(profile_text(done.profile))
     else:
         say(done.result)
     return 0 if done.ok else 1

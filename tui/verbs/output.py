@@ -1,11 +1,25 @@
 """What the verbs write: results to standard output, remarks to standard error."""
 
 import sys
+from collections.abc import Iterable
+
+from perftui.ipc.harmless import harmless, harmless_json, one_line
 
 
 def write(text: str) -> None:
-    """Write a result."""
-    sys.stdout.write(text + "\n")
+    """Write a result; what is foreign in it steers no terminal."""
+    sys.stdout.write(harmless(text) + "\n")
+    sys.stdout.flush()
+
+
+def write_lines(lines: Iterable[str]) -> None:
+    """Write a result line by line: a name with a line feed in it begins no line of its own."""
+    write("\n".join(map(one_line, lines)))
+
+
+def write_json_text(text: str) -> None:
+    """Write one JSON document."""
+    sys.stdout.write(harmless_json(text) + "\n")
     sys.stdout.flush()
 
 
@@ -13,7 +27,7 @@ def write_json(value: object) -> None:
     """Write a record as one JSON document."""
     import msgspec
 
-    write(msgspec.json.format(msgspec.json.encode(value), indent=1).decode())
+    write_json_text(msgspec.json.format(msgspec.json.encode(value), indent=1).decode())
 
 
 def write_document(value: object) -> None:
@@ -25,12 +39,12 @@ def write_document(value: object) -> None:
 
 def say(text: str) -> None:
     """Say something that is no result."""
-    sys.stderr.write(f"perftui: {text}\n")
+    sys.stderr.write(f"perftui: {harmless(text)}\n")
     sys.stderr.flush()
 
 
 def ask(question: str) -> str:
     """Ask the person at the terminal and return the line typed."""
-    sys.stderr.write(question)
+    sys.stderr.write(harmless(question))
     sys.stderr.flush()
     return sys.stdin.readline()

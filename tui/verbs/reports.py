@@ -4,7 +4,7 @@ import argparse
 
 from perftui.ipc.errors import UsageError
 from perftui.tui.verbs.live_runs import chosen_run
-from perftui.tui.verbs.output import write, write_json
+from perftui.tui.verbs.output import write, write_json, write_lines
 
 
 def report(parsed: argparse.Namespace) -> int:
@@ -33,5 +33,5 @@ def compare(parsed: argparse.Namespace) -> int:
     if parsed.json:
         write_json(told)
     else:
-        write("\n".join(compare_text(told)))
+        write_lines(compare_text(told))
     return 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from perftui.ipc.errors import UsageError
 from perftui.tui.verbs.dashboard import check_size, load_dashboard, no_dashboard, run_with_dashboard
-from perftui.tui.verbs.output import write
+from perftui.tui.verbs.output import write_lines
 
 if TYPE_CHECKING:
     from perftui.ipc.profile_schedule import ProfileSchedule
@@ -73,7 +73,7 @@ def demo(parsed: argparse.Namespace) -> int:
     from perftui.trainer.launch.demo_stage import demo_lines, demo_spec
 
     if parsed.list:
-        write("\n".join(demo_lines()))
+        write_lines(demo_lines())
         return 0
     if not (parsed.no_tui or parsed.json or no_dashboard() is not None):
         return run_with_dashboard(demo_spec(parsed.name, "pty"), None, parsed)
@@ -91,9 +91,23 @@ def replay(parsed: argparse.Namespace) -> int:
     if no_dashboard() is not None:
         from perftui.trainer.launch.plain_text import status_text
 
-        write("\n".join(status_text(summary_of_recording(parsed.file))))
+        write_lines(status_text(summary_of_recording(_recording(parsed.file))))
         return 0
     check_size()
     run_dashboard = load_dashboard(parsed)
-    with replayed(parsed.file, at_end=parsed.at_end, speed=parsed.speed) as run_id:
+    with replayed(_recording(parsed.file), at_end=parsed.at_end, speed=parsed.speed) as run_id:
         return run_dashboard(run_id)
+
+
+def _recording(named: Path) -> Path:
+    """Return the folder that was named, or that of the run whose id or name it is."""
+    if named.exists():
+        return named
+    from perftui.ipc.errors import NoSuchRun
+    from perftui.ipc.places import run_places
+    from perftui.trainer.launch.runs import find_run, list_runs
+
+    try:
+        return run_places(find_run(str(named), list_runs()).run_id).state
+    except NoSuchRun:
+        return named  # what reads it says that there is none

@@ -4,7 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from perftui.ipc.errors import UsageError
+from perftui.ipc.errors import NoSuchRun, UsageError
+from perftui.tui.verbs.dashboard import check_size, no_dashboard
 from perftui.tui.verbs.live_runs import chosen_run
 from perftui.tui.verbs.output import ask
 
@@ -38,6 +39,8 @@ def tune(parsed: argparse.Namespace) -> int:
     from perftui.trainer.tuning.search.tune_verb import Asked, tune_verb
 
     _check_tune(parsed)
+    if parsed.watch is not None:
+        return watch(parsed)
     run_id = None if parsed.run is None else chosen_run(parsed.run).run_id
     description = None if run_id is None else read_record(run_places(run_id).description, RunDescription)
     known = description.arguments if description else {}
@@ -59,12 +62,36 @@ def tune(parsed: argparse.Namespace) -> int:
     return tune_verb(asked, ask if sys.stdin.isatty() and sys.stderr.isatty() else None)
 
 
+def watch(parsed: argparse.Namespace) -> int:
+    """Show a search on a screen; without a terminal, or with `--json`, print it as it stands."""
+    from perftui.trainer.tuning.search.search_reading import found_search, read_search
+    from perftui.trainer.tuning.search.tune_verb import print_search
+
+    found = found_search(parsed.watch)
+    if found is None:
+        named = f"no search {parsed.watch!r}" if parsed.watch else "no search"
+        raise NoSuchRun(f"{named} on this host; begin one with: perftui tune -- python train.py")
+    if parsed.json is not None or no_dashboard() is not None:
+        print_search(found.state, found.choice, parsed.json)
+        return 0
+    check_size()
+    from perftui.tui.config.place import load_config
+    from perftui.tui.search_app import run_search_app
+
+    search_id, config = found.state.plan.search_id, load_config(parsed.config)
+    return run_search_app(lambda: read_search(search_id), config=config, ascii_only=parsed.ascii)
+
+
 def _check_tune(parsed: argparse.Namespace) -> None:
     """Refuse what cannot be meant together, and limits that allow nothing."""
     for name in ("most_trials", "minutes"):
         value = getattr(parsed, name)
         if value is not None and not value > 0:
             raise UsageError(f"--{name.replace('_', '-')} {value}: expected a number above 0")
+    if parsed.watch is not None:
+        if parsed.run is not None or parsed.command or parsed.resume is not None:
+            raise UsageError("--watch only looks at a search: no command, no run and no --resume with it")
+        return
     if parsed.run is not None and (parsed.command or parsed.resume is not None):
         raise UsageError(f"{parsed.run!r} beside a command or --resume: name one thing to tune")
     if parsed.resume is not None and (parsed.set or parsed.map or parsed.name):

@@ -11,10 +11,12 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 
 from perftui.tui.glyphs import Glyphs
+from perftui.tui.key_contexts import bindings_of
+from perftui.tui.key_map import display
 from perftui.tui.renderables.lines import Line, Run, line, width_of
 from perftui.tui.widgets.picture import Picture, app_of
 
-_ALWAYS = ("back", "help", "detach")
+_ALWAYS = ("time-back", "back", "help", "detach", "leave")
 """Ids of keys that have their place before all others, and stand at the end."""
 
 
@@ -53,13 +55,22 @@ class KeyLine(Picture):
         return [tuple(drawn[:-1])]  # a space after the last key may be one too many
 
     def _keys(self) -> list[tuple[Binding, DOMNode]]:
-        """Return one entry an action, the screen's own order kept."""
+        """Return one entry an action in the tables' order, in which the framework does not keep own keys."""
         found: dict[str, tuple[Binding, DOMNode]] = {}
+        nodes: list[DOMNode] = []
         for active in self.screen.active_bindings.values():
             binding = active.binding
+            if active.node not in nodes:
+                nodes.append(active.node)
             if binding.show and active.enabled:
                 found.setdefault(binding.id or binding.key, (binding, active.node))
-        return list(found.values())
+        order = [(node, each.id) for node in nodes for each in bindings_of([node.BINDINGS])]
+        return sorted(
+            found.values(),
+            key=lambda entry: (
+                order.index(place) if (place := (entry[1], entry[0].id)) in order else len(order)
+            ),
+        )
 
     async def on_click(self, event: events.Click) -> None:
         """Do what the key does."""
@@ -70,4 +81,4 @@ class KeyLine(Picture):
 
 
 def _entry(binding: Binding) -> Line:
-    return line(Run(binding.key_display or binding.key, "key"), Run(f" {binding.description}", "dim"))
+    return line(Run(display(binding), "key"), Run(f" {binding.description}", "dim"))

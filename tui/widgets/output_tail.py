@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from perftui.tui.renderables.lines import BLANK, Line, Run, clip, line
-from perftui.tui.widgets.picture import ScrolledPicture
+from perftui.tui.widgets.picture import ScrolledPicture, key_names_for
 
 
 class OutputTail(ScrolledPicture):
@@ -11,17 +11,21 @@ class OutputTail(ScrolledPicture):
 
     output: Sequence[str] = ()
     partial = ""
+    whole = False
+    """Of the whole run: a recording does not say when a line was printed."""
     follows = True
 
-    def show(self, output: Sequence[str], partial: str) -> None:
-        """Show the output, with the unfinished line below the finished ones."""
-        if output is not self.output or partial != self.partial:
-            self.output, self.partial = output, partial
+    def show(self, output: Sequence[str], partial: str, *, whole: bool = False) -> None:
+        """Show the output, with the unfinished line below the finished ones; `whole`: of no one time."""
+        if output is not self.output or partial != self.partial or whole != self.whole:
+            self.output, self.partial, self.whole = output, partial, whole
             self.redraw()
 
     def title(self) -> Line:
         """Return the title."""
-        return line(Run("output", "title"), Run("" if self.follows else " held; End follows again", "key"))
+        of = Run(" of the whole run" if self.whole else "", "dim")
+        held = "" if self.follows else f" held; {key_names_for(self)['follow']} follows again"
+        return line(Run("output", "title"), of, Run(held, "key"))
 
     def body(self, width: int) -> Sequence[Line]:
         """Return all lines; the longest are cut, not wrapped."""

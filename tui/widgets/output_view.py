@@ -7,7 +7,7 @@ from textual import events
 from perftui.tui.renderables.lines import Line, Run, line
 from perftui.tui.renderables.output_lines import drawn, first_of_last_page, matching
 from perftui.tui.renderables.page import rule
-from perftui.tui.widgets.picture import Picture
+from perftui.tui.widgets.picture import Picture, key_names_for
 
 _MARGIN = 1
 
@@ -58,7 +58,7 @@ class OutputView(Picture, can_focus=True):
 
     def _title(self) -> Line:
         kept = f" newest {len(self.texts):,} lines" if self._before > 0 else f" {len(self.texts):,} lines"
-        held = "" if self.follows else "  held; end follows again"
+        held = "" if self.follows else f"  held; {key_names_for(self)['follow']} follows again"
         return line(Run("output", "title"), Run(kept, "dim"), Run(held, "key"))
 
     def _remark(self, first: int) -> Line:

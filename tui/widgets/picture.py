@@ -4,7 +4,7 @@ The framework sends a whole widget to the terminal when it is refreshed; compari
 bytes low, which is what counts over SSH.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -16,8 +16,10 @@ from textual.theme import Theme
 from textual.widget import Widget
 
 from perftui.tui.glyphs import Glyphs
+from perftui.tui.key_map import KEY_NAMES
 from perftui.tui.palette import Palette, palette_of
 from perftui.tui.renderables.lines import BLANK, Line, Run, fit, frame, line, width_of
+from perftui.tui.terminal_app import TerminalApp
 
 
 class Picture(Widget):
@@ -98,6 +100,12 @@ def palette_for(widget: Widget) -> Palette:
     """Return the colours in force."""
     app = app_of(widget)
     return palette_of(app.current_theme, monochrome=app.no_color)
+
+
+def key_names_for(widget: Widget) -> Mapping[str, str]:
+    """Return what the key of each action looks like."""
+    app = app_of(widget)
+    return app.key_names if isinstance(app, TerminalApp) else KEY_NAMES
 
 
 def coloured(line_: Line, palette: Palette) -> Strip:

@@ -3,74 +3,120 @@
 from collections.abc import Sequence
 
 from textual import events
-from textual.geometry import Region, Size
-from textual.scroll_view import ScrollView
-from textual.strip import Strip
 
+from perftui.tui.glyphs import Glyphs
 from perftui.tui.messages import RankChosen, RankOpened
-from perftui.tui.renderables.lines import Run, line, spread
+from perftui.tui.renderables.lines import Line
 from perftui.tui.renderables.rank_card import RankPicture
-from perftui.tui.renderables.rank_rows import rank_heading, rank_row
-from perftui.tui.widgets.picture import coloured, palette_for
+from perftui.tui.renderables.rank_columns import Medians, absent_columns, column_at
+from perftui.tui.renderables.rank_order import RankOrder
+from perftui.tui.renderables.rank_rows import rank_heading, rank_row, scroll_bar
+from perftui.tui.widgets.picture import Picture
 
 _TWICE = 2
+_WHEEL_ROWS = 3
 
 
-class RankTable(ScrollView, can_focus=True):
-    """A heading that stays, and one line a rank below it."""
+class RankTable(Picture, can_focus=True):
+    """A heading that stays, and one line a rank below it, in the order that was asked for."""
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, glyphs: Glyphs, *, id: str | None = None) -> None:
+        super().__init__(glyphs, id=id)
+        self.order = RankOrder()
         self._pictures: Sequence[RankPicture] = ()
+        self._medians: Medians = {}
+        self._absent: frozenset[str] = frozenset()
         self._selected = 0
+        self._top = 0
 
-    def show(self, pictures: Sequence[RankPicture], selected: int) -> None:
+    def show(self, pictures: Sequence[RankPicture], selected: int, medians: Medians) -> None:
         """Show the ranks, and keep the chosen one in view when it changes."""
         moved = selected != self._selected or len(pictures) != len(self._pictures)
-        before, self._pictures, self._selected = self._pictures, pictures, selected
+        self._pictures, self._medians, self._selected = self.order.sorted(pictures), medians, selected
+        self._absent = absent_columns(pictures)
         if moved:
-            self.virtual_size = Size(self.size.width, len(pictures) + 1)
             self._keep_in_view()
-            self.refresh()
-            return
-        top = self.scroll_offset.y
-        for y in range(1, self.size.height):
-            index = top + y - 1
-            if index < len(pictures) and pictures[index] != before[index]:
-                self.refresh(Region(0, y, self.size.width, 1))
+        self.redraw()
+
+    def sort_beside(self, way: int) -> None:
+        """Sort by the next column in view, or by the one before."""
+        self.sort(self.order.beside(self._room, way, self._absent))
+
+    def sort(self, order: RankOrder) -> None:
+        """Show the ranks in another order, from its first on."""
+        self.order = order
+        self._pictures = order.sorted(sorted(self._pictures, key=lambda picture: picture.view.rank))
+        self._top = 0
+        self.redraw()
+
+    def beside(self, rank: int, step: int) -> int:
+        """Return the rank so many lines below another, as far as there are any."""
+        ranks = [picture.view.rank for picture in self._pictures]
+        if not ranks:
+            return rank
+        here = ranks.index(rank) if rank in ranks else 0
+        return ranks[max(0, min(len(ranks) - 1, here + step))]
+
+    @property
+    def rows(self) -> int:
+        """How many ranks are in view."""
+        return max(1, self.size.height - 1)
 
     def _keep_in_view(self) -> None:
+        if self.size.height == 0:
+            return
         row = next((i for i, p in enumerate(self._pictures) if p.view.rank == self._selected), 0)
-        room = max(1, self.size.height - 1)
-        top = self.scroll_offset.y
-        if not top <= row < top + room:
-            self.scroll_to(y=max(0, row - room // 2), animate=False)
+        self._top = min(row, max(self._top, row - self.rows + 1))
 
-    def render_line(self, y: int) -> Strip:
-        """Draw the heading or one rank."""
-        width = self.size.width
-        room = width - len(self._range())
-        palette = palette_for(self)
-        if y == 0:
-            return coloured(spread(rank_heading(room), line(Run(self._range(), "dim")), width), palette)
-        index = self.scroll_offset.y + y - 1
-        if index >= len(self._pictures):
-            return Strip.blank(width)
-        picture = self._pictures[index]
-        selected = picture.view.rank == self._selected
-        return coloured(rank_row(picture, room, selected=selected), palette)
+    def scroll_rows(self, rows: int) -> None:
+        """Look at other rows; the chosen rank stays the chosen one."""
+        self._top += rows
+        self.redraw()
 
-    def _range(self) -> str:
-        """Say which ranks are in view, when not all are."""
-        total, room = len(self._pictures), self.size.height - 1
-        first = self.scroll_offset.y + 1
-        return "" if total <= room else f" {first} to {min(total, first + room - 1)} of {total} "
+    @property
+    def _room(self) -> int:
+        """Width of a line; the last cell is the scroll bar's where there is one."""
+        return self.size.width - (len(self._pictures) > self.rows)
+
+    def draw(self) -> Sequence[Line]:
+        """Draw the heading and the ranks in view."""
+        self._top = max(0, min(self._top, len(self._pictures) - self.rows))
+        shown = self._pictures[self._top : self._top + self.rows]
+        room = self._room
+        lines = [
+            rank_row(
+                picture,
+                room,
+                selected=picture.view.rank == self._selected,
+                medians=self._medians,
+                absent=self._absent,
+            )
+            for picture in shown
+        ]
+        bar = scroll_bar(self._top, self.rows, len(self._pictures))
+        drawn = [(*row, mark) for row, mark in zip(lines, bar, strict=True)] if bar else lines
+        return [rank_heading(room, self.order, absent=self._absent), *drawn]
 
     def on_click(self, event: events.Click) -> None:
-        """Choose the rank under the mouse; twice: show all about it."""
-        index = self.scroll_offset.y + event.y - 1
-        if event.y > 0 and index < len(self._pictures):
-            rank = self._pictures[index].view.rank
+        """Sort by the column under the mouse; or choose the rank, and with two clicks show all about it."""
+        if event.y == 0:
+            column = column_at(self._room, event.x, self._absent)
+            if column is not None:
+                self.sort(self.order.by(column.heading))
+            return
+        row = self._top + event.y - 1
+        if row < len(self._pictures):
+            rank = self._pictures[row].view.rank
             self.post_message(RankChosen(rank))
             if event.chain == _TWICE:
                 self.post_message(RankOpened(rank))
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Move down."""
+        event.stop()
+        self.scroll_rows(_WHEEL_ROWS)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Move up."""
+        event.stop()
+        self.scroll_rows(-_WHEEL_ROWS)

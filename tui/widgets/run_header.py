@@ -5,10 +5,18 @@ from collections.abc import Sequence
 from perftui.tui.renderables.headline import header_line, verdict_lines
 from perftui.tui.renderables.lines import Line
 from perftui.tui.state import DashboardState
-from perftui.tui.widgets.picture import Picture
+from perftui.tui.widgets.picture import Picture, app_of
 
 
-class RunHeader(Picture):
+class HeaderLine(Picture):
+    """The line at the top; a click on it offers all actions, those too that are not in the line of keys."""
+
+    def on_click(self) -> None:
+        """Open the palette."""
+        app_of(self).action_command_palette()
+
+
+class RunHeader(HeaderLine):
     """One line: what runs, where it stands."""
 
     state: DashboardState | None = None

@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 
 from perftui.ipc.view import Mark
-from perftui.tui import format as fmt
-from perftui.tui.renderables.chart_parts import ChartMark
-from perftui.tui.renderables.history_chart import WAIT_PATTERN, Points, history_chart
-from perftui.tui.renderables.lines import Line, Run, frame, line
+from perftui.tui.renderables.lines import Line
+from perftui.tui.renderables.step_chart import step_chart
 from perftui.tui.state import NO_TRACK, Track
 from perftui.tui.widgets.picture import Picture
 
@@ -27,19 +25,4 @@ class StepChart(Picture):
     def draw(self) -> Sequence[Line]:
         """Draw the chart."""
         width, height = self.size
-        track = self.track
-        points = Points(track.step, track.wall_ms, track.wait_ms)
-        marks = [
-            ChartMark(mark.step, fmt.clean(mark.event))
-            for mark in self.marks
-            if mark.step >= 0 and mark.rank in (None, self.rank)
-        ]
-        textured = self.glyphs.textured
-        style = self.glyphs.chart
-        body = history_chart(points, width - 4, height - 2, style, marks, textured=textured)
-        span = f"  last {track.step[-1] - track.step[0] + 1:,} steps" if track.step else ""
-        title = line(Run("step time", "title"), Run(f" of rank {self.rank}{span}", "dim"))
-        sign = WAIT_PATTERN if textured else "■"
-        wait, rest = Run(f"{sign} ", "loader_wait"), Run("■ ", "accent")
-        keys = line(wait, Run("wait (below)  ", "dim"), rest, Run("rest", "dim"))
-        return frame(body, width, height, title, keys)
+        return step_chart(self.rank, self.track, self.marks, (width, height), self.glyphs)

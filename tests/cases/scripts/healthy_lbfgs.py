@@ -3,12 +3,13 @@
 import itertools
 
 import torch
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import BatchSampler, DataLoader, RandomSampler, TensorDataset
 
 torch.manual_seed(0)
 torch.set_num_threads(1)
 data = TensorDataset(torch.randn(4096, 64), torch.randn(4096, 8))
-loader = DataLoader(data, batch_size=1024, shuffle=True)
+batches = BatchSampler(RandomSampler(data), batch_size=1024, drop_last=False)
+loader = DataLoader(data, sampler=batches, batch_size=None)
 model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.Tanh(), torch.nn.Linear(256, 8))
 optimizer = torch.optim.LBFGS(model.parameters(), lr=0.5, max_iter=8, history_size=10)
 step = 0

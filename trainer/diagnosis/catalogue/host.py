@@ -201,9 +201,13 @@ ENTRIES = (
     ),
     Entry(
         code="memory.host_growth",
-        title="The training process grows with the steps.",
+        title="The training process, or its loader workers, grow with the steps.",
         seen="A job killed at night.",
-        signals=("resident memory of the rank, higher than ever before at most looks",),
+        signals=(
+            "resident memory of the rank, higher than ever before at most looks",
+            "what one loader worker shares with nobody, the same; what it sees tells copies of shared memory "
+            "from what is kept",
+        ),
         why="Losses with their graphs, lists of results, Python objects copied as they are counted.",
         do=".item() or .detach() on what is kept; arrays instead of objects.",
         semantics="neutral",

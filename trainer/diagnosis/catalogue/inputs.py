@@ -12,6 +12,7 @@ ENTRIES = (
             "the live loader's number of workers",
             "CPU of each worker, and how long it was ready without a core",
             "usable cores (affinity and quota)",
+            "an idle training thread, and a loader from which another thread takes batches ahead",
         ),
         why="Batches take longer to prepare than to train on, and cores (or waiting that overlaps) are left.",
         do="`loader.num_workers`, as many as the predictor asks for and cores allow; workers that wait for "
@@ -59,7 +60,8 @@ ENTRIES = (
             "exposed loader wait",
             "workers that do not compute, and are found waiting for a device (state D)",
             "what storage delivers to the run, page faults that waited for it, pressure on IO",
-            "in a profile window: idle workers within a network connection (socket, ssl, http, urllib3)",
+            "idle workers that the kernel has asleep until a socket has something for them, or, in a profile "
+            "window, within a network connection (socket, ssl, http, urllib3)",
         ),
         why="Many small reads, a network file system or an object store, or data larger than the memory that "
         "could cache it.",

@@ -37,13 +37,15 @@ def _compute_threads(case: Case, host: HostSignals, cpus: float, ranks: list[Ran
     fitting = max(1, math.floor(cpus / len(ranks)))
     idle = host.cpu_busy is not None and host.cpu_busy < 0.5 * cpus
     model = max(case.paces[rank.rank].parts.get("model", 0.0) for rank in ranks)
+    by_script = _set_by_script(host, ranks)
+    in_all = f", {total} in all," if len(ranks) > 1 else ""
     whose = "each rank computes" if len(ranks) > 1 else "the model computes"
     return Finding(
         code="cpu.oversubscribed",
         severity="info" if idle else "warning",
         share=0.0,
         host=host.name,
-        sentence=f"{whose} with {max(known)} threads, {total} in all, on {cpus:g} usable cores: they take "
+        sentence=f"{whose} with {max(known)} threads{in_all} on {cpus:g} usable cores: they take "
         "turns, and each operator waits for the last of its threads.".capitalize(),
         evidence=[
             number("threads that compute", total, "threads"),
@@ -52,13 +54,33 @@ def _compute_threads(case: Case, host: HostSignals, cpus: float, ranks: list[Ran
             number("forward, backward and optimizer", model, "share", ranks[0].window_steps),
         ],
         remedy=Remedy(
-            set=_environment(ranks, ("OMP_NUM_THREADS",), str(fitting)),
-            advice=f"torch.set_num_threads({fitting}) in the script, if it sets the number itself",
+            set={} if by_script else _environment(ranks, ("OMP_NUM_THREADS",), str(fitting)),
+            advice=f"torch.set_num_threads({fitting}) where the script sets the number itself",
             semantics="numeric",
             caution="another number of threads may sum in another order; with the cores free, more threads "
             "than ranks share may still be right",
         ),
     )
+
+
+def _set_by_script(host: HostSignals, ranks: list[RankSignals]) -> bool:
+    """Tell whether torch has another number of threads than by itself: a variable for it would be overridden.
+
+    By itself it takes what OMP_NUM_THREADS says, else as many as there are cores, or half of them where two
+    share one.
+    """
+    for rank in ranks:
+        environment, threads = rank.facts.environment, _threads(rank)
+        if environment is None:
+            return False
+        if "OMP_NUM_THREADS" in environment:
+            by_itself = {environment["OMP_NUM_THREADS"]}
+        else:
+            counts = [count for count in (host.cores, host.online, host.given) if count]
+            by_itself = {f"{count / part:g}" for count in counts for part in (1, 2)}
+        if str(threads) not in by_itself:
+            return True
+    return False
 
 
 def _threads(rank: RankSignals) -> int | None:
@@ -99,10 +121,16 @@ def _worker_pools(case: Case, host: HostSignals, ranks: list[RankSignals]) -> Fi
         ],
         remedy=Remedy(
             set=_environment([rank], _POOLS, "1"),
-            advice="one thread a worker: cv2.setNumThreads(0) and OPENBLAS_NUM_THREADS=1 (MKL_NUM_THREADS=1)",
+            advice=_one_thread(rank),
             caution="NumPy in the training process computes with one thread too",
         ),
     )
+
+
+def _one_thread(rank: RankSignals) -> str:
+    advice = "one thread a worker: cv2.setNumThreads(0) and OPENBLAS_NUM_THREADS=1 (MKL_NUM_THREADS=1)"
+    own = [name for name in (*_POOLS, "MKL_NUM_THREADS") if name in (rank.facts.own_environment or ())]
+    return f"{advice}; the script itself sets {' and '.join(own)}: write 1 there" if own else advice
 
 
 def _wants_several(rank: RankSignals, policy: Policy) -> bool:
@@ -128,6 +156,8 @@ def _fight(case: Case, rank: RankSignals) -> bool:
 
 def _environment(ranks: list[RankSignals], names: tuple[str, ...], value: str) -> Settings:
     in_force = [rank.facts.environment or {} for rank in ranks]
+    if any(name in (rank.facts.own_environment or ()) for rank in ranks for name in names):
+        return {}  # the script would set it again
     wanted: Settings = {
         f"env.{name}": value for name in names if any(env.get(name) != value for env in in_force)
     }

@@ -2,14 +2,18 @@
 
 from collections.abc import Iterator
 
+from perftui.ipc.facts import StackPlace
 from perftui.ipc.findings import Finding, Remedy
 from perftui.ipc.settings import Settings
 from perftui.trainer.diagnosis.case import Case
-from perftui.trainer.diagnosis.evidence import number, offered, percent, step
+from perftui.trainer.diagnosis.evidence import number, of_the_script, offered, percent, step
+from perftui.trainer.diagnosis.policy import Policy
 from perftui.trainer.diagnosis.readiness import Abstention, steady_wait
 from perftui.trainer.diagnosis.signals import RankSignals
 from perftui.trainer.diagnosis.wait_cause import storage_seen
 from perftui.trainer.diagnosis.wait_remedy import setting_name
+
+_LOADING = ("loader", "dataset", "collate")
 
 
 def epoch_start(case: Case) -> Iterator[Finding | Abstention]:
@@ -30,7 +34,8 @@ def epoch_start(case: Case) -> Iterator[Finding | Abstention]:
         share=min(1.0, loss),
         rank=None if alone else rank.rank,
         host=rank.host,
-        sentence=f"{percent(loss)} of the time goes to the first batch of each epoch: {_what_begins(rank)}.",
+        sentence=f"{percent(loss)} of the time goes to the first batch of each epoch: "
+        f"{_what_begins(rank, policy)}.",
         evidence=[
             number("loader wait at the head of epochs", loss, "share", rank.window_steps),
             number("first batch of an epoch", each, "ms", rank.window_steps),
@@ -38,28 +43,62 @@ def epoch_start(case: Case) -> Iterator[Finding | Abstention]:
             step(rank),
         ],
         coverage=rank.coverage,
-        remedy=_remedy(rank, loss),
+        remedy=_remedy(rank, loss, policy),
     )
 
 
-def _what_begins(rank: RankSignals) -> str:
+def workers_begin_anew(case: Case, finding: Finding) -> bool:
+    """Tell whether workers are started at each epoch, so that their number may be what its head costs."""
+    about = [r for r in case.signals.ranks if finding.rank is None or r.rank == finding.rank]
+    loaders = [rank.loader for rank in about if rank.loader is not None]
+    return any(facts.num_workers and not facts.persistent_workers for facts in loaders)
+
+
+def _what_begins(rank: RankSignals, policy: Policy) -> str:
     facts = rank.loader
     if facts is None or facts.num_workers == 0:
         return "the loader's iterator (sampler, dataset) takes that long to begin"
     if facts.persistent_workers:
-        return "the workers are kept, so the sampler or the loader itself is made anew"
+        if _sampler_looks(rank, policy):
+            return "the workers are kept and have nothing to do while the sampler is at work"
+        return "the workers are kept, but nothing is loaded ahead over an epoch's end"
     how = f" by {facts.multiprocessing_context}" if facts.multiprocessing_context else ""
     return f"{facts.num_workers} workers are started anew{how} each time"
 
 
-def _remedy(rank: RankSignals, loss: float) -> Remedy:
+def _sampler_looks(rank: RankSignals, policy: Policy) -> list[StackPlace]:
+    """Return where looks found the training thread drawing indices; empty: hardly ever, or without workers.
+
+    Beside workers, which make the batches, that is all of the script's that the loader has it do.
+    """
+    stacks = rank.facts.stacks
+    if stacks is None or rank.loader is None or not rank.loader.num_workers:
+        return []
+    found = [place for place in stacks.places if place.area in _LOADING and _draws(place.at)]
+    return found if sum(place.count for place in found) >= policy.own_looks else []
+
+
+def _draws(at: str) -> bool:
+    return of_the_script(at) or at.endswith("._next_index")
+
+
+def _remedy(rank: RankSignals, loss: float, policy: Policy) -> Remedy:
     facts = rank.loader
     bound = round(1 / (1 - loss), 2) if loss < 1 else None
-    if facts is None or facts.num_workers == 0 or facts.persistent_workers:
+    drawing = _sampler_looks(rank, policy)
+    if facts is not None and facts.persistent_workers and not drawing:
         return Remedy(
-            advice="build the DataLoader once, before the first epoch, and see what its sampler does when it "
-            "begins; or make epochs longer",
+            advice="make epochs longer, for instance by sampler=RandomSampler(data, num_samples=10 * "
+            "len(data)); build the DataLoader once, if the script makes one for each epoch",
             bound=bound,
+        )
+    if facts is None or facts.num_workers == 0 or facts.persistent_workers:
+        most = max(drawing, key=lambda place: place.count, default=None)
+        return Remedy(
+            advice="see what the sampler does when an epoch begins, and do it once, before the first; build "
+            "the DataLoader once as well; or make epochs longer",
+            bound=bound,
+            at=most.at if most is not None and of_the_script(most.at) else None,
         )
     wanted: Settings = {setting_name(facts, "persistent_workers"): True}
     return Remedy(

@@ -163,7 +163,8 @@ def layout(case: Case) -> Iterator[Finding | Abstention]:
                 number("convolution weights in channels_last", model.channels_last or 0.0, "share"),
             ],
             remedy=Remedy(
-                bound=round(1 / (1 - min(turning, 0.99)), 2),
+                # no bound: other convolutions come with it (12 % turned, 25 % gained on an H200)
+                expected=round(1 / (1 - min(turning, 0.99)), 2),
                 set=offered(rank, {"layout.channels_last": True}),
                 advice="an experiment: model.to(memory_format=torch.channels_last), and the images too",
                 semantics="numeric",

@@ -7,6 +7,7 @@ from perftui.ipc.findings import Evidence, Finding, Remedy, Severity
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import number, offered, percent
 from perftui.trainer.diagnosis.readiness import Abstention
+from perftui.trainer.diagnosis.rules.worker_memory import workers_growing
 from perftui.trainer.diagnosis.signals import HostSignals, RankSignals
 
 _KEPT = (
@@ -215,6 +216,9 @@ def growth(case: Case) -> Iterator[Finding | Abstention]:
             )
         if gpu or host:
             return
+    workers = workers_growing(case)
+    if workers is not None:
+        yield workers
 
 
 def _grows(case: Case, grown: float | None, rise: float | None, seconds: float) -> bool:

@@ -131,7 +131,7 @@ def logging(case: Case) -> Iterator[Finding | Abstention]:
             continue  # the GPU works on meanwhile
         own = own_lines(rank, policy)
         cost = 0.0 if own is None else own.logging
-        if own is None or cost < policy.in_loop_python or cost * rank.step_ms.mean < policy.in_loop_ms:
+        if own is None or cost < policy.in_loop_python or cost * rank.step_ms.mean < policy.logging_ms:
             continue
         place = main_place(rank.facts.stacks, policy.place_share, "logging")
         where = "" if place is None else f", mostly at {place.at}"

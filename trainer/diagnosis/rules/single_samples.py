@@ -9,6 +9,11 @@ from perftui.trainer.diagnosis.evidence import area_share, number, step
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.signals import RankSignals
 
+_LARGER_MICRO = (
+    "a larger batch_size, and as many times fewer backwards before each optimizer.step(): the same samples a "
+    "step, as long as memory lasts"
+)
+
 
 def small_batch_on_cpu(case: Case) -> Iterator[Finding | Abstention]:
     """Judge forward and backward of a few samples by what they take for each tensor of parameters.
@@ -33,7 +38,9 @@ def small_batch_on_cpu(case: Case) -> Iterator[Finding | Abstention]:
         if forward is None or backward is None or forward + backward < 0.5:
             continue
         micro = max(1.0, rank.patterns.micro_batches)
-        each_us = 1e3 * (forward + backward) * rank.step_ms.mean / micro / model.tensors
+        # CPU time: a thread that has to wait for a core takes no longer for its calls.
+        on_core = 1.0 if rank.cpu_share is None else min(1.0, rank.cpu_share)
+        each_us = 1e3 * (forward + backward) * on_core * rank.step_ms.mean / micro / model.tensors
         if each_us >= policy.small_batch_call_us:
             continue
         yield _finding(case, rank, samples, micro, each_us)
@@ -53,15 +60,16 @@ def _finding(case: Case, rank: RankSignals, samples: float, micro: float, each_u
     model = rank.facts.model
     assert model is not None
     several = micro > 1
+    each_ms = each_us * model.tensors / 1e3
+    what = "one sample" if samples == 1 else f"{samples:g} samples"
     return Finding(
         code="compute.small_batch",
         severity="warning",
         share=0.0,
         rank=rank.rank if len(case.signals.ranks) > 1 else None,
-        sentence=f"Forward and backward compute {samples:g} sample(s) at a time and take {each_us:.0f} us "
-        f"for each of {model.tensors} tensors of parameters: that is what calling the operators takes, and "
-        "more samples a call would hardly take longer"
-        f"{f'; {micro:.0f} such batches are accumulated for a step' if several else ''}.",
+        sentence=f"Each forward and backward computes {what} and takes {each_ms:.2g} ms, which is what "
+        "calling the operators takes, however few samples: more at a time would take hardly longer"
+        f"{f'. {micro:.0f} such batches are accumulated for a step' if several else ''}.",
         evidence=[
             number("samples a forward", samples, "", rank.window_steps),
             number("forward and backward for a tensor of parameters", each_us, "us", rank.window_steps),
@@ -69,9 +77,9 @@ def _finding(case: Case, rank: RankSignals, samples: float, micro: float, each_u
             step(rank),
         ],
         remedy=Remedy(
-            advice="larger micro-batches, and fewer of them a step: the same samples, as long as memory lasts"
+            advice=_LARGER_MICRO
             if several
-            else "a larger batch, by the script's own argument",
+            else "a larger batch_size in the DataLoader, 32 for instance, with fewer steps an epoch",
             semantics="numeric" if several else "changes-training",
             caution="layers that look at the whole batch (batch norm) see another one"
             if several
@@ -126,8 +134,8 @@ def _accumulated_finding(rank: RankSignals, backwards: float, calls: float, each
         severity="warning",
         share=0.0,
         sentence=f"A step accumulates {backwards:.0f} micro-batches and calls {calls:,.0f} operators, each "
-        f"of which takes {each_us:.1f} us: that is what calling them takes, and more samples a call would "
-        "hardly take longer.",
+        f"of which takes {each_us:.1f} us: that is what calling them takes, and with more samples at a time "
+        "it would take hardly longer.",
         evidence=[
             number("micro-batches a step", backwards, "", steps),
             number("operators a step", calls, "", steps),
@@ -135,8 +143,7 @@ def _accumulated_finding(rank: RankSignals, backwards: float, calls: float, each
             step(rank),
         ],
         remedy=Remedy(
-            advice="larger micro-batches, and fewer of them a step: the same samples, as long as memory "
-            "lasts",
+            advice=_LARGER_MICRO,
             semantics="numeric",
             caution="layers that look at the whole batch (batch norm) see another one",
         ),

@@ -7,6 +7,7 @@ from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import main_place, number, percent, step
 from perftui.trainer.diagnosis.own_lines import own_lines, python_at_least
 from perftui.trainer.diagnosis.readiness import Abstention
+from perftui.trainer.diagnosis.rules.read_ahead import starved_behind_a_thread
 from perftui.trainer.diagnosis.rules.stragglers import find_late
 from perftui.trainer.diagnosis.signals import RankSignals
 
@@ -32,6 +33,10 @@ def inline(case: Case) -> Iterator[Finding | Abstention]:
         # Workers would have to hand it over, which takes its time as well.
         if cost < case.policy.inline_share or cost * rank.step_ms.mean < case.policy.wait_floor_ms:
             continue
+        behind = None if fed else starved_behind_a_thread(case, rank, cost)
+        if behind is not None and _idles(rank, cost):
+            yield behind
+            return
         place = main_place(rank.facts.stacks, case.policy.place_share, "script", *_PREPARING)
         where = "" if place is None else f" ({place.at})"
         beside = "after the loader has delivered" if fed else "and this thread asks no DataLoader"
@@ -42,10 +47,10 @@ def inline(case: Case) -> Iterator[Finding | Abstention]:
             rank=rank.rank if len(case.signals.ranks) > 1 else None,
             host=rank.host,
             sentence=f"The training thread {_does(case, rank, cost)} before the backward{where}, {beside}.",
-            evidence=_evidence(rank, cost),
+            evidence=_evidence(rank, cost, before=fed),
             remedy=Remedy(
                 bound=round(1 / (1 - min(cost, 0.99)), 2),
-                advice="move the preparation into the Dataset, where workers do it beside the model"
+                advice=_into_the_dataset(rank)
                 if fed
                 else "move the preparation into a Dataset and let a DataLoader with workers do it; where "
                 "another thread reads one ahead, give that one workers: threads share Python's lock",
@@ -58,8 +63,15 @@ def inline(case: Case) -> Iterator[Finding | Abstention]:
         return
 
 
+def _into_the_dataset(rank: RankSignals) -> str:
+    advice = "move the preparation into the Dataset, where workers do it beside the model"
+    if rank.loader is not None and not rank.loader.num_workers:
+        advice += "; the DataLoader has none yet: num_workers=2 or more"
+    return advice
+
+
 def _does(case: Case, rank: RankSignals, cost: float) -> str:
-    if _idles(rank, cost) and not case.strongly_contended(rank.host):
+    if _waits_there(case, rank, cost):
         return f"waits {percent(cost)} of each step in lines of the script's own"
     return f"spends {percent(cost)} of each step on work of its own"
 
@@ -119,7 +131,7 @@ def _python(case: Case, rank: RankSignals) -> Finding | Abstention | None:
         return _by_window(case, rank) or _unexplained(case, rank)
     place = main_place(stacks, policy.place_share, "script")
     where = "" if place is None else f", mostly at {place.at}"
-    waits = _idles(rank, cost) and not case.strongly_contended(rank.host)
+    waits = _waits_there(case, rank, cost)
     doing = "waits in lines of the script's own" if waits else "is in lines of the script's own"
     return Finding(
         code="cpu.python",
@@ -133,8 +145,8 @@ def _python(case: Case, rank: RankSignals) -> Finding | Abstention | None:
         remedy=Remedy(
             bound=round(1 / (1 - min(cost, 0.99)), 2),
             advice="take it out of the loop: every n-th step, in tensor operations instead of Python, or "
-            "in the "
-            "dataset where workers run it" + (f" — {place.line}" if place is not None and place.line else ""),
+            "in the dataset where workers run it"
+            + (f"; the line: {place.line}" if place is not None and place.line else ""),
             at=None if place is None else place.at,
         ),
     )
@@ -176,6 +188,11 @@ def _unexplained(case: Case, rank: RankSignals) -> Finding | Abstention | None:
     return Abstention("cpu.python", reason, _SETTLED, rank.rank)
 
 
+def _waits_there(case: Case, rank: RankSignals, cost: float) -> bool:
+    """Tell whether the thread waits in its own lines; on a busy host one that wants to compute looks idle."""
+    return _idles(rank, cost) and not case.strongly_contended(rank.host)
+
+
 def _idles(rank: RankSignals, cost: float) -> bool:
     return rank.cpu_share is not None and rank.device == "cpu" and rank.cpu_share <= max(0.0, 1 - 0.7 * cost)
 
@@ -184,10 +201,13 @@ def _long(case: Case, rank: RankSignals) -> bool:
     return rank.window_steps >= case.policy.steps_critical
 
 
-def _evidence(rank: RankSignals, cost: float) -> list[Evidence]:
+def _evidence(rank: RankSignals, cost: float, *, before: bool = False) -> list[Evidence]:
+    """Return the figures, with the phase that the time lies in, by the name under which it is shown."""
     shown = [number("in lines of the script's own", cost, "share", rank.window_steps)]
-    if rank.shares.other is not None:
-        shown.append(number("neither loader nor model", rank.shares.other, "share", rank.window_steps))
+    if before and rank.shares.forward is not None:
+        shown.append(number("it lies in forward", rank.shares.forward, "share", rank.window_steps))
+    elif rank.shares.other is not None:
+        shown.append(number("it lies in other", rank.shares.other, "share", rank.window_steps))
     if rank.cpu_share is not None:
         shown.append(number("CPU of the training thread", rank.cpu_share, "cores", rank.window_steps))
     return [*shown, step(rank)]

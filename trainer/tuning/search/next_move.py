@@ -103,6 +103,15 @@ def next_move(state: SearchState, known: Known) -> Move:
     return BeginMove("trial", choice.worthwhile[0])
 
 
+def choice_now(state: SearchState, known: Known) -> Choice:
+    """Return what might be tried next and what is set aside, whatever the search is at."""
+    baseline = state.baseline
+    if baseline is None:
+        return Choice((), ())
+    visible = smallest_visible(_reference(state, baseline), known.noise)
+    return propose(state, visible, known.cpus, known.calibration)
+
+
 def _within(state: SearchState, opened: Experiment, known: Known) -> Move:
     label = next_launch(opened.launches, known.noise, known.cpus, MOST_LAUNCHES)
     if label is None:

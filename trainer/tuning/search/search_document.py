@@ -5,7 +5,7 @@ import msgspec
 from perftui.ipc.ledger_records import Launch, Verdict, VerdictWord
 from perftui.ipc.search_records import Proposal, StopReason
 from perftui.ipc.settings import Semantics, SettingValue, semantics_of
-from perftui.trainer.tuning.search.adoption import lines_to_write
+from perftui.ipc.settings_as_code import lines_to_write
 from perftui.trainer.tuning.search.proposals import Choice
 from perftui.trainer.tuning.search.state import Experiment, SearchState
 from perftui.trainer.tuning.subject import run_words

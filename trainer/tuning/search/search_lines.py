@@ -8,11 +8,12 @@ import shlex
 from collections.abc import Callable, Sequence
 from typing import Literal
 
+from perftui.ipc.harmless import harmless
 from perftui.ipc.ledger_records import Launch, Verdict
 from perftui.ipc.search_records import Ended, Judged, Measured, Picture, SearchEntry
 from perftui.ipc.settings import Settings
+from perftui.ipc.settings_as_code import lines_to_write
 from perftui.trainer.tuning.measure import Progress
-from perftui.trainer.tuning.search.adoption import lines_to_write
 from perftui.trainer.tuning.search.ending import baseline_words
 from perftui.trainer.tuning.search.next_move import MOST_LAUNCHES, LaunchMove
 from perftui.trainer.tuning.search.proposals import Choice, change_words
@@ -71,7 +72,7 @@ class SearchLines:
     def line(self, text: str) -> None:
         """Write one line."""
         self._clear()
-        self._write(f"{text}\n")
+        self._write(f"{harmless(text)}\n")
 
     def _clear(self) -> None:
         if self._pending:

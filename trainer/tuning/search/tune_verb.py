@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,23 +20,27 @@ import msgspec
 
 from perftui.ipc.argument_templates import ArgumentTemplate
 from perftui.ipc.errors import NoSuchRun, Refused, UsageError
+from perftui.ipc.harmless import harmless, harmless_json
 from perftui.ipc.places import ledger_path, run_places, state_root
 from perftui.ipc.run_files import RunDescription, read_record, write_bytes
-from perftui.ipc.search_records import SearchPlan, Sitting
+from perftui.ipc.search_records import SearchEntry, SearchPlan, Sitting
 from perftui.ipc.settings import Semantics, Settings, SettingValue
 from perftui.trainer.launch.environment_line import environment_line
 from perftui.trainer.launch.run_names import name_of, new_run_id
 from perftui.trainer.launch.spec import LaunchSpec
 from perftui.trainer.launch.start import check_launch, exit_of
+from perftui.trainer.tuning.measure import Progress
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.provenance import commit_of, versions_of
 from perftui.trainer.tuning.search.carry_out import Search
 from perftui.trainer.tuning.search.ending import exit_code
 from perftui.trainer.tuning.search.host_at_rest import crowd_words
-from perftui.trainer.tuning.search.next_move import MOST_LAUNCHES
+from perftui.trainer.tuning.search.next_move import MOST_LAUNCHES, LaunchMove
+from perftui.trainer.tuning.search.proposals import Choice
 from perftui.trainer.tuning.search.search_document import TuneDocument, search_document
 from perftui.trainer.tuning.search.search_ledger import open_search_ledger
 from perftui.trainer.tuning.search.search_lines import SearchLines, end_lines, ladder
+from perftui.trainer.tuning.search.shared_progress import SharedProgress
 from perftui.trainer.tuning.search.state import SearchState, fold
 from perftui.trainer.tuning.subject import not_owned
 
@@ -89,13 +94,27 @@ def tune_verb(asked: Asked, ask: Callable[[str], str] | None, caps: Caps | None 
         if asked.resume is None:
             with open_search_ledger(ledger_path()) as ledger:
                 ledger.begin_search(state.plan)
-        with _interruptible() as given_up:
-            search = Search(state, sitting, lines.take, lines.progress, given_up.is_set, lines.line, caps)
+        lines.line(f"on a screen, from anywhere on this host: perftui tune --watch {state.plan.search_id}")
+        with _interruptible() as given_up, closing(SharedProgress(state.plan.search_id)) as shared:
+
+            def progress(state: SearchState, move: LaunchMove) -> Progress:
+                return shared.of(move, lines.progress(state, move))
+
+            def take(state: SearchState, entry: SearchEntry) -> None:
+                shared.tell(None)
+                lines.take(state, entry)
+
+            search = Search(state, sitting, take, progress, given_up.is_set, lines.line, caps)
             state = search.run()
-    out = _to_stderr if asked.json_target == "-" else _to_stdout
-    out("".join(f"{text}\n" for text in end_lines(state, search.choice)))
-    _write_json(asked.json_target, search_document(state, search.choice))
+    print_search(state, search.choice, asked.json_target)
     return exit_code(state, state.ended.reason) if state.ended else 1
+
+
+def print_search(state: SearchState, choice: Choice, json_target: str | None) -> None:
+    """Print a search as it stands, and write it as JSON where that is wanted; `-`: to standard output."""
+    out = _to_stderr if json_target == "-" else _to_stdout
+    out(harmless("".join(f"{text}\n" for text in end_lines(state, choice))))
+    _write_json(json_target, search_document(state, choice))
 
 
 def _begun(asked: Asked, lines: SearchLines) -> SearchState:
@@ -300,6 +319,6 @@ def _write_json(target: str | None, document: TuneDocument) -> None:
         return
     data = msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
     if target == "-":
-        _to_stdout(data.decode())
+        _to_stdout(harmless_json(data.decode()))
     else:
         write_bytes(Path(target), data)

@@ -1,0 +1,1 @@
+"""What the dashboard costs and how fast it answers, in a pseudo-terminal, against simulated trainings."""

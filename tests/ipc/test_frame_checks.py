@@ -1,0 +1,106 @@
+"""What types allow and no peer can mean is refused at the door, with the field and the value."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from perftui.ipc import codec
+from perftui.ipc.dashboard_messages import ProfileCommand, Pull, RelaunchCommand, SeekCommand, StopCommand
+from perftui.ipc.errors import ProtocolError
+from perftui.ipc.frame_checks import RANKS_MAX, SMALL_FRAME_BYTES, STEPS_PER_FRAME_MAX
+from perftui.ipc.messages import (
+    ArmWindow,
+    CancelWindow,
+    DeviceSteps,
+    Facts,
+    Hello,
+    RankEvent,
+    StepBatch,
+    WindowReport,
+)
+from tests.fuzz.seeds import example
+
+
+def _refusal(kind: type[msgspec.Struct], **changed: object) -> str:
+    """Return why a whole message, which is taken, is refused once a field of it is changed."""
+    decode: Any = codec.decode_from_rank
+    if issubclass(kind, ArmWindow | CancelWindow):
+        decode = codec.decode_to_rank
+    elif issubclass(kind, Pull | StopCommand | ProfileCommand | RelaunchCommand | SeekCommand):
+        decode = codec.decode_from_dashboard
+    whole = example(kind)
+    assert decode(codec.encode(whole)) == whole
+    with pytest.raises(ProtocolError) as refused:
+        decode(codec.encode(msgspec.structs.replace(whole, **changed)))
+    return str(refused.value)
+
+
+def test_the_numbers_of_ranks_and_frames_have_borders() -> None:
+    assert f"rank is {RANKS_MAX}" in _refusal(StepBatch, rank=RANKS_MAX)
+    assert "rank is -1" in _refusal(StepBatch, rank=-1)
+    assert "seq is -1" in _refusal(StepBatch, seq=-1)
+
+
+def test_columns_of_steps_are_of_one_length_and_hold_numbers_of_steps() -> None:
+    assert "3 numbers in cpu_ns, 2 in end_ns" in _refusal(StepBatch, cpu_ns=[1, 2, 3])
+    assert "1 numbers in tokens" in _refusal(StepBatch, tokens=[1])
+    assert "wait_ns has a number" in _refusal(StepBatch, wait_ns=[1, 2**63])
+    assert "negative length" in _refusal(StepBatch, wall_ns=[5, -1])
+    assert "first_step is -1" in _refusal(StepBatch, first_step=-1)
+    assert "first_step" in _refusal(StepBatch, first_step=2**63 - 1)  # no index of any list
+    assert "shadow" in _refusal(StepBatch, shadow_us=float("inf"))
+    many = [1] * (STEPS_PER_FRAME_MAX + 1)
+    assert f"limit is {STEPS_PER_FRAME_MAX}" in _refusal(StepBatch, end_ns=many)
+
+
+def test_columns_of_a_device_too() -> None:
+    assert "1 numbers in wait_ms, 2 in step" in _refusal(DeviceSteps, wait_ms=[1.0])
+    assert "no number of a measurement" in _refusal(DeviceSteps, total_ms=[1.0, float("nan")])
+    assert "a step that is none" in _refusal(DeviceSteps, step=[-1, 3])
+
+
+def test_a_hello_is_of_a_process_in_a_world() -> None:
+    assert "world_size" in _refusal(Hello, world_size=2**40)  # some code counts through it
+    assert "pid is 0" in _refusal(Hello, pid=0)
+    assert "pid" in _refusal(Hello, pid=2**40)
+    assert "words" in _refusal(Hello, command=["x"] * 1000)
+    assert "characters" in _refusal(Hello, torch="x" * 10_000)
+    assert "wall_offset_ns" in _refusal(Hello, wall_offset_ns=2**63 - 1)
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a/b", "a\0b", ".hidden", "x" * 65, "-x", "a b", "é"])
+def test_a_window_s_name_can_be_part_of_a_file_s(name: str) -> None:
+    for kind in (WindowReport, ArmWindow, CancelWindow):
+        assert "is no name" in _refusal(kind, window_id=name)
+    assert "is no name" in _refusal(StopCommand, command_id=name)
+
+
+@pytest.mark.parametrize("path", ["", "/", "..", "/etc/", "a/..", "a/.x", "x\0", "/p/rank 0.json"])
+def test_a_trace_s_path_ends_in_a_file_s_name(path: str) -> None:
+    assert "names no file" in _refusal(WindowReport, path=path)
+    assert "names no file" in _refusal(WindowReport, snapshot=path)
+
+
+def test_an_order_names_a_whole_folder() -> None:
+    assert "no absolute path" in _refusal(ArmWindow, directory="profiles")
+    assert "no absolute path" in _refusal(ArmWindow, directory="/a\0b")
+
+
+def test_numbers_of_commands_are_numbers() -> None:
+    assert "since" in _refusal(Pull, since=-1)
+    assert "bound" in _refusal(RelaunchCommand, bound=float("nan"))
+    assert "seek" in _refusal(SeekCommand, elapsed_s=float("inf"))
+    assert "len(ranks)" in _refusal(ProfileCommand, ranks=[0] * (RANKS_MAX + 1))
+
+
+def test_only_steps_may_be_long() -> None:
+    long = "x" * SMALL_FRAME_BYTES
+    assert f"limit is {SMALL_FRAME_BYTES}" in _refusal(RankEvent, text=long)
+    assert f"limit is {SMALL_FRAME_BYTES}" in _refusal(Facts, host=long)
+    column = [2**40] * 5000
+    columns = [name for name, kind in StepBatch.__annotations__.items() if kind == list[int]]
+    batch = msgspec.structs.replace(example(StepBatch), **dict.fromkeys(columns, column))
+    frame = codec.encode(batch)
+    assert len(frame) > SMALL_FRAME_BYTES
+    assert codec.decode_from_rank(frame) == batch

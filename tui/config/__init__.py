@@ -1,0 +1,1 @@
+"""A person's own configuration: where it is, what may stand in it, and what is wrong with it."""
