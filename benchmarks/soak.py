@@ -290,7 +290,7 @@ def main() -> None:
         steps, lost = steps_of(places), losses(places)
     result = {
         "what": __doc__.splitlines()[0] if __doc__ else "",
-        "command": " ".join(["python -m benchmarks.soak", *sys.argv[1:]]),
+        "command": " ".join(["python -m benchmarks.soak RESULT.json", *sys.argv[2:]]),
         "date": date.today().isoformat(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
         "versions": {"python": platform.python_version(), "torch": version("torch")},
