@@ -64,6 +64,8 @@ class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
     """How the script takes what `arg.NAME` sets."""
     hosts: HostsPlan | None = None
     """How this host's hub stands to those of the run's other hosts; None: the run has one host."""
+    started_monotonic_s: float | None = None
+    """`started_unix` by the monotonic clock of the host, which nobody sets."""
 
 
 class ExitRecord(msgspec.Struct, frozen=True, kw_only=True):

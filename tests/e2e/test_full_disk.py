@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from .conftest import DEADLINE_S, PERFTUI
-
-UNSHARE = ["unshare", "--user", "--map-root-user", "--mount"]
+from .namespaces import UNSHARE, can_mount
 
 FILLS_THE_DISK = """
 import os, sys, time, torch
@@ -35,16 +34,7 @@ sys.exit(7)
 """
 
 
-def _can_mount() -> bool:
-    if shutil.which("unshare") is None:
-        return False
-    asked = subprocess.run(
-        [*UNSHARE, "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True, check=False
-    )
-    return asked.returncode == 0
-
-
-pytestmark = pytest.mark.skipif(not _can_mount(), reason="no file system of its own can be mounted here")
+pytestmark = pytest.mark.skipif(not can_mount(), reason="no file system of its own can be mounted here")
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from tests.hub.conftest import HubProcess, until
 from tests.hub.conftest import hub as hub
 from tests.hub.conftest import places as places
 from tests.hub.fake_rank import FakeRank
-from tests.tui.test_terminal import Terminal
+from tests.tui.pty_terminal import Terminal
 
 
 class Relay:

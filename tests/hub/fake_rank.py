@@ -11,6 +11,7 @@ from perftui.ipc.messages import (
     Effective,
     EventKind,
     Facts,
+    FromRank,
     Goodbye,
     Hello,
     LoaderFacts,
@@ -42,14 +43,20 @@ class FakeRank:
         self._seq = 0
         self._steps = 0
         self._process = process
+        self.hub_is_away = False
+        """What is said stays in the link's queue: nothing waits for it to be taken."""
         self.link = RankLink(places.rank_socket, rank_identity(rank, process[0]))
+
+    def _say(self, message: FromRank) -> None:
+        assert self.link.send(message)
+        assert self.hub_is_away or self.link.drain(DEADLINE_S), "no hub takes it"
 
     def _next_seq(self) -> int:
         self._seq += 1
         return self._seq - 1
 
     def hello(self) -> None:
-        assert self.link.send(
+        self._say(
             Hello(
                 run_id=self._places.run_id,
                 host="h",
@@ -91,7 +98,7 @@ class FakeRank:
             failed={},
             loader=facts,
         )
-        assert self.link.send(told)
+        self._say(told)
 
     def gpu(self, uuid: str) -> None:
         told = Effective(
@@ -104,7 +111,7 @@ class FakeRank:
             device="cuda:0",
             gpu_uuid=uuid,
         )
-        assert self.link.send(told)
+        self._say(told)
 
     def steps(
         self, count: int, wait_share: float = 0.7, ends_ns: list[int] | None = None, wall_ns: int = WALL_NS
@@ -112,7 +119,7 @@ class FakeRank:
         def column(value: int) -> list[int]:
             return [value] * count
 
-        assert self.link.send(
+        self._say(
             StepBatch(
                 run_id=self._places.run_id,
                 host="h",
@@ -135,7 +142,7 @@ class FakeRank:
         self._steps += count
 
     def facts(self, facts: RankFacts) -> None:
-        assert self.link.send(
+        self._say(
             Facts(
                 run_id=self._places.run_id,
                 host="h",
@@ -147,7 +154,7 @@ class FakeRank:
         )
 
     def event(self, kind: EventKind, step: int, text: str) -> None:
-        assert self.link.send(
+        self._say(
             RankEvent(
                 run_id=self._places.run_id,
                 host="h",
@@ -163,7 +170,7 @@ class FakeRank:
     def window(
         self, window_id: str, state: WindowState, reason: str | None = None, path: str | None = None
     ) -> None:
-        assert self.link.send(
+        self._say(
             WindowReport(
                 run_id=self._places.run_id,
                 host="h",
@@ -193,7 +200,7 @@ class FakeRank:
             self.link.wait(200)
 
     def goodbye(self) -> None:
-        assert self.link.send(
+        self._say(
             Goodbye(
                 run_id=self._places.run_id,
                 host="h",

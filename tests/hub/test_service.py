@@ -83,8 +83,10 @@ def test_a_killed_hub_comes_back_with_its_history(
     rank.steps(100)
     until(link, lambda u: bool(u.view.ranks) and u.view.ranks[0].steps == 100 and u.view.header.hub_pid > 0)
     hub.kill()  # what was seen has been recorded
+    rank.hub_is_away = True
     rank.steps(10)
     hub.start()
+    assert rank.link.drain(DEADLINE_S)
     update = until(link, lambda u: bool(u.view.ranks) and u.view.ranks[0].steps == 110)
     assert update.view.header.hub_restarts == 1
     assert sum(len(part.wall_ms) for part in update.history) == 110

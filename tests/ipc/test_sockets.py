@@ -61,6 +61,11 @@ def _beat(seq: int) -> Beat:
     return Beat(run_id="sockets-1", host="h", rank=0, seq=seq, at_ns=seq, step=seq)
 
 
+def _say(link: RankLink, message: Beat) -> None:
+    assert link.send(message)
+    assert link.drain(DEADLINE_S)
+
+
 def _view() -> RunView:
     header = Header(
         run_id="sockets-1",
@@ -87,7 +92,7 @@ def _gather(hub: HubSockets, enough: Callable[[list[Arrival]], bool]) -> list[Ar
 
 def test_frames_arrive_in_order_and_answers_come_back(hub: HubSockets, rank: RankLink) -> None:
     for seq in range(40):
-        assert rank.send(_beat(seq))
+        _say(rank, _beat(seq))
     found = _gather(hub, lambda found: len(found) == 40)
     assert [arrival.side for arrival in found] == ["rank"] * 40
     assert [decode_from_rank(arrival.frame).seq for arrival in found] == list(range(40))
@@ -104,6 +109,7 @@ def test_a_full_queue_says_no_and_never_blocks(places: RunPlaces, rank: RankLink
     assert taken == [True] * accepted + [False] * (500 - accepted)
     hub = HubSockets(places)
     try:
+        assert rank.drain(DEADLINE_S)
         found = _gather(hub, lambda found: len(found) == accepted)
     finally:
         hub.close()
@@ -115,7 +121,7 @@ def test_a_second_hub_is_refused_and_the_first_goes_on(
 ) -> None:
     with pytest.raises(Refused, match="another hub of sockets-1 is alive"):
         HubSockets(places)
-    assert rank.send(_beat(0))
+    _say(rank, _beat(0))
     assert len(_gather(hub, bool)) == 1
 
 
@@ -139,12 +145,12 @@ def test_who_asks_whether_a_hub_lives_keeps_none_out(places: RunPlaces) -> None:
 
 def test_a_rank_finds_a_restarted_hub(places: RunPlaces, rank: RankLink) -> None:
     first = HubSockets(places)
-    assert rank.send(_beat(0))
+    _say(rank, _beat(0))
     _gather(first, bool)
     first.close()
     second = HubSockets(places)
     try:
-        assert rank.send(_beat(1))
+        _say(rank, _beat(1))
         found = _gather(second, bool)
         assert decode_from_rank(found[0].frame).seq == 1
         assert second.to_rank(found[0].peer, AskHello())
@@ -155,11 +161,11 @@ def test_a_rank_finds_a_restarted_hub(places: RunPlaces, rank: RankLink) -> None
 
 
 def test_a_relaunched_rank_takes_its_name_over(places: RunPlaces, hub: HubSockets, rank: RankLink) -> None:
-    assert rank.send(_beat(0))
+    _say(rank, _beat(0))
     _gather(hub, bool)
     again = RankLink(places.rank_socket, "rank-0")
     try:
-        assert again.send(_beat(1))
+        _say(again, _beat(1))
         found = _gather(hub, bool)
         assert hub.to_rank(found[0].peer, AskHello())
         again.wait(int(DEADLINE_S * 1000))
@@ -183,7 +189,7 @@ def test_unreadable_frames_to_a_rank_are_passed_over(places: RunPlaces, rank: Ra
     stranger.setsockopt(zmq.ROUTER_MANDATORY, 1)
     stranger.bind(places.rank_socket)
     try:
-        assert rank.send(_beat(0))
+        _say(rank, _beat(0))
         assert stranger.poll(int(DEADLINE_S * 1000))
         peer = stranger.recv_multipart()[0]
         stranger.send_multipart([peer, b"\xc1 nonsense"])

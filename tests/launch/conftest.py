@@ -79,12 +79,12 @@ def start(home: Path) -> Iterator[Callable[..., RunPlaces]]:
         command: list[str],
         *,
         stdio: Stdio = "log",
-        hub: Sequence[str] = (),
+        hub: Sequence[str] | None = (),
         die_with: bool = False,
         trial: bool = False,
     ) -> RunPlaces:
         spec = LaunchSpec(command, home, stdio=stdio, die_with=die_with, trial=trial)
-        places = launch(spec, hub=list(hub))
+        places = launch(spec, hub=None if hub is None else list(hub))
         started.append(places)
         return places
 

@@ -221,3 +221,35 @@ def test_the_keeper_needs_the_standard_library_alone() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+PRINTS = """
+import sys, time
+from pathlib import Path
+for number in range(300):
+    print(number, "x" * 500, flush=True)
+    print("to stderr", file=sys.stderr, flush=True)
+    time.sleep(0.01)
+Path("ended").write_text("whole")
+"""
+
+
+@pytest.mark.parametrize("stdio", ["pty", "pipes", "log"])
+def test_a_run_outlives_its_keeper_and_its_output_is_read_on(
+    start: Start, script: Script, home: Path, until: Until, stdio: str
+) -> None:
+    """Nobody else would read it: at its next line the training would end by a broken pipe."""
+    places = start(script(PRINTS), stdio=stdio, hub=None)
+    until((places.runtime / "dash.sock").exists, "its hub is there")
+    until(lambda: places.console.stat().st_size > 0, "it prints")
+    description = read_record(places.description, RunDescription)
+    assert description is not None
+    assert description.keeper_pid is not None
+    assert description.keeper_start_ticks is not None
+    assert send_signal(description.keeper_pid, description.keeper_start_ticks, signal.SIGKILL)
+    until((home / "ended").exists, "it goes on to its end")
+    until(lambda: b"\n299 x" in places.console.read_bytes(), "all of its output is kept")
+    assert (home / "ended").read_text() == "whole"
+    lost = wait_for_exit(places, 10)
+    assert lost is not None
+    assert lost.outcome == "lost"

@@ -8,11 +8,14 @@ import pty
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from perftui.ipc.dashboard_link import DashboardLink, new_command_id
+from perftui.ipc.dashboard_messages import CancelCommand
 from perftui.ipc.places import RunPlaces, run_places
 from perftui.ipc.run_files import ExitRecord, RunDescription, read_record, write_record
 from perftui.ipc.view import RelaunchView
@@ -131,18 +134,78 @@ def view_of(places: RunPlaces) -> RelaunchView | None:
     return read_record(places.relaunch, RelaunchView)
 
 
-def test_a_killed_hub_does_not_end_the_relaunch_and_the_next_start_tells_of_it(live: RunPlaces) -> None:
+def kill_hub(live: RunPlaces) -> DashboardLink:
+    """Kill the hub of a run that is being measured, and return a link to the one that comes in its place."""
+    killed = hub_pids(live)
+    kill(*killed)
+    wait_until(lambda: set(hub_pids(live)) - set(killed), "another hub")
+    link = DashboardLink(live.dashboard_socket)
+    view = link.snapshot(30.0).view
+    assert view.relaunch is not None
+    assert view.relaunch.state == "measuring"
+    return link
+
+
+def test_a_killed_hub_is_back_while_trials_run_and_the_relaunch_ends_well(live: RunPlaces) -> None:
     relaunch_by_hub(live)
-    kill(*hub_pids(live))
-    told = told_by("ls")
-    assert f"{live.run_id} is stopped while a change of it is measured (process {tuner_of(live)}" in told
+    kill_hub(live).close()
+    assert "is measured" not in told_by("ls")
     wait_until(lambda: (seen := view_of(live)) is not None and seen.state == "done", "it ends well", 180)
     view = view_of(live)
     assert view is not None
     assert view.verdict is not None
     assert workers_of(view.successor) == (2 if view.verdict.verdict == "faster" else "as the script has it")
     assert [line.verdict.verdict for line in ledger_lines()] == [view.verdict.verdict]
-    assert "measured" not in told_by("ls")
+
+
+@pytest.mark.long
+def test_the_hub_in_its_place_can_have_the_relaunch_given_up(endless: RunPlaces) -> None:
+    link = kill_hub(endless)
+    assert link.ask(CancelCommand(command_id=new_command_id()), 20.0).result == "cancelling"
+    link.close()
+    wait_until(lambda: (seen := view_of(endless)) is not None and seen.state == "done", "it is given up")
+    (line,) = ledger_lines()
+    assert line.verdict.sentence == "given up during launch 1: the original settings stay"
+    view = view_of(endless)
+    assert view is not None
+    assert workers_of(view.successor) == "as the script has it"
+
+
+@pytest.mark.long
+def test_the_hub_in_its_place_brings_the_training_back_when_the_tuner_dies(endless: RunPlaces) -> None:
+    link = kill_hub(endless)
+    kill(tuner_of(endless))
+    wait_until(lambda: (seen := view_of(endless)) is not None and seen.state == "failed", "the hub tells it")
+    link.close()
+    view = view_of(endless)
+    assert view is not None
+    assert workers_of(view.successor) == "as the script has it"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("part", ["tuner", "hub", "keeper of the trial", "trial"])
+def test_parts_suspended_while_a_trial_is_measured(live: RunPlaces, part: str) -> None:
+    """Each sleeps for some seconds in mid-trial: the relaunch has an end all the same, and its line."""
+    relaunch_by_hub(live)
+    trial = description_of(the_trial())
+    pid = {
+        "tuner": tuner_of(live),
+        "hub": hub_pids(live)[0],
+        "keeper of the trial": trial.keeper_pid,
+        "trial": trial.training_pid,
+    }[part]
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(4.0)
+    os.kill(pid, signal.SIGCONT)
+    ends = ("done", "failed")
+    wait_until(lambda: (seen := view_of(live)) is not None and seen.state in ends, "an end", 240)
+    view = view_of(live)
+    assert view is not None
+    assert view.verdict is not None
+    assert workers_of(view.successor) == (2 if view.verdict.verdict == "faster" else "as the script has it")
+    assert [line.verdict.verdict for line in ledger_lines()] == [view.verdict.verdict]
+    assert no_trial_is_left()
 
 
 def test_killed_hub_and_tuner_are_told_at_the_next_start_with_the_way_back(endless: RunPlaces) -> None:

@@ -107,10 +107,9 @@ class Commands:
         self._relaunch_asked = (peer, command.command_id)
 
     def _cancel(self, command: CancelCommand) -> str:
-        tuner = self._run.tuner
-        if tuner is None or tuner.poll() is not None:
+        if not self._run.tuner.runs:
             raise Refused(f"no relaunch goes on (command {command.command_id})")
-        tuner.terminate()
+        self._run.tuner.cancel()
         return "cancelling"
 
     def finished_windows(self) -> list[Reply]:
@@ -125,12 +124,12 @@ class Commands:
     def finished_relaunch(self) -> list[Reply]:
         """Return the result of a relaunch that has just ended."""
         tuner = self._run.tuner
-        if self._relaunch_asked is None or tuner is None or tuner.poll() is None:
+        if self._relaunch_asked is None or not tuner.known or tuner.runs:
             return []
         peer, ident = self._relaunch_asked
         self._relaunch_asked = None
         view = self._run.relaunch()
-        ok = tuner.returncode == 0 and view is not None and view.state == "done"
+        ok = tuner.succeeded and view is not None and view.state == "done"
         words = view.verdict.sentence if view and view.verdict else (view.message if view else None)
         done = Done(command_id=ident, ok=ok, result=words or "the relaunch ended without a word")
         return [Reply(peer, done)]

@@ -22,14 +22,14 @@ _MARKS_SENT = 256
 
 
 class Increments:
-    """Numbers the updates of this hub. Numbers start from the clock, so that a restarted hub's are higher.
+    """Numbers the updates of this hub, from the host's monotonic clock on: a restarted hub's are higher.
 
     Args:
         after: the last number that was used before; what it stands for is not known any more.
     """
 
     def __init__(self, after: int = 0) -> None:
-        self.first = max(int(time.time() * 10), after + 1)
+        self.first = max(int(time.monotonic() * 10), after + 1)
         self.number = self.first
         self._counts: deque[tuple[int, dict[int, int], dict[int, int]]] = deque(maxlen=_NUMBERS_KEPT)
 

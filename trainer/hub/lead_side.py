@@ -273,7 +273,7 @@ class LeadSide:
 
     def _note_event(self, host: JoinedHost, event: str, words: str) -> None:
         happened = msgspec.convert(
-            {"unix": time.time(), "host": host.name, "event": event, "text": words}, HostEvent
+            {"unix": self._run.now(), "host": host.name, "event": event, "text": words}, HostEvent
         )
         self._run.hear_host(Entry(unix=happened.unix, host_events=[happened]))
 

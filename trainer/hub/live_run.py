@@ -2,9 +2,6 @@
 
 import contextlib
 import os
-import subprocess
-import sys
-import time
 
 import msgspec
 
@@ -14,10 +11,11 @@ from perftui.ipc.errors import RecordingError
 from perftui.ipc.findings import Finding, Unjudged
 from perftui.ipc.host_links import HostLink
 from perftui.ipc.ledger_records import Verdict
-from perftui.ipc.messages import ToRank
-from perftui.ipc.owned_files import OWNER_ONLY, opener
+from perftui.ipc.messages import Hello, ToRank
+from perftui.ipc.owned_files import OWNER_ONLY
 from perftui.ipc.places import RunPlaces, run_places
 from perftui.ipc.recording import Entry, RecordingWriter, read_recording
+from perftui.ipc.run_clock import RunClock
 from perftui.ipc.run_files import ExitRecord, RunDescription, StopRequest, read_record, write_record
 from perftui.ipc.view import ProfileView, RelaunchView
 from perftui.trainer.diagnosis.in_parts import Parts
@@ -28,6 +26,7 @@ from perftui.trainer.hub.judge import Judge
 from perftui.trainer.hub.limits import Limits
 from perftui.trainer.hub.newest_window import NewestWindow
 from perftui.trainer.hub.other_hosts import OtherHosts
+from perftui.trainer.hub.output_heir import OutputHeir
 from perftui.trainer.hub.profile_windows import ProfileWindows
 from perftui.trainer.hub.rank_track import RankTrack
 from perftui.trainer.hub.recorded_readings import RecordedReadings
@@ -35,8 +34,10 @@ from perftui.trainer.hub.scheduler import Scheduler
 from perftui.trainer.hub.seen_processes import pid_means_process
 from perftui.trainer.hub.sensors import Sensors
 from perftui.trainer.hub.served import Reply
+from perftui.trainer.hub.step_windows import shares_clock
 from perftui.trainer.hub.summaries import summarise
 from perftui.trainer.hub.timed_looks import TimedLooks
+from perftui.trainer.hub.tuner_process import TunerProcess
 from perftui.trainer.hub.views import RunFacts
 from perftui.trainer.launch.orphans import end_orphan, is_orphaned
 from perftui.trainer.telemetry.processes import start_ticks
@@ -54,9 +55,10 @@ class LiveRun:
     def __init__(self, places: RunPlaces, description: RunDescription, hub_restarts: int) -> None:
         self.places = places
         self.description = description
+        self.clock = RunClock(description)
         self.fold = RunFold(description.host)
         self.output = OutputTail(places.console)
-        self.windows = ProfileWindows(self.fold, places.profiles, host=description.host)
+        self.windows = ProfileWindows(self.fold, places.profiles, now=self.clock.unix, host=description.host)
         self.ended: ExitRecord | None = None
         self.recording_note: str | None = None
         self.seats_note: str | None = None
@@ -77,9 +79,9 @@ class LiveRun:
         self._limits = Limits(description)
         self._readings = RecordedReadings()
         self._sensors = Sensors(description)
-        self._relaunch: RelaunchView | None = None
-        self._tuner: subprocess.Popen[bytes] | None = None
-        self._brought_back = False
+        self._relaunch = read_record(places.relaunch, RelaunchView)
+        self.tuner = TunerProcess(places)
+        self._heir = OutputHeir(places)
         self._commands = Commands(self)
         self._lost = False
         self._stepped = False
@@ -98,8 +100,8 @@ class LiveRun:
     # what the server asks
 
     def now(self) -> float:
-        """Return the unix time."""
-        return time.time()
+        """Return the unix time, by the run's own clock."""
+        return self.clock.unix()
 
     def facts(self) -> RunFacts:
         """Return what files and processes say of the run."""
@@ -155,7 +157,17 @@ class LiveRun:
         hello = track.hello
         if pid_means_process(hello, self.description.host):
             return start_ticks(hello.pid) == hello.start_ticks
-        return not track.gone and time.time() - track.last_unix < _FOREIGN_SILENCE_S
+        return not track.gone and self.now() - track.last_unix < _FOREIGN_SILENCE_S
+
+    def by_own_clock(self, hello: Hello) -> Hello:
+        """Return a greeting with times that are told by the run's clock, where that can be read there.
+
+        Ranks of this host count by the same monotonic clock; the wall clock may have been set between their
+        start and the run's.
+        """
+        if hello.host != self.description.host or not shares_clock(hello.pid):
+            return hello
+        return msgspec.structs.replace(hello, wall_offset_ns=self.clock.wall_offset_ns)
 
     def hear(self, entry: Entry) -> bool:
         """Take a rank's message in; False when the rank must say hello first."""
@@ -180,11 +192,11 @@ class LiveRun:
         self.output.read()
         replies = self._commands.finished_windows()
         self.outbox += self.windows.take_orders()
-        now = time.time()
+        now = self.now()
         if now >= self._next_second:
             self._next_second = now + _SECOND
             self._every_second(now)
-            self._bring_back()
+            self.tuner.bring_back_if_killed()
             replies += self._commands.finished_relaunch()
         elif self.ended is None and self.places.exit_record.exists():  # somebody waits for the summary
             self._read_files(now)
@@ -210,7 +222,7 @@ class LiveRun:
         self._read_files(now)
         if self.ended is None:
             self._schedule.look(
-                relaunching=self._tuning, past_warm_s=self._limits.past_warm_s(self.fold, now)
+                relaunching=self.tuner.runs, past_warm_s=self._limits.past_warm_s(self.fold, now)
             )
             reached = self._limits.reached(self.fold, now)
             if reached and not self.places.stop_request.exists():
@@ -244,7 +256,12 @@ class LiveRun:
     def _is_lost(self, now: float) -> bool:
         keeper = self.description.keeper_pid
         if self.description.owned and keeper is not None:
-            return start_ticks(keeper) != self.description.keeper_start_ticks
+            if start_ticks(keeper) == self.description.keeper_start_ticks:
+                return False
+            if self.description.trial or not self._training_lives():
+                return True
+            self._heir.take_over()
+            return False
         if self.description.owned:
             return False
         if not self.fold.ranks:  # whoever started this hub has ended before it could speak
@@ -252,6 +269,10 @@ class LiveRun:
         gone = all(track.ended or track.gone for track in self.fold.ordered)
         self._all_gone_since = (self._all_gone_since or now) if gone else None
         return self._all_gone_since is not None and now - self._all_gone_since > _UNOWNED_END_S
+
+    def _training_lives(self) -> bool:
+        pid, ticks = self.description.training_pid, self.description.training_start_ticks
+        return pid is not None and ticks is not None and start_ticks(pid) == ticks
 
     def request_stop(self, stopped_by: str) -> None:
         """Ask the keeper to stop the training by the ladder.
@@ -272,38 +293,12 @@ class LiveRun:
         """Start the process that carries out `relaunch_plan.json`."""
         self.places.relaunch.unlink(missing_ok=True)
         self._relaunch = None
-        self._brought_back = False
-        self._start_tuner()
-
-    def _bring_back(self) -> None:
-        """Have the original started again when the tuner was killed, which may have stopped it."""
-        if self._tuner is not None and (self._tuner.poll() or 0) < 0 and not self._brought_back:
-            self._brought_back = True
-            self._start_tuner("--after")
-
-    def _start_tuner(self, *how: str) -> None:
-        with open(self.places.state / "tuner.log", "ab", opener=opener) as log:
-            self._tuner = subprocess.Popen(
-                [sys.executable, "-m", "perftui.trainer.tuning", self.description.run_id, *how],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-
-    @property
-    def tuner(self) -> "subprocess.Popen[bytes] | None":
-        """The relaunch's process, if one was started by this hub."""
-        return self._tuner
-
-    @property
-    def _tuning(self) -> bool:
-        return self._tuner is not None and self._tuner.poll() is None
+        self.tuner.start()
 
     @property
     def busy(self) -> bool:
         """Whether a relaunch or a window goes on."""
-        return self._tuning or self.windows.open
+        return self.tuner.runs or self.windows.open
 
     @property
     def over(self) -> bool:

@@ -7,7 +7,7 @@ that cannot take part is named, and the others go on; every state has a time lim
 
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -42,13 +42,23 @@ class ProfileWindows:
         folder: where traces and their analyses lie.
         replay: nothing is analysed any more, what was is shown.
         host: the hub's own, whose loader workers it can look into; None: all that are known.
+        now: unix time, by the clock by which the fold's entries are told.
     """
 
-    def __init__(self, fold: RunFold, folder: Path, *, replay: bool = False, host: str | None = None) -> None:
+    def __init__(
+        self,
+        fold: RunFold,
+        folder: Path,
+        *,
+        replay: bool = False,
+        host: str | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
         self._fold = fold
         self._host = host
         self._folder = folder
         self._replay = replay
+        self._now = now
         self._stacks = WindowStacks(folder, replay=replay)
         self._analysis = WindowAnalysis(folder, replay=replay)
         self._windows: list[HubWindow] = []
@@ -140,7 +150,7 @@ class ProfileWindows:
             steps=steps,
             armed_ranks=ranks,
             began_s=time.monotonic(),
-            requested_unix=time.time(),
+            requested_unix=self._now(),
             opened_by=opened_by,
             asked_steps=command.steps if why else None,
             expected_s=ahead * window_orders.step_s(live),
@@ -214,7 +224,7 @@ class ProfileWindows:
     def _advance(self, window: HubWindow) -> None:
         reports = self._reports(window)
         pending = [rank for rank in window.armed_ranks if self._is_pending(window, rank, reports.get(rank))]
-        sampling = self._stacks.sample(window, reports, self._workers(window))
+        sampling = self._stacks.sample(window, reports, self._workers(window), self._now())
         if pending:
             return
         if not window.analysed:
@@ -259,7 +269,7 @@ class ProfileWindows:
         life = RankLife(
             state=state,
             state_age_s=now - (seen.since_s if seen else window.began_s),
-            silent_s=time.time() - track.last_unix,
+            silent_s=self._now() - track.last_unix,
             gone=track.gone,
             ended=track.ended,
             step=len(track.log),

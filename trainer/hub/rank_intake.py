@@ -26,7 +26,7 @@ class RankIntake:
         self._run = run
         self._tell = tell
         self._asked: dict[bytes, float] = {}
-        self.seats = Seats(run.lives, run.description.host)
+        self.seats = Seats(run.lives, run.description.host, run.now)
 
     def take(self, peer: bytes, message: FromRank, unix: float) -> None:
         """Take one message in, or ask its sender for a hello.
@@ -39,6 +39,7 @@ class RankIntake:
         if isinstance(message, Hello):
             make_room(message.world_size)
             self._tell(peer, Welcome(protocol=PROTOCOL_VERSION, hub_pid=os.getpid()))
+            message = self._run.by_own_clock(message)
         ranks = self._run.fold.ranks
         counts = self.seats.may_speak(peer, message, ranks.get(message.rank))
         if counts and self._run.hear(Entry(unix=unix, message=message)):

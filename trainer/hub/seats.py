@@ -3,7 +3,6 @@
 A script may train in several processes that nothing numbers (Hogwild, a sweep): each takes itself for rank 0.
 """
 
-import time
 from collections.abc import Callable
 
 from perftui.ipc.messages import Hello, RankMessage
@@ -20,11 +19,13 @@ class Seats:
     Args:
         lives: whether the process of a track still runs.
         host: this one; ranks of others have their host's name in theirs.
+        now: unix time, by the clock by which tracks were last heard.
     """
 
-    def __init__(self, lives: Callable[[RankTrack], bool], host: str) -> None:
+    def __init__(self, lives: Callable[[RankTrack], bool], host: str, now: Callable[[], float]) -> None:
         self._lives = lives
         self._host = host
+        self._now = now
         self._held: dict[int, tuple[bytes, RankTrack | None]] = {}
         self._rivals: dict[bytes, float] = {}
         """Peers that are not shown, and when they last spoke."""
@@ -75,7 +76,7 @@ class Seats:
         if track is None or rank not in self._held:
             return False
         if track.ended:  # processes that trained side by side end side by side: the one that was shown stays
-            return peer in self._rivals and time.time() - track.last_unix < _AFTER_END_S
+            return peer in self._rivals and self._now() - track.last_unix < _AFTER_END_S
         return self._lives(track)
 
     def _peer_of(self, hello: Hello) -> bytes:
@@ -84,7 +85,7 @@ class Seats:
         return remote_peer(hello.host, hello.rank, hello.pid)
 
     def _note_rival(self, peer: bytes) -> None:
-        now = time.time()
+        now = self._now()
         self._rivals = {each: at for each, at in self._rivals.items() if now - at < _AFTER_END_S}
         if len(self._rivals) < _RIVALS_KEPT:
             self._rivals[peer] = now
@@ -92,7 +93,7 @@ class Seats:
     @property
     def message(self) -> str | None:
         """One line while processes are not shown; None while all are."""
-        count = sum(time.time() - at < _AFTER_END_S for at in self._rivals.values())
+        count = sum(self._now() - at < _AFTER_END_S for at in self._rivals.values())
         if not count:
             return None
         what = "process trains" if count == 1 else "processes train"

@@ -1,13 +1,14 @@
 """The hub's loop: one thread owns both sockets, hears ranks, answers dashboards, and lets the run tick."""
 
 import contextlib
+import os
 import shutil
 import signal
 import time
 from collections.abc import Iterator
 
 from perftui.ipc.codec import decode_from_rank
-from perftui.ipc.errors import ProtocolError
+from perftui.ipc.errors import PerftuiError, ProtocolError
 from perftui.ipc.hub_sockets import Arrival, HubSockets
 from perftui.ipc.messages import ToRank
 from perftui.ipc.places import RunPlaces
@@ -21,6 +22,8 @@ from perftui.trainer.hub.seats import remote_host
 from perftui.trainer.hub.served import Reply
 from perftui.trainer.hub.server import DashboardServer
 from perftui.trainer.launch.host_plan import forget_key
+from perftui.trainer.launch.pruning import keep_of, prune
+from perftui.trainer.tuning.evidence import evidence_runs
 
 _LOOP_MS = 50
 _TICK_S = 0.02
@@ -113,6 +116,7 @@ class HubService:
             if self._run.over:  # nobody will ask here again
                 forget_key(self._run.description.hosts, self._places)
                 shutil.rmtree(self._places.runtime, ignore_errors=True)
+                _prune()
 
     def _write_summary(self) -> None:
         # a full disk must not end the hub: the summary can still be asked for over the socket
@@ -146,7 +150,7 @@ class HubService:
         if message.run_id != self._places.run_id:
             self._refusals.note("of another run", now)
             return
-        intake.take(arrival.peer, message, time.time())
+        intake.take(arrival.peer, message, self._run.now())
 
     def _reply(self, sockets: HubSockets, reply: Reply) -> None:
         self._audit.replied(reply)
@@ -167,3 +171,9 @@ class HubService:
             peer = intake.seats.peer(rank)
             if peer is not None:
                 self._tell(sockets, peer, order)
+
+
+def _prune() -> None:
+    """Keep what ended runs have left within its bound; the next hub does it where this one cannot."""
+    with contextlib.suppress(PerftuiError, OSError):
+        prune(keep_of(os.environ), evidence_runs)

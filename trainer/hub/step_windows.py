@@ -102,10 +102,15 @@ def _past_warm_up(track: RankTrack) -> Iterable[StepRecord]:
 
 def clock_shift_s(track: RankTrack) -> float:
     """Return what to add to a rank's clock to get this process's `time.monotonic()`."""
-    if _time_namespace(track.hello.pid) in (None, _time_namespace(os.getpid())):
+    if shares_clock(track.hello.pid):
         return 0.0
     own_offset_ns = time.time_ns() - time.perf_counter_ns()
     return (track.hello.wall_offset_ns - own_offset_ns) / 1e9
+
+
+def shares_clock(pid: int) -> bool:
+    """Return whether a process of this host has the same monotonic clock as this one."""
+    return _time_namespace(pid) in (None, _time_namespace(os.getpid()))
 
 
 def _time_namespace(pid: int) -> str | None:

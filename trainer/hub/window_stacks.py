@@ -1,6 +1,5 @@
 """Has the loader workers' stacks sampled while a window records, and keeps them for later readers."""
 
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -44,6 +43,7 @@ class WindowStacks:
         window: HubWindow,
         reports: Mapping[int, WindowReport],
         workers: Sequence[Worker],
+        now: float,
     ) -> bool:
         """Go on with a window; True while its workers are being looked at.
 
@@ -51,6 +51,7 @@ class WindowStacks:
             window: the window.
             reports: what its ranks have told.
             workers: living loader workers of these ranks.
+            now: unix time, by the clock by which the window was asked for.
         """
         if window.stacks is not None:
             return False
@@ -61,7 +62,7 @@ class WindowStacks:
         waited_for = [report for rank, report in reports.items() if rank not in window.lost]
         recording = any(report.state in _RECORDING for report in waited_for)
         if window.sampler is None:
-            if not (recording or _has_just_recorded(window, reports)):
+            if not (recording or _has_just_recorded(window, reports, now)):
                 return False
             window.sampler = StackSampler()
         if window.sampler.tick(workers, wanted=recording):
@@ -93,8 +94,8 @@ class WindowStacks:
         window.notes += kept.notes
 
 
-def _has_just_recorded(window: HubWindow, reports: Mapping[int, WindowReport]) -> bool:
+def _has_just_recorded(window: HubWindow, reports: Mapping[int, WindowReport], now: float) -> bool:
     """Whether the whole recording lay between two looks, and not in the days of a hub before this one."""
     if not any(report.state in _RECORDED for report in reports.values()):
         return False
-    return not window.adopted or bool(window.seen) or time.time() - window.requested_unix < _JUST_S
+    return not window.adopted or bool(window.seen) or now - window.requested_unix < _JUST_S

@@ -117,6 +117,11 @@ class Drain(threading.Thread):
             select.select([], [sink], [])
             return 0
 
+    @property
+    def source(self) -> int:
+        """What it reads from."""
+        return self._source
+
     def finish(self) -> None:
         """End as soon as nothing more is there to read, even if someone holds the other end open."""
         self._finishing.set()
@@ -138,6 +143,10 @@ class Streams:
             os.close(end)
         for drain in self.drains:
             drain.start()
+
+    def sources(self) -> list[int]:
+        """Return what is still read from."""
+        return [drain.source for drain in self.drains if drain.is_alive()]
 
     def settle(self, stalled_s: float, clock: Callable[[], float]) -> bool:
         """Wait for the drains; False when the reader took nothing for `stalled_s`."""

@@ -15,6 +15,7 @@ from perftui.ipc.errors import ConnectionLost, LaunchFailed, Refused
 from perftui.ipc.harmless import harmless_json, one_line
 from perftui.ipc.hub_lock import hub_lock_is_held
 from perftui.ipc.places import RunPlaces, run_places
+from perftui.ipc.run_clock import RunClock
 from perftui.ipc.run_files import ExitRecord, RunDescription, read_record, write_bytes
 from perftui.ipc.summary import Overhead, Summary
 from perftui.ipc.view import HostView
@@ -211,7 +212,7 @@ def minimal_summary(places: RunPlaces) -> bytes:
         state=record.outcome if record else "running",
         exit_code=record.exit_code if record else None,
         stopped_by=record.stopped_by if record else None,
-        elapsed_s=(record.ended_unix if record else time.time()) - description.started_unix,
+        elapsed_s=(record.ended_unix if record else RunClock(description).unix()) - description.started_unix,
         settings=description.settings,
         ranks=[],
         gpus=[],

@@ -3,8 +3,13 @@
 Standard library only: part of the keeper.
 """
 
+import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+
+OUTPUT_VARIABLE = "PERFTUI_OUTPUT"
+"""Tells a hub the descriptors that it is handed down, comma-separated."""
 
 _QUICK_S = 10.0
 """A hub that lived shorter than this died quickly: the next start waits longer."""
@@ -20,12 +25,20 @@ class HubProcess:
         command: that starts it.
         state: folder of the run.
         umask: the user's, which trainings that the hub has started must get; -1: this process's.
+        handed_down: returns descriptors that the hub is to hold as well.
     """
 
-    def __init__(self, command: list[str], state: Path, umask: int = -1) -> None:
+    def __init__(
+        self,
+        command: list[str],
+        state: Path,
+        umask: int = -1,
+        handed_down: Callable[[], list[int]] = list[int],
+    ) -> None:
         self._command = command
         self._state = state
         self._umask = umask
+        self._handed_down = handed_down
         self._process: subprocess.Popen[bytes] | None = None
         self._started = 0.0
         self._due = 0.0
@@ -69,10 +82,13 @@ class HubProcess:
         path = self._state / "hub.log"
         if path.exists() and path.stat().st_size > _LOG_MAX_BYTES:
             path.replace(path.with_name("hub.log.1"))
+        held = self._handed_down()
         with path.open("ab") as log:
             return subprocess.Popen(
                 self._command,
                 cwd=self._state,
+                env={**os.environ, OUTPUT_VARIABLE: ",".join(map(str, held))},
+                pass_fds=held,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -1,7 +1,7 @@
 """Asks the command's own Python, in one short subprocess and without importing torch, what it has.
 
-The probe runs inside the user's interpreter, so its two dependencies must be there; better one line before
-the launch than a training that nobody sees.
+The probe runs inside the user's interpreter, so its one dependency must be there; better one line before the
+launch than a training that nobody sees.
 """
 
 import json
@@ -17,7 +17,7 @@ from perftui.trainer.launch.command_line import find_interpreter
 OLDEST_PYTHON = (3, 10)
 _DEADLINE_S = 20.0
 """Long, for interpreters on slow network file systems; usually it takes under a tenth of a second."""
-_NEEDED = {"zmq": "pyzmq>=26", "msgspec": "msgspec>=0.19"}
+_NEEDED = {"msgspec": "msgspec>=0.19"}
 
 _QUESTION = r"""
 import importlib.metadata as m, importlib.util as u, json, os, re, sys
@@ -50,7 +50,7 @@ def torch_facts():
     return value("__version__"), value("cuda")
 torch, cuda = torch_facts()
 print(json.dumps({
-    "python": list(sys.version_info[:3]), "zmq": has("zmq"), "msgspec": has("msgspec"),
+    "python": list(sys.version_info[:3]), "msgspec": has("msgspec"),
     "torch": torch or version("torch"), "cuda": cuda, "torchvision": version("torchvision"),
     "torchvision_needs": needs_torch()}))
 """

@@ -55,9 +55,11 @@ class Keeper:
         self._umask = os.umask(_PRIVATE)
         self._log = ConsoleLog(state / "console.log", order.console_bytes)
         self._inbox = SignalInbox()
-        self._hub = HubProcess(order.hub, state, self._umask)
+        self._hub = HubProcess(order.hub, state, self._umask, self._read_ends)
+        self._streams: Streams | None = None
         self._kills = CgroupKills()
         self._started = time.monotonic()
+        self._wall_offset_s = time.time() - self._started  # the clock may be set while the training runs
         self._ladder: StopLadder | None = None
         self._forwarded: tuple[signal.Signals, float] | None = None
         self._next_record = 0.0
@@ -65,7 +67,7 @@ class Keeper:
 
     def run(self, ready: int) -> None:
         """Start the training, say so on `ready`, and stay until it has ended."""
-        streams = open_streams(self._order.stdio, self._log)
+        streams = self._streams = open_streams(self._order.stdio, self._log)
         try:
             self._child = spawn(self._order, streams, self._umask)
         except OSError as error:
@@ -80,6 +82,10 @@ class Keeper:
         os.close(ready)
         self._supervise()
         self._end(streams)
+
+    def _read_ends(self) -> list[int]:
+        """Return the reading ends of the training's output, which a hub holds in case this process dies."""
+        return [] if self._streams is None else self._streams.sources()
 
     def _note_pids(self) -> None:
         pids = {"keeper_pid": os.getpid(), "training_pid": self._child.pid}
@@ -202,7 +208,7 @@ class Keeper:
         )
         return Ended(
             exit_code=code,
-            ended_unix=time.time(),
+            ended_unix=time.monotonic() + self._wall_offset_s,
             outcome=outcome_of(ending),
             stopped_by=ending.stopped_by,
             last_lines=last_lines(text),

@@ -127,6 +127,7 @@ def _write_files(places: RunPlaces, spec: LaunchSpec, check: InterpreterCheck, n
         cwd=str(spec.cwd),
         host=socket.gethostname(),
         started_unix=time.time(),
+        started_monotonic_s=time.monotonic(),
         settings=spec.settings,
         trial=spec.trial,
         parent=spec.parent,

@@ -1,6 +1,6 @@
 """The agent's thread: from the first training event to the exit of the process.
 
-Apart from the agent, whose imports (msgspec, pyzmq) are made in the thread and not in the training.
+Apart from the agent, whose imports (msgspec) are made in the thread and not in the training.
 """
 
 import threading

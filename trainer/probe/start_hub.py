@@ -43,7 +43,8 @@ class ArmedJob(msgspec.Struct, frozen=True, kw_only=True):
     """Which run a job got."""
 
     run_id: str
-    started_unix: float
+    started_s: float
+    """By the monotonic clock."""
 
 
 def job_key() -> str:
@@ -86,7 +87,7 @@ def join_or_start() -> RunPlaces:
         _forget_ended(root)
         places = _new_run(key)
         _start(places)
-        write_record(root / f"job-{key}.json", ArmedJob(run_id=places.run_id, started_unix=time.time()))
+        write_record(root / f"job-{key}.json", ArmedJob(run_id=places.run_id, started_s=time.monotonic()))
         return places
 
 
@@ -98,7 +99,7 @@ def _forget_ended(root: Path) -> None:
 
 
 def _alive(job: ArmedJob) -> bool:
-    if time.time() - job.started_unix < _YOUNG_S:
+    if 0 <= time.monotonic() - job.started_s < _YOUNG_S:
         return run_places(job.run_id).runtime.is_dir()
     return hub_lock_is_held(run_places(job.run_id).hub_lock)
 
@@ -117,6 +118,7 @@ def _new_run(key: str) -> RunPlaces:
             cwd=str(Path.cwd()),
             host=socket.gethostname(),
             started_unix=time.time(),
+            started_monotonic_s=time.monotonic(),
             owned=False,
             interpreter=sys.executable,
             profile_schedule=_schedule(),

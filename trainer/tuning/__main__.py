@@ -15,6 +15,7 @@ from perftui.ipc.places import RunPlaces, run_places
 from perftui.ipc.run_files import read_record, write_record
 from perftui.ipc.view import RelaunchView
 from perftui.trainer.tuning.going_live import bring_back
+from perftui.trainer.tuning.hub_watch import HubWatch
 from perftui.trainer.tuning.plan import RelaunchPlan, plan_path
 from perftui.trainer.tuning.relaunch import relaunch
 
@@ -56,10 +57,12 @@ def carry_out(run_id: str) -> int:
     plan = read_record(plan_path(places), RelaunchPlan)
     if plan is None:
         raise UsageError(f"{plan_path(places)}: no plan there")
-    progress = _Progress(places)
+    progress, hub = _Progress(places), HubWatch(places)
+    hub.start()
     try:
         view = relaunch(plan, progress.report, given_up.is_set)
     finally:
+        hub.close()
         progress.close()
     return 0 if view.state == "done" else 1
 

@@ -74,6 +74,11 @@ def still_under_way() -> list[Underway]:
     return [each for _, each in _entries() if is_alive(each.pid, each.start_ticks)]
 
 
+def is_noted(run_id: str) -> bool:
+    """Whether a relaunch of this run has left its file: its process lives, or was killed."""
+    return any(each.plan.run_id == run_id for _, each in _entries())
+
+
 def take_broken_off(wanted: Callable[[Underway], bool]) -> list[Underway]:
     """Return those of the wanted relaunches whose process was killed; each goes to one caller only."""
     taken: list[Underway] = []

@@ -1,4 +1,4 @@
-"""Before a command: what a measurement that was killed has left, cleared away and told."""
+"""Before a command: what killed measurements have left, cleared away and told; and what was pruned."""
 
 from perftui.tui.verbs.output import say
 
@@ -10,6 +10,12 @@ def tell_left_over() -> None:
     from perftui.ipc.places import state_root
 
     root = state_root()
+    if (root / "pruned.json").exists():
+        from perftui.trainer.launch.pruning import take_word_of_pruning
+
+        told = take_word_of_pruning()
+        if told is not None:
+            say(told)
     begun = any((root / "relaunches").glob("*.json"))
     open_trials = any(not (trial / "exit.json").exists() for trial in (root / "runs").glob("*-trial-*"))
     if not begun and not open_trials:

@@ -19,6 +19,7 @@ def run(parsed: argparse.Namespace) -> int:
     from perftui.trainer.launch.foreground import run_in_foreground
     from perftui.trainer.launch.host_plan import HostsWish, planned
     from perftui.trainer.launch.project_file import mapped_arguments
+    from perftui.trainer.launch.pruning import keep_of
     from perftui.trainer.launch.spec import LaunchSpec
     from perftui.trainer.telemetry.gpu_rates import INTERVAL_VARIABLE, check_interval, interval_of
 
@@ -26,6 +27,7 @@ def run(parsed: argparse.Namespace) -> int:
         value = getattr(parsed, name)
         if value is not None and value <= 0:
             raise UsageError(f"--{name} {value}: expected a number above 0")
+    keep_of(os.environ)  # the hub's to do; a word that makes no sense is told now
     headless = parsed.no_tui or no_dashboard() is not None
     asked_s = parsed.gpu_interval
     interval_s = (

@@ -69,6 +69,11 @@ class SearchLedger(Ledger):
         )
         return [msgspec.json.decode(record, type=SearchEntry) for (record,) in rows]
 
+    def all_entries(self) -> Iterator[SearchEntry]:
+        """Yield what was done in all searches, in no order."""
+        for (record,) in self._connection.execute("SELECT record FROM search_entries"):
+            yield msgspec.json.decode(record, type=SearchEntry)
+
 
 @contextlib.contextmanager
 def open_search_ledger(path: Path) -> Iterator[SearchLedger]:
