@@ -26,6 +26,10 @@ class RunClock:
         """Return the time in unix seconds."""
         return time.monotonic() + self._offset_s
 
+    def unix_ns(self) -> int:
+        """Return the time in unix nanoseconds."""
+        return time.monotonic_ns() + round(self._offset_s * 1e9)
+
     @property
     def wall_offset_ns(self) -> int:
         """What turns `perf_counter_ns` of a process on this host into this clock's time, in ns."""

@@ -10,6 +10,7 @@ from benchmarks.simulator.recordings import entries_of
 from perftui.ipc.codec import MAX_FRAME_BYTES, decode_to_dashboard, encode
 from perftui.ipc.dashboard_messages import MANY_RANKS, Pull, Update
 from perftui.ipc.findings import Finding, Unjudged
+from perftui.ipc.host_links import HostLink
 from perftui.ipc.messages import PROTOCOL_VERSION
 from perftui.ipc.run_files import RunDescription
 from perftui.ipc.view import ProfileView, RankView
@@ -64,6 +65,9 @@ class PlayedRun:
 
     def relaunch(self) -> None:
         return None
+
+    def links(self) -> list[HostLink]:
+        return []
 
     def take(self, command: object, peer: bytes) -> list[object]:
         raise NotImplementedError

@@ -212,7 +212,7 @@ class LeadSide:
             self._socket.send(peer, AskHostHello())
 
     def _take_beat(self, host: JoinedHost, beat: HostBeat) -> None:
-        received_ns = time.time_ns()
+        received_ns = self._run.clock.unix_ns()
         host.beat = beat
         for rank in beat.gone:
             track = self._run.fold.ranks.get(rank)
@@ -221,7 +221,7 @@ class LeadSide:
         if beat.left and host.state == "joined":
             self._leave(host, beat)
         answer = LeadBeat(
-            asked_ns=beat.sent_ns, received_ns=received_ns, sent_ns=time.time_ns(), last=host.last
+            asked_ns=beat.sent_ns, received_ns=received_ns, sent_ns=self._run.clock.unix_ns(), last=host.last
         )
         self._send_to(host, answer)
 

@@ -138,7 +138,7 @@ class MemberSide:
     def _beat(self, now: float) -> None:
         known = self._offset.best(time.monotonic_ns())
         left = self._run.over and self._queue.empty and (self._run.all_said or self.waits)
-        sent_ns = time.time_ns()
+        sent_ns = self._run.clock.unix_ns()
         beat = HostBeat(
             sent_ns=sent_ns,
             gone=[track.hello.rank for track in self._run.fold.ordered if track.gone and not track.ended],
@@ -182,7 +182,9 @@ class MemberSide:
                 note(self._run.places.audit, lead, "stop", "accepted", told=message.stopped_by[:80])
 
     def _take_answer(self, beat: LeadBeat) -> None:
-        self._offset.add(beat.asked_ns, beat.received_ns, beat.sent_ns, time.time_ns(), time.monotonic_ns())
+        self._offset.add(
+            beat.asked_ns, beat.received_ns, beat.sent_ns, self._run.clock.unix_ns(), time.monotonic_ns()
+        )
         self._queue.taken(beat.last)
         self._left_told |= self._left_ns is not None and beat.asked_ns >= self._left_ns
 

@@ -153,7 +153,7 @@ class DashboardServer:
             output=lines,
             output_number=last,
             output_partial=self._run.output.partial,
-            sent_unix=time.time(),
+            sent_unix=self._run.now(),
             unjudged=self._unjudged[1] if since is None or self._unjudged[0] > since else None,
             closer=sorted(near.ranks) if near is not None else [],
             anew=near is not None and near.anew,
