@@ -215,12 +215,19 @@ def test_a_dashboard_names_what_it_has(hub: HubSockets, link: DashboardLink) -> 
     assert decode_from_dashboard(arrival.frame) == Pull(
         protocol=PROTOCOL_VERSION, since=0, output_since=0, closer=[0], anew=True
     )
-    update = Update(number=5, snapshot=True, view=_view(), output=["a", "b"], output_number=2)
+    update = Update(number=5, snapshot=True, view=_view(), output=["a", "b"], output_number=2, closer=[0])
     assert hub.to_dashboard(arrival.peer, update)
     assert link.receive(int(DEADLINE_S * 1000)) == update
     link.pull()
     again = _gather(hub, bool)[0]
-    assert decode_from_dashboard(again.frame) == Pull(protocol=PROTOCOL_VERSION, since=5, output_since=2)
+    assert decode_from_dashboard(again.frame) == Pull(
+        protocol=PROTOCOL_VERSION, since=5, output_since=2, closer=[0], anew=False
+    )
+    link.pull([0, 3])
+    closer = _gather(hub, bool)[0]
+    assert decode_from_dashboard(closer.frame) == Pull(
+        protocol=PROTOCOL_VERSION, since=5, output_since=2, closer=[0, 3], anew=True
+    )
 
 
 def test_a_slow_dashboard_gets_nothing_that_it_did_not_ask_for(hub: HubSockets, link: DashboardLink) -> None:
@@ -251,7 +258,9 @@ def test_a_dashboard_finds_a_restarted_hub_and_starts_anew(places: RunPlaces, li
         assert isinstance(link.receive(int(DEADLINE_S * 1000)), Update)
         link.pull()
         again = _gather(second, bool)[0]
-        assert decode_from_dashboard(again.frame) == Pull(protocol=PROTOCOL_VERSION, since=1, output_since=3)
+        assert decode_from_dashboard(again.frame) == Pull(
+            protocol=PROTOCOL_VERSION, since=1, output_since=3, closer=[0], anew=True
+        )
     finally:
         second.close()
 
