@@ -27,7 +27,7 @@ def main() -> None:
             transforms.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
         ]
     )
-    pictures = datasets.ImageFolder(args.folder, transform)
+    pictures: Any = datasets.ImageFolder(args.folder, transform)
     loader: DataLoader[Any] = DataLoader(pictures, batch_size=args.batch_size, shuffle=True, drop_last=True)
     model = models.resnet50(num_classes=1000).to(args.device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, weight_decay=1e-4)
