@@ -180,6 +180,7 @@ def test_campaign_of_stops(home: Path, stages: list[Stage], capsys: pytest.Captu
         shape = SHAPES[number % len(SHAPES)]
         try:
             one(shape, number, home, stages, chance.uniform(0, 1.5))
+            stages.pop().leave()
         except AssertionError as error:
             failures.append(f"{number} {shape.name}: {error}")
         with capsys.disabled():

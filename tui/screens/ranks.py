@@ -96,7 +96,8 @@ class RanksScreen(PageScreen):
             return line(Run("ranks over time", "title"))
         behind = found.newest_step - found.last_step
         later = f", {behind:,} before the newest" if behind else ""
-        span = f"  {found.ranks:,} ranks, steps {found.first_step:,} to {found.last_step:,}{later}"
+        ranks = "1 rank" if found.ranks == 1 else f"{found.ranks:,} ranks"
+        span = f"  {ranks}, steps {found.first_step:,} to {found.last_step:,}{later}"
         return line(Run("ranks over time", "title"), Run(span, "dim"))
 
     def blocks(self, width: int) -> Sequence[Block]:
