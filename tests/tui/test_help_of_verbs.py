@@ -8,7 +8,7 @@ from perftui.tui.cli import main
 
 VERBS = (
     "run", "tune", "ls", "status", "ledger", "report", "compare", "doctor", "env", "stop", "profile",
-    "relaunch", "trace", "demo", "replay", "config",
+    "relaunch", "trace", "demo", "replay", "config", "key",
 )  # fmt: skip
 
 
