@@ -28,6 +28,7 @@ def _launches(result: Path) -> list[dict[str, Any]]:
     return launches
 
 
+@pytest.mark.long
 def test_rounds_are_measured_proved_kept_and_continued(tmp_path: Path) -> None:
     result = tmp_path / "result.json"
     words = ("--cells", "mlp-4-w0", "--arms", "perftui")

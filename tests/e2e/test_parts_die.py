@@ -97,6 +97,7 @@ def _serving_hub(run_id: str) -> int:
         link.close()
 
 
+@pytest.mark.long
 def test_the_hub_suspended_from_each_phase_to_the_next(desk: Desk) -> None:
     training = Phased(desk)
     sleeper = Suspended(lambda: desk.hub_pid(training.run_id))

@@ -99,6 +99,7 @@ def profile(desk: Desk, run_id: str, *options: str) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.long
 def test_a_schedule_opens_windows_by_itself(desk: Desk, tmp_path: Path) -> None:
     summary = tmp_path / "summary.json"
     script = desk.script(STARVED)
@@ -132,6 +133,7 @@ def test_a_bounded_run_takes_one_look_and_its_summary_waits_for_it(desk: Desk, t
     assert Path(window["report_path"]).exists()
 
 
+@pytest.mark.long
 def test_without_a_window_a_bounded_run_has_none(desk: Desk, tmp_path: Path) -> None:
     summary = tmp_path / "summary.json"
     command = [sys.executable, str(desk.script(STARVED)), "1000000", "0", "0.005"]

@@ -164,7 +164,9 @@ def _stamps_of(loop: str, shadow: str) -> Stamps:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize(
+    "loop", [pytest.param(loop, marks=[] if loop == "plain" else [pytest.mark.long]) for loop in LOOPS]
+)
 def test_the_stamps_are_the_same_and_in_order(loop: str) -> None:
     awake, asleep = _stamps_of(loop, "off"), _stamps_of(loop, "2")
     assert len(awake) > 500
