@@ -110,7 +110,7 @@ class DashboardLink:
                 self._output_number = message.output_number
         return message
 
-    def ask(self, command: Command, timeout_s: float, *, answer_s: float = 5.0) -> Done:
+    def ask(self, command: Command | Question, timeout_s: float, *, answer_s: float = 5.0) -> Done:
         """Send a command and wait for its end.
 
         Raises:

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from perftui.ipc.dashboard_link import DashboardLink, LeadAddress, new_command_id
-from perftui.ipc.dashboard_messages import StopCommand, SummaryQuery
+from perftui.ipc.dashboard_messages import LedgerQuery, SearchQuery, StopCommand, SummaryQuery
 from perftui.ipc.errors import Refused
 from perftui.ipc.host_addresses import HostPort
 from perftui.ipc.link_keys import KeyFile, new_job_key, write_key
@@ -105,6 +105,10 @@ def test_the_key_decides_what_a_dashboard_may_do(
         assert looking.ask(SummaryQuery(command_id=new_command_id()), 5.0).ok
         with pytest.raises(Refused, match="may only look"):
             looking.ask(StopCommand(command_id=new_command_id()), 5.0)
+        for question in (LedgerQuery, SearchQuery):  # they tell of the user's other trainings too
+            with pytest.raises(Refused, match="may only look"):
+                looking.ask(question(command_id=new_command_id()), 5.0)
+            assert commanding.ask(question(command_id=new_command_id()), 5.0).ok
         assert commanding.ask(StopCommand(command_id=new_command_id()), 5.0).ok
     finally:
         looking.close()

@@ -109,6 +109,9 @@ class DashboardServer:
             self.refusals.note("too many", now)
             reason = f"more than {OF_A_COMMAND.frames_per_s:.0f} commands a second"
             return [Reply(peer, Answer(command_id=message.command_id, accepted=False, reason=reason))]
+        if arrival.denied is not None and isinstance(message, LedgerQuery | SearchQuery):
+            # they tell of all trainings of this user, not of this run alone
+            return [Reply(peer, Answer(command_id=message.command_id, accepted=False, reason=arrival.denied))]
         if isinstance(message, StepsQuery | RanksQuery | LedgerQuery | SearchQuery):
             return answered(message, self._run.fold, peer)
         if self._audit is not None:
