@@ -73,7 +73,7 @@ def _traceml(folder: Path, columns: int, lines: int, plan: Plan) -> Row:
             "--mode",
             "cli",
         ]
-        terminal = RecordedTerminal(command, columns, lines, _environ())
+        terminal = RecordedTerminal(command, columns, lines, _environ(), cwd=work)  # it writes logs there
         return _watched(base, terminal, plan, lambda pids: [p for p in pids if not _is_training(p, script)])
     finally:
         shutil.rmtree(work, ignore_errors=True)

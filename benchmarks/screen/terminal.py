@@ -32,7 +32,14 @@ class Painted(NamedTuple):
 class RecordedTerminal:
     """Reads in a thread of its own, so that no byte is late because something is worked out here."""
 
-    def __init__(self, command: Sequence[str], columns: int, lines: int, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        columns: int,
+        lines: int,
+        environ: Mapping[str, str],
+        cwd: Path | None = None,
+    ) -> None:
         self.columns, self.lines = columns, lines
         self._master, slave = pty.openpty()
         ioctl(slave, termios.TIOCSWINSZ, pack("HHHH", lines, columns, 0, 0))
@@ -40,7 +47,13 @@ class RecordedTerminal:
         self._closing = False
         self.started_s = time.perf_counter()
         self.process = subprocess.Popen(
-            command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True, env=dict(environ)
+            command,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+            env=dict(environ),
+            cwd=cwd,
         )
         os.close(slave)
         self._reader = threading.Thread(target=self._read, daemon=True)

@@ -105,20 +105,30 @@ class Stage:
 
     def until(self, true_of: Callable[[Update], bool], seconds: float = DEADLINE_S) -> Update:
         """Take snapshots at the lead until one fits."""
-        deadline = time.monotonic() + seconds
-        last: Update | None = None
-        while time.monotonic() < deadline:
-            try:
-                last = self.link.snapshot(2.0)
-            except ConnectionLost:
-                continue
-            if true_of(last):
-                return last
-            time.sleep(0.05)
-        raise AssertionError(f"never came true; last: {last.view.links if last else None}")
+        return snapshot_until(self.link, true_of, seconds)
 
     def close(self) -> None:
         self.link.close()
+
+
+def snapshot_until(
+    link: DashboardLink,
+    true_of: Callable[[Update], bool],
+    seconds: float,
+    said: Callable[[], str] = lambda: "",
+) -> Update:
+    """Take snapshots until one fits; `said` is asked what else there is to know where none does."""
+    deadline = time.monotonic() + seconds
+    last: Update | None = None
+    while time.monotonic() < deadline:
+        try:
+            last = link.snapshot(2.0)
+        except ConnectionLost:
+            continue
+        if true_of(last):
+            return last
+        time.sleep(0.05)
+    raise AssertionError(f"never came true; last: {last.view.links if last else None}; {said()}")
 
 
 def link_of(update: Update, host: str) -> HostLink | None:

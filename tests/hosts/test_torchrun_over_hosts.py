@@ -14,7 +14,6 @@ import pytest
 
 from perftui.ipc.dashboard_link import DashboardLink
 from perftui.ipc.dashboard_messages import Update
-from perftui.ipc.errors import ConnectionLost
 from perftui.ipc.link_keys import new_job_key, write_key
 from perftui.ipc.run_files import ExitRecord, read_record
 from perftui.trainer.telemetry.py_spy import find_py_spy
@@ -22,7 +21,7 @@ from tests.conftest import RuntimeDirs
 from tests.waiting import wait_until
 
 from .namespaces import Host, Hosts, some_hosts
-from .stage import HERE, hosts_of, state_of, steps_of
+from .stage import HERE, hosts_of, snapshot_until, state_of, steps_of
 
 PERFTUI = [sys.executable, "-m", "perftui.tui"]
 SCRIPT = HERE / "gloo_training.py"
@@ -94,17 +93,7 @@ class Job:
 
     def until(self, true_of: Callable[[Update], bool], seconds: float = DEADLINE_S) -> Update:
         assert self.link is not None
-        deadline = time.monotonic() + seconds
-        last: Update | None = None
-        while time.monotonic() < deadline:
-            try:
-                last = self.link.snapshot(2.0)
-            except ConnectionLost:
-                continue
-            if true_of(last):
-                return last
-            time.sleep(0.05)
-        raise AssertionError(f"never came true: {last.view.links if last else None}; {self.said()}")
+        return snapshot_until(self.link, true_of, seconds, self.said)
 
     def said(self) -> str:
         return "\n".join((host.folder / "run.log").read_text()[-2000:] for host in self.hosts.hosts)

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import msgspec
+
 from perftui.ipc.run_files import ExitRecord, RunDescription
 from perftui.ipc.settings import Settings, format_value
 from perftui.ipc.view import Header, HostView, LoaderWorkers, RankView, RunState, Shares
@@ -54,43 +56,16 @@ def rank_view(
     phases: PhaseTime | None = None,
 ) -> RankView:
     """Return one rank as it stands at `now`."""
-    figures = track.log.window(WINDOW_STEPS)
-    newest = track.log.raw[-1] if track.log.raw else None
-    return RankView(
-        rank=track.hello.rank,
-        host=track.hello.host,
-        pid=track.hello.pid,
-        state=track.state(now, _SILENT_AFTER_S),
-        age_s=max(0.0, now - track.last_unix),
-        device=track.device,
-        gpu_uuid=track.gpu_uuid,
-        world_size=track.hello.world_size,
-        steps=len(track.log),
-        epoch=newest.epoch if newest else 0,
-        boundary=track.boundary(),
-        window_steps=figures.steps if figures else 0,
-        now_ms=newest.wall_ns / 1e6 if newest else None,
-        step_ms=figures.step_ms if figures else None,
-        steps_per_s=figures.steps_per_s if figures else None,
-        samples_per_s=figures.samples_per_s if figures else None,
-        shares=figures.shares if figures else Shares(),
-        cpu_share=figures.cpu_share if figures else None,
-        loss=track.loss,
+    return msgspec.structs.replace(
+        _in_brief(track, now, marks, changed, workers),
         losses=list(track.losses)[-_LOSSES:],
-        dropped=track.dropped,
-        lost_frames=track.lost_frames,
-        probe_errors=track.probe_errors,
         settings=track.settings,
         settings_failed=track.settings_failed,
-        marks=marks,
-        changed=changed,
         device_ms=track.device_log.view(len(track.log) - WINDOW_STEPS),
-        workers=workers,
         facts=track.facts,
         phase=phases.phase if phases else None,
         phase_for_s=phases.for_s if phases else None,
         phases_s=phases.seconds if phases else None,
-        tokens_per_s=figures.tokens_per_s if figures else None,
     )
 
 
@@ -119,9 +94,20 @@ def brief_view(
     workers: LoaderWorkers | None = None,
 ) -> RankView:
     """Return what a table shows of one rank of many; `rank_view` has the rest."""
+    phase = phase_now(track, _until(facts, track, now))
+    return msgspec.structs.replace(
+        _in_brief(track, now, marks, changed, workers),
+        phase=phase[0] if phase else None,
+        phase_for_s=phase[1] if phase else None,
+        brief=True,
+    )
+
+
+def _in_brief(
+    track: RankTrack, now: float, marks: list[str], changed: int, workers: LoaderWorkers | None
+) -> RankView:
     figures = track.log.window(WINDOW_STEPS)
     newest = track.log.raw[-1] if track.log.raw else None
-    phase = phase_now(track, _until(facts, track, now))
     return RankView(
         rank=track.hello.rank,
         host=track.hello.host,
@@ -131,7 +117,7 @@ def brief_view(
         device=track.device,
         gpu_uuid=track.gpu_uuid,
         world_size=track.hello.world_size,
-        steps=newest.step + 1 if newest else 0,
+        steps=len(track.log),
         epoch=newest.epoch if newest else 0,
         boundary=track.boundary(),
         window_steps=figures.steps if figures else 0,
@@ -148,10 +134,7 @@ def brief_view(
         marks=marks,
         changed=changed,
         workers=workers,
-        phase=phase[0] if phase else None,
-        phase_for_s=phase[1] if phase else None,
         tokens_per_s=figures.tokens_per_s if figures else None,
-        brief=True,
     )
 
 
