@@ -2,12 +2,19 @@
 
 Scripts do so: `os.closerange(3, 1024)`, a daemon's double fork, a test framework. A number that was closed
 may name a file of the script a moment later. So each use asks first whether the number still names what it
-did, and the number is a high one: the system gives out low numbers first.
+did, and the number is a high one: the system gives out low numbers first. It begins as a low one all the
+same, and whoever closes that must be sure that it still is his own: what opens, doubles and closes it keeps
+Python's lock, so that no other thread of Python comes between.
 """
 
+import ctypes
 import fcntl
 import os
 import resource
+import socket
+import time
+from collections.abc import Callable
+from functools import lru_cache
 
 _HIGHEST = 1024
 """A table of descriptors that reaches further costs the process memory."""
@@ -19,19 +26,46 @@ class DescriptorLost(OSError):
     """The process has closed our descriptor; nothing was sent."""
 
 
-def held_high(number: int) -> int:
-    """Return the same open file under a high number, closed at `exec`; the old number is closed.
+def held_file(path: str) -> int:
+    """Return a high number of a file opened to be read, closed at `exec`.
 
-    Where no high one is free it stays as it is.
+    Raises:
+        OSError: it cannot be opened.
     """
+    words = os.fsencode(path)
+    return _high(lambda libc: libc.open(words, os.O_RDONLY | os.O_CLOEXEC), path)
+
+
+def held_stream() -> int:
+    """Return a high number of a Unix stream socket that does not block, closed at `exec`.
+
+    Raises:
+        OSError: there is none to be had.
+    """
+    kind = socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
+    return _high(lambda libc: libc.socket(socket.AF_UNIX, kind, 0), "a socket")
+
+
+def _high(opened: Callable[[ctypes.PyDLL], int], what: str) -> int:
+    """Open something and move it to a high number; where none is free it stays as it is."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    highest = _HIGHEST if soft == resource.RLIM_INFINITY else min(soft, _HIGHEST)
-    try:
-        high = fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, max(highest - _ROOM, 3))
-    except OSError:
-        return number
-    os.close(number)
-    return high
+    lowest = max((_HIGHEST if soft == resource.RLIM_INFINITY else min(soft, _HIGHEST)) - _ROOM, 3)
+    libc = _libc()
+    time.sleep(0)  # the lock is fresh then, and nobody asks for it in the few microseconds that follow
+    low = opened(libc)
+    if low < 0:
+        raise OSError(ctypes.get_errno(), f"{os.strerror(ctypes.get_errno())}: {what}")
+    high = libc.fcntl(low, fcntl.F_DUPFD_CLOEXEC, lowest)
+    if high < 0:
+        return low
+    libc.close(low)
+    return int(high)
+
+
+@lru_cache(maxsize=1)
+def _libc() -> ctypes.PyDLL:
+    """Return the C library, whose calls keep Python's lock this way."""
+    return ctypes.PyDLL(None, use_errno=True)
 
 
 def names(number: int) -> tuple[int, int] | None:
@@ -63,6 +97,6 @@ class HeldFile:
             OSError: it cannot be opened or read.
         """
         if self._pid != os.getpid() or self._names is None or names(self._number) != self._names:
-            self._number = held_high(os.open(self._path, os.O_RDONLY | os.O_CLOEXEC))
+            self._number = held_file(self._path)
             self._names, self._pid = names(self._number), os.getpid()  # below /proc/self a fork has another
         return os.pread(self._number, most, 0)

@@ -4,7 +4,7 @@ import contextlib
 import select
 import socket
 
-from perftui.ipc.held_descriptor import DescriptorLost, held_high, names
+from perftui.ipc.held_descriptor import DescriptorLost, held_stream, names
 
 
 class HeldSocket:
@@ -18,8 +18,7 @@ class HeldSocket:
     """
 
     def __init__(self, path: str) -> None:
-        low = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK).detach()
-        self._number = held_high(low)
+        self._number = held_stream()
         self._names = names(self._number)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, fileno=self._number)
         self._socket.setblocking(False)

@@ -4,13 +4,20 @@ Apart from the agent, whose imports (msgspec) are made in the thread and not in 
 """
 
 import threading
+import time
+from typing import TYPE_CHECKING
 
 from perftui.trainer.probe.applied import Applied
 from perftui.trainer.probe.identity import read_identity
 from perftui.trainer.probe.recorder import Recorder
 
+if TYPE_CHECKING:
+    from perftui.trainer.probe.agent import Agent
+
 _JOIN_S = 0.3
 _FAILURES_ALLOWED = 5
+_STARTS_ALLOWED = 5
+_START_AGAIN_S = 0.2
 
 
 class AgentThread:
@@ -41,10 +48,22 @@ class AgentThread:
         self._recorder.border.guard("agent", self._run)()
 
     def _run(self) -> None:
+        begin = self._recorder.border.guard("agent", self._begun)
+        for _ in range(_STARTS_ALLOWED):
+            agent = begin()
+            if agent is not None:
+                self._work(agent)
+                return
+            time.sleep(_START_AGAIN_S)
+
+    def _begun(self) -> "Agent":
+        """Load and make the agent: a script that closes all its descriptors meanwhile makes that fail."""
         from perftui.trainer.probe.agent import Agent
         from perftui.trainer.probe.run_finding import find_run
 
-        agent = Agent(self._recorder, find_run(self._applied), self._identity)
+        return Agent(self._recorder, find_run(self._applied), self._identity)
+
+    def _work(self, agent: "Agent") -> None:
         turn = self._recorder.border.guard("agent", agent.turn)
         failures = 0
         while self._stop_reason is None and failures < _FAILURES_ALLOWED:
