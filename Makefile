@@ -3,6 +3,7 @@
 #   PYTHON=python3.12          another interpreter (3.10 or newer, with venv)
 #   PIP_ARGS="..."             more arguments for every `pip install`
 #   TORCH_INDEX=URL            an additional index, such as one with CPU-only builds of torch
+#   AT_ONCE=1                  tests at a time (2: most of them wait; more need more cores)
 #   VENV, TEST_VENV, DEV_VENV, OLDEST_VENV, FRAMEWORKS_VENV   where the environments go
 
 SHELL := /bin/bash
@@ -17,6 +18,7 @@ OLDEST_VENV ?= .venv-oldest
 OLDEST_PYTHON ?= python3.10
 FRAMEWORKS_VENV ?= .venv-frameworks
 PYTEST_ARGS ?=
+AT_ONCE ?= 2
 CASES_ARGS ?=
 FUZZ_ARGS ?=
 
@@ -27,6 +29,9 @@ PYTHON ?= $(first_supported)
 
 pip_install = $(1)/bin/python -m pip install --disable-pip-version-check \
 	$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) $(PIP_ARGS) -e
+
+# Files, not tests: what a file sets up serves all of its tests.
+side_by_side = -n $(AT_ONCE) --dist loadfile
 
 # $(1): folder, $(2): interpreter, $(3): extra. Every step may be repeated.
 define set_up
@@ -50,7 +55,7 @@ demo: $(VENV)/.ready ## Set up once, then train a starved model under the dashbo
 
 .PHONY: test
 test: $(TEST_VENV)/.ready ## Set up once, then run every test
-	$(TEST_VENV)/bin/python -m pytest $(PYTEST_ARGS)
+	$(TEST_VENV)/bin/python -m pytest $(side_by_side) $(PYTEST_ARGS)
 
 .PHONY: test-long
 test-long: $(TEST_VENV)/.ready ## The tests that `make test` leaves out: many real trainings
@@ -58,7 +63,7 @@ test-long: $(TEST_VENV)/.ready ## The tests that `make test` leaves out: many re
 
 .PHONY: test-oldest
 test-oldest: $(OLDEST_VENV)/.ready ## The same with Python 3.10 and torch 2.4 (OLDEST_PYTHON=...)
-	$(OLDEST_VENV)/bin/python -m pytest $(PYTEST_ARGS)
+	$(OLDEST_VENV)/bin/python -m pytest $(side_by_side) $(PYTEST_ARGS)
 
 .PHONY: test-frameworks
 test-frameworks: $(FRAMEWORKS_VENV)/.ready ## Lightning, the Trainer of transformers and others, unmodified
@@ -74,7 +79,7 @@ fuzz: $(TEST_VENV)/.ready ## A million wrong frames at codecs, readers and a rea
 
 .PHONY: check
 check: lint typecheck contracts ## Everything that must hold: style, types, import contracts, tests
-	$(DEV_VENV)/bin/python -m pytest $(PYTEST_ARGS)
+	$(DEV_VENV)/bin/python -m pytest $(side_by_side) $(PYTEST_ARGS)
 
 .PHONY: lint
 lint: $(DEV_VENV)/.ready ## Style and format

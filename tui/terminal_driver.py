@@ -61,6 +61,18 @@ class TerminalDriver(LinuxDriver):
         """Whether so much waits that more would only be memory."""
         return self._writer is not None and self._writer.unsent > _STUCK
 
+    def _get_terminal_size(self) -> tuple[int, int]:
+        """Return the terminal's own columns and lines.
+
+        COLUMNS and LINES, which the framework believes first, are those of the moment in which somebody
+        exported them (`docker exec -e COLUMNS=…`): they stay when the window changes.
+        """
+        with contextlib.suppress(OSError):
+            columns, lines = os.get_terminal_size(_STDERR)
+            if columns > 0 and lines > 0:
+                return columns, lines
+        return super()._get_terminal_size()
+
     def write(self, data: str) -> None:
         """Hand text over, to be written soon."""
         if self._writer is not None:

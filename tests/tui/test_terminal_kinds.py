@@ -88,6 +88,16 @@ def test_very_small_and_very_large(hub: ScriptedHub, size: tuple[int, int]) -> N
         terminal.close()
 
 
+def test_the_terminals_own_size_counts_not_one_that_was_exported_before(hub: ScriptedHub) -> None:
+    terminal = Terminal(100, 30, answers=True, environment={"COLUMNS": "60", "LINES": "12"})
+    try:
+        terminal.wait_until(lambda: "q detach" in terminal.text.splitlines()[29], "keys in the last line")
+        terminal.resize(120, 40)
+        terminal.wait_until(lambda: "q detach" in terminal.text.splitlines()[39], "keys in the last line")
+    finally:
+        terminal.close()
+
+
 def test_after_a_storm_of_sizes_the_picture_is_that_of_the_last(hub: ScriptedHub) -> None:
     terminal = Terminal(120, 40, answers=True)
     try:
@@ -157,6 +167,7 @@ def test_a_dashboard_that_was_stopped_by_force_comes_back_and_leaves_the_line_as
 ) -> None:
     shell.signal_foreground(signal.SIGSTOP)
     shell.wait_for("Stopped")
+    shell.read_for(0.5)  # what the dashboard has asked the terminal before is answered to the shell
     before = shell.raw.count(b"\x1b[?1049h")
     shell.type(b"\x15fg\r")
     shell.wait_until(lambda: shell.raw.count(b"\x1b[?1049h") > before, "the screen taken over anew")

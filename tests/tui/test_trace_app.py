@@ -295,7 +295,7 @@ def test_a_timeline_that_is_missing_says_why_and_the_rest_works(tmp_path: Path) 
     async def play(app: TraceApp, pilot: Pilot[None]) -> None:
         await shown(pilot, "aten::addmm")
         await pilot.press("t")
-        await shown(pilot, "the timeline cannot be read")
+        await shown(pilot, "the timeline cannot be")  # behind a path, whose length is not known
         await pilot.press("right", "plus", "enter", "right_square_bracket", "tab")
         await shown(pilot, "[events]")
 
