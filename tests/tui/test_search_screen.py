@@ -192,7 +192,7 @@ def test_a_recorded_search_is_watched_with_ones_own_keys(places: Path, tmp_path:
     config.write_text('theme = "light"\n[keys]\nleave = "X"\nsound = "s"\n')
     terminal = Terminal(100, 30, ("-m", "perftui.tui", "tune", "--watch", "made", "--config", str(config)))
     try:
-        for words in ("Nothing has been measured.", "$ x.py", "X leave", "not in force, of the configuration"):
+        for words in ("Nothing has been measured.", "$ x.py", "X leave", "not in force, of the config"):
             terminal.wait_for(words)
         terminal.type(b"q")
         terminal.read(0.5)
