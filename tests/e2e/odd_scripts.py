@@ -50,6 +50,19 @@ sys.exit(5)
 """,
         5,
     ),
+    "breaks an import of the probe, once": (
+        """
+class Once:
+    left = 1
+    def find_spec(self, name, path=None, target=None):
+        if self.left and name == "perftui.trainer.probe.agent":
+            self.left = 0
+            raise OSError(9, "Bad file descriptor")
+sys.meta_path.insert(0, Once())
+train(200)
+""",
+        0,
+    ),
     "closes one descriptor after the other": (
         """
 def close_all(number):

@@ -21,3 +21,11 @@ def test_the_training_is_the_same(desk: Desk, name: str) -> None:
         (run,) = desk.runs()
         (rank,) = desk.status(run["run_id"])["ranks"]
         assert rank["steps"] == 400
+
+
+def test_a_probe_that_could_not_be_loaded_is_loaded_at_the_next_attempt(desk: Desk) -> None:
+    ours = assert_unharmed(desk, desk.script(odd_script("breaks an import of the probe, once")))
+    assert ours.code == 0, ours.error
+    (run,) = desk.runs()
+    (rank,) = desk.status(run["run_id"])["ranks"]
+    assert rank["steps"] == 200
