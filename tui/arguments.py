@@ -47,6 +47,14 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def whole_command(before: list[str], after: list[str]) -> list[str]:
+    """Return the command of which the first `--` of a command line follows on `before`.
+
+    Where a command had begun before it, it is the command's own: `perftui run uv run -- python train.py`.
+    """
+    return [*before, "--", *after] if before else after
+
+
 if TYPE_CHECKING:
     _Verbs = argparse._SubParsersAction[_Parser]
 
