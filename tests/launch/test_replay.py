@@ -6,12 +6,13 @@ import sys
 import time
 from pathlib import Path
 
-import psutil
 import pytest
 
 from perftui.ipc.places import run_places
 from perftui.ipc.recording import Entry, RecordingWriter
+from tests.conftest import RuntimeDirs
 from tests.hub.test_fold import START_UNIX, batch, hello
+from tests.processes import processes_below
 from tests.waiting import wait_until
 
 SHOWN = """
@@ -45,22 +46,15 @@ def recorded(home: Path) -> Path:
     return home
 
 
-def _gone(process: psutil.Process) -> bool:
-    try:
-        return process.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
-
-
-def test_a_replay_ends_with_the_process_that_shows_it(recorded: Path) -> None:
+def test_a_replay_ends_with_the_process_that_shows_it(recorded: Path, runtime_dirs: RuntimeDirs) -> None:
     shows = subprocess.Popen([sys.executable, "-c", SHOWN, str(recorded)], stdout=subprocess.PIPE)
     assert shows.stdout is not None
     assert shows.stdout.readline().startswith(b"replay-")
-    (hub,) = psutil.Process(shows.pid).children()
+    assert len(processes_below(runtime_dirs.state)) == 1
     shows.kill()
     shows.wait()
     shows.stdout.close()
-    wait_until(lambda: _gone(hub), "the replay's end", 5)
+    wait_until(lambda: not processes_below(runtime_dirs.state), "the replay's end", 5)
 
 
 def test_a_replay_that_nobody_looks_at_goes_on_for_the_process_that_began_it(recorded: Path) -> None:

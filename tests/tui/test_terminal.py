@@ -74,7 +74,7 @@ def test_what_is_left_of_a_killed_one_tells_of_a_training_only_where_one_goes_on
             terminal.wait_for("input.workers")
             terminal.process.kill()
             terminal.process.wait()
-            terminal.wait_for_bytes(f"\r\n{WHEN_KILLED[shown]}\r\n".encode())
+            terminal.wait_for_bytes(f"\n{WHEN_KILLED[shown]}\r".encode())
             assert ("training goes on" in terminal.text) is (shown == "")
         finally:
             terminal.close()
