@@ -273,10 +273,20 @@ def _closing_line(places: RunPlaces, record: ExitRecord, summary: bytes) -> str:
     if glance.ranks:
         parts.append(f"{max(rank.steps for rank in glance.ranks)} steps")
     elif record.outcome == "finished":
-        parts.append("no training step was seen: neither an optimizer of torch nor `watch().step()`")
+        parts.append(f"no training step was seen: {_why_no_step(places)}")
     if record.survivors:
         parts.append(f"could not end {', '.join(map(str, record.survivors))}")
     return ", ".join(parts) + _lead_words(glance.findings)
+
+
+def _why_no_step(places: RunPlaces) -> str:
+    """Tell a training that is none of torch's from one that the probe could not get into."""
+    if places.probed.exists():
+        return "neither an optimizer of torch nor `watch().step()`"
+    return (
+        "no process of the command imported torch with perftui's probe in it, which PYTHONPATH brings there; "
+        'one that is set anew (write PYTHONPATH=".:$PYTHONPATH"), and -I, -E and -S of Python, keep it out'
+    )
 
 
 def _lead_words(findings: list[_FindingGlance]) -> str:
