@@ -101,7 +101,7 @@ class TraceMaker:
         self.kernel(ns, name, correlation=self.launch(self.now_ns - ahead_ns, min(1000, ns)))
         self._busy("compute_only", ns)
 
-    def communicate(self, ns: int, name: str | None = None, **args: object) -> None:
+    def communicate(self, ns: int, name: str | None = None, /, **args: object) -> None:
         """Communicate alone, in an all-reduce unless another kernel is named."""
         correlation = self.launch(self.now_ns)
         self.kernel(
