@@ -5,6 +5,8 @@ Also what both ways of running share: the summary at the end, as a file and as o
 
 import sys
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -22,6 +24,7 @@ from perftui.ipc.view import HostView
 from perftui.trainer.launch.environment_line import environment_line
 from perftui.trainer.launch.family import send_signal
 from perftui.trainer.launch.host_plan import words_for_others
+from perftui.trainer.launch.noted_interrupts import interrupts_noted
 from perftui.trainer.launch.runs import list_runs, successor_of, watchable
 from perftui.trainer.launch.signals import SignalInbox
 from perftui.trainer.launch.spec import LaunchSpec
@@ -62,13 +65,25 @@ def run_in_foreground(spec: LaunchSpec, json_target: str | None) -> int:
     return finish(places, record, json_target)
 
 
-def start_for_dashboard(spec: LaunchSpec) -> RunPlaces:
-    """Launch for a dashboard that opens now; say the environment check before it covers the screen."""
+@contextmanager
+def started_for_dashboard(spec: LaunchSpec, json_target: str | None) -> Generator[RunPlaces, None, None]:
+    """Launch for a dashboard that opens within; say the environment check before it covers the screen.
+
+    Ctrl-C before it has the keyboard reaches no training: then it is said that the run goes on.
+    """
     check = check_launch(spec)
     _say(environment_line(check))
-    places = launch(spec, check)
-    _tell_other_hosts(places)
-    return places
+    with interrupts_noted() as noted:
+        places = launch(spec, check)
+        _tell_other_hosts(places)
+    if noted:
+        after_dashboard(places, json_target)
+        raise KeyboardInterrupt
+    try:
+        yield places
+    except KeyboardInterrupt:
+        after_dashboard(places, json_target)
+        raise
 
 
 def _tell_other_hosts(places: RunPlaces) -> None:

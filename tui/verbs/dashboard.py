@@ -98,16 +98,16 @@ def _runs_and_hint(lines: "list[RunLine]", word: str | None) -> int:
 
 def run_with_dashboard(spec: "LaunchSpec", json_target: str | None, parsed: argparse.Namespace) -> int:
     """Start a training, show it, and return 0 when the dashboard is left."""
-    from perftui.trainer.launch.foreground import after_dashboard, start_for_dashboard
+    from perftui.trainer.launch.foreground import after_dashboard, started_for_dashboard
 
     check_size()
     if parsed.config is not None:  # one that cannot be read is refused before anything is started
         from perftui.tui.config.place import load_config
 
         load_config(parsed.config)
-    places = start_for_dashboard(spec)
-    run_dashboard = load_dashboard(parsed)
-    code = run_dashboard(places.run_id)
+    with started_for_dashboard(spec, json_target) as places:
+        run_dashboard = load_dashboard(parsed)
+        code = run_dashboard(places.run_id)
     return code or after_dashboard(places, json_target)
 
 
