@@ -25,7 +25,7 @@ from perftui.trainer.launch.environment_line import environment_line
 from perftui.trainer.launch.family import send_signal
 from perftui.trainer.launch.host_plan import words_for_others
 from perftui.trainer.launch.noted_interrupts import interrupts_noted
-from perftui.trainer.launch.runs import list_runs, successor_of, watchable
+from perftui.trainer.launch.runs import list_runs, run_line, successor_of, watchable
 from perftui.trainer.launch.signals import SignalInbox
 from perftui.trainer.launch.spec import LaunchSpec
 from perftui.trainer.launch.start import check_launch, exit_of, launch
@@ -217,14 +217,15 @@ def _analyses(summary: bytes) -> bool:
 def minimal_summary(places: RunPlaces) -> bytes:
     """Return a summary from the keeper's record alone, so that a script always finds one."""
     description = read_record(places.description, RunDescription)
-    record = exit_of(places)
-    if description is None:
+    line, record = run_line(places), exit_of(places)
+    if description is None or line is None:
         raise LaunchFailed(f"{places.description} is gone: no summary can be made")
+    message = "the run's hub left no summary; nothing was measured"
     summary = Summary(
         run_id=places.run_id,
         name=description.name,
         command=description.command,
-        state=record.outcome if record else "running",
+        state=record.outcome if record else line.state,
         exit_code=record.exit_code if record else None,
         stopped_by=record.stopped_by if record else None,
         elapsed_s=(record.ended_unix if record else RunClock(description).unix()) - description.started_unix,
@@ -235,7 +236,7 @@ def minimal_summary(places: RunPlaces) -> bytes:
         findings=[],
         profiles=[],
         overhead=Overhead(),
-        message="the run's hub left no summary; nothing was measured",
+        message=f"it is {line.state_words}: ask there" if line.elsewhere else message,
     )
     return msgspec.json.format(msgspec.json.encode(summary), indent=1) + b"\n"
 

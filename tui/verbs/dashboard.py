@@ -74,6 +74,11 @@ def _open(line: "RunLine", parsed: argparse.Namespace) -> int:
 
     if line.running or has_hub(line.run_id):
         return run_dashboard(line.run_id)
+    if line.elsewhere:
+        raise Refused(
+            f"{line.run_id} is {line.state_words}: give this command there; what it has recorded so far: "
+            f"perftui replay {line.run_id}"
+        )
     from perftui.ipc.places import run_places
     from perftui.trainer.launch.replay import replayed
 
