@@ -48,6 +48,10 @@ def described(run_id: str = "train-1", /, **more: object) -> RunPlaces:
     return places
 
 
+def _never(_parsed: object) -> None:
+    raise AssertionError("a dashboard is loaded")
+
+
 def the_line() -> RunLine:
     (line,) = list_runs()
     return line
@@ -121,7 +125,7 @@ def test_commands_say_where_it_is(where: dict[str, object], capsys: pytest.Captu
 def test_no_dashboard_opens_on_it_as_on_an_ended_run(monkeypatch: pytest.MonkeyPatch) -> None:
     described(**ELSEWHERE["another host"], **GONE)
     monkeypatch.setattr(dashboard, "check_size", lambda: None)
-    monkeypatch.setattr(dashboard, "load_dashboard", lambda _parsed: None)
+    monkeypatch.setattr(dashboard, "load_dashboard", _never)
     with pytest.raises(Refused, match="train-1 is on node17, not seen from here"):
         dashboard._open(the_line(), None)  # type: ignore[arg-type]
     with pytest.raises(NoSuchRun, match="alive on this host"):

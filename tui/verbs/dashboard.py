@@ -70,15 +70,15 @@ def _open(line: "RunLine", parsed: argparse.Namespace) -> int:
     check_size()
     from perftui.trainer.launch.runs import has_hub
 
-    run_dashboard = load_dashboard(parsed)
-
-    if line.running or has_hub(line.run_id):
-        return run_dashboard(line.run_id)
-    if line.elsewhere:
+    live = line.running or has_hub(line.run_id)
+    if line.elsewhere and not live:
         raise Refused(
             f"{line.run_id} is {line.state_words}: give this command there; what it has recorded so far: "
             f"perftui replay {line.run_id}"
         )
+    run_dashboard = load_dashboard(parsed)
+    if live:
+        return run_dashboard(line.run_id)
     from perftui.ipc.places import run_places
     from perftui.trainer.launch.replay import replayed
 
