@@ -149,6 +149,11 @@ class RunPlaces:
         return self.state / "stepped"
 
     @property
+    def probed(self) -> Path:
+        """`probed`: an empty file, made by the probe in a process of the run that imports torch."""
+        return self.state / "probed"
+
+    @property
     def settings_file(self) -> Path:
         """`settings.json`: what the probe is to apply."""
         return self.state / "settings.json"

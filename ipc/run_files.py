@@ -66,6 +66,8 @@ class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
     """How this host's hub stands to those of the run's other hosts; None: the run has one host."""
     started_monotonic_s: float | None = None
     """`started_unix` by the monotonic clock of the host, which nobody sets."""
+    pid_space: str | None = None
+    """Where the pids of this record mean processes (`ipc.pid_space`)."""
 
 
 class ExitRecord(msgspec.Struct, frozen=True, kw_only=True):

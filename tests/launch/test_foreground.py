@@ -169,6 +169,33 @@ def test_a_stalled_reader_stops_no_supervision(script: Script, until: Until) -> 
     process.stdout.close()
 
 
+NOT_IN = "no process of the command imported torch with perftui's probe"
+NO_STEP = "neither an optimizer of torch nor `watch().step()`"
+
+
+@pytest.mark.parametrize(
+    ("shell", "text", "said", "unsaid"),
+    [
+        ("PYTHONPATH=. python {}", "", NOT_IN, NO_STEP),
+        ("python -I {}", "", NOT_IN, NO_STEP),
+        ("python -E {}", "", NOT_IN, NO_STEP),
+        ("env -u PYTHONPATH python {}", "", NOT_IN, NO_STEP),
+        ("python {}", "", NOT_IN, NO_STEP),
+        ("PYTHONPATH=.:$PYTHONPATH python {}", "import torch", NO_STEP, NOT_IN),
+    ],
+)
+def test_a_run_without_a_step_says_whether_the_probe_got_in(
+    script: Script, shell: str, text: str, said: str, unsaid: str
+) -> None:
+    path = script(text)[1]
+    done = perftui("run", "--no-tui", "--", "bash", "-c", f"{shell.format(path)}; true")
+    assert done.returncode == 0
+    last = done.stderr.decode().splitlines()[-1]
+    assert said in last
+    assert unsaid not in last
+    assert all(word in last for word in ("PYTHONPATH", "-I", "-E")) is (said == NOT_IN)
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

@@ -78,7 +78,8 @@ class Keeper:
         drop_inherited_files(keep=ready)
         self._family = Family(self._order.run_id, self._child.pid, start_ticks(self._child.pid))
         self._note_pids()
-        os.write(ready, b"+")
+        with suppress(OSError):  # who waits for it may have been killed: the training goes on
+            os.write(ready, b"+")
         os.close(ready)
         self._supervise()
         self._end(streams)

@@ -36,7 +36,7 @@ def runs_table(lines: list[RunLine], now: float) -> list[str]:
     """Return one line a run."""
     rows = [("RUN", "STATE", "PID", "STARTED", "COMMAND")]
     for line in lines:
-        state = line.state + (" (trial)" if line.trial else "")
+        state = line.state_words + (" (trial)" if line.trial else "")
         pid = _NEVER if line.pid is None else str(line.pid)
         command = " ".join(line.command)
         rows.append((line.run_id, state, pid, ago(now - line.started), command[:80]))

@@ -1,7 +1,8 @@
 """Removes the folders of runs that ended long ago, so that they stay within a bound: hubs do it at their end.
 
 A run's folder holds up to 64 MiB of recording, 64 MiB of output, and the traces of its newest windows. The
-oldest go first. What lives, what is about to, what another host wrote and what the ledger stands on stays.
+oldest go first. What lives or is about to, what may live on another host or in another container, and what
+the ledger stands on stays.
 """
 
 import os
@@ -139,7 +140,8 @@ def _ended(folder: Path) -> list[EndedRun]:
         line = run_line(places)
         if description is None or line is None or description.host != here:
             continue
-        if line.running or has_hub(entry.name) or abs(now - entry.stat().st_mtime) < _YOUNG_S:
+        may_run = line.running or line.elsewhere or has_hub(entry.name)
+        if may_run or abs(now - entry.stat().st_mtime) < _YOUNG_S:
             parents.add(description.parent or "")
             continue
         found.append(EndedRun(entry.name, description.started_unix, _size(places.state)))

@@ -16,6 +16,7 @@ import msgspec
 
 from perftui.ipc.audit import note, this_process
 from perftui.ipc.errors import LaunchFailed, Refused, UsageError
+from perftui.ipc.pid_space import own_pid_space
 from perftui.ipc.places import RunPlaces, make_run_places
 from perftui.ipc.run_files import (
     AppliedSettings,
@@ -32,7 +33,7 @@ from perftui.trainer.launch.environment import clean_environment, training_addit
 from perftui.trainer.launch.environment_line import environment_line
 from perftui.trainer.launch.host_plan import with_key_written
 from perftui.trainer.launch.interpreter import InterpreterCheck, check_interpreter
-from perftui.trainer.launch.keeper_alive import keeper_is_alive
+from perftui.trainer.launch.keeper_alive import is_elsewhere, keeper_is_alive
 from perftui.trainer.launch.keeper_files import KeeperOrder, take_reserve
 from perftui.trainer.launch.leftovers import clear_leftovers
 from perftui.trainer.launch.outcome import last_lines
@@ -128,6 +129,7 @@ def _write_files(places: RunPlaces, spec: LaunchSpec, check: InterpreterCheck, n
         host=socket.gethostname(),
         started_unix=time.time(),
         started_monotonic_s=time.monotonic(),
+        pid_space=own_pid_space(),
         settings=spec.settings,
         trial=spec.trial,
         parent=spec.parent,
@@ -181,16 +183,30 @@ def wait_for_exit(places: RunPlaces, timeout_s: float) -> ExitRecord | None:
 
 
 def exit_of(places: RunPlaces) -> ExitRecord | None:
-    """Return how the training ended; None while it runs."""
+    """Return how the training ended; None while it runs, or where that cannot be seen."""
     record = read_record(places.exit_record, ExitRecord)
     if record is not None:
         return record
     description = read_record(places.description, RunDescription)
-    if description is None or keeper_is_alive(description) or not description.owned:
+    if description is None or not description.owned or is_elsewhere(description):
+        return None
+    if keeper_is_alive(description):
         return None
     return read_record(places.exit_record, ExitRecord) or ExitRecord(
         exit_code=_LOST_EXIT_CODE, ended_unix=time.time(), outcome="lost", last_lines=console_lines(places)
     )
+
+
+def require_seen(description: RunDescription, places: RunPlaces) -> None:
+    """Refuse what is to be done to a run of which it cannot be seen from here whether it goes on.
+
+    Raises:
+        Refused: it is on another host or in another container, and no end is recorded.
+    """
+    if is_elsewhere(description) and not places.exit_record.exists():
+        raise Refused(
+            f"{places.run_id} is on {description.host}, not seen from here: give this command there"
+        )
 
 
 def console_lines(places: RunPlaces, count: int = 20) -> list[str]:

@@ -18,7 +18,7 @@ from perftui.ipc.prerequisites import Told, why_impossible
 from perftui.ipc.profile_schedule import ProfileSchedule
 from perftui.ipc.run_files import RunDescription, read_record
 from perftui.ipc.settings import NO_ARGUMENTS, Settings, combined, format_value, setting
-from perftui.trainer.launch.start import exit_of
+from perftui.trainer.launch.start import exit_of, require_seen
 from perftui.trainer.telemetry.processes import start_ticks
 from perftui.trainer.tuning.plan import RelaunchPlan
 
@@ -84,7 +84,7 @@ def find_subject(plan: RelaunchPlan) -> Subject:
 
     Raises:
         NoSuchRun: there is no such run.
-        Refused: its launch is not ours.
+        Refused: its launch is not ours, or it is on another host.
         ConnectionLost: it runs, and its hub does not answer.
         UsageError: neither a run nor a command.
     """
@@ -106,6 +106,7 @@ def find_subject(plan: RelaunchPlan) -> Subject:
         raise Refused(not_owned(description, plan.set))
     if description.hosts is not None:
         raise Refused(not_on_all_hosts(description, plan.set))
+    require_seen(description, places)
     return Subject(
         command=description.command,
         cwd=Path(description.cwd),

@@ -28,7 +28,7 @@ from perftui.ipc.settings import Semantics, Settings, SettingValue
 from perftui.trainer.launch.environment_line import environment_line
 from perftui.trainer.launch.run_names import name_of, new_run_id
 from perftui.trainer.launch.spec import LaunchSpec
-from perftui.trainer.launch.start import check_launch, exit_of
+from perftui.trainer.launch.start import check_launch, exit_of, require_seen
 from perftui.trainer.tuning.measure import Progress
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.provenance import commit_of, versions_of
@@ -149,6 +149,7 @@ def _of_run(asked: Asked) -> SearchPlan:
         raise NoSuchRun(f"no run {asked.run_id!r}; `perftui ls` lists them")
     if not description.owned:
         raise Refused(not_owned(description, asked.baseline))
+    require_seen(description, places)
     if exit_of(places) is None:
         raise Refused(
             f"{description.run_id} goes on: its trials would run beside it, and measure each other; stop it "
