@@ -23,6 +23,7 @@ from perftui.ipc.frame_checks import check_from_rank
 from perftui.ipc.host_links import HostEvent
 from perftui.ipc.messages import FromRank
 from perftui.ipc.owned_files import opener, regular_file
+from perftui.ipc.told_text import encoded
 from perftui.ipc.view import GpuView, HostView
 
 _MAGIC = b"perftui recording 1\n"
@@ -69,7 +70,7 @@ class RecordingWriter:
         """Write one entry; never raises for the disk's sake."""
         if self._pending_gap:
             entry = msgspec.structs.replace(entry, gap=self._pending_gap)
-        body = _encoder.encode(entry)
+        body = encoded(_encoder.encode, entry)
         data = _LENGTH.pack(len(body)) + body
         try:
             _write_whole(self._open_segment(len(data)), data)
