@@ -8,7 +8,6 @@ import contextlib
 import os
 import re
 import stat
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +17,9 @@ from perftui.ipc.told_text import is_utf8
 RUN_ID = re.compile(r"[a-z0-9][a-z0-9._-]{2,60}")
 _SOCKET_PATH_MAX = 107
 _RANKS = "ranks.sock"
+TEMPORARY = Path("/tmp")
+"""Not `$TMPDIR`: a batch system has one for each job, and some launchers for each rank, so that a hub and who
+looks for it would each look elsewhere."""
 
 
 def runtime_root() -> Path:
@@ -28,7 +30,7 @@ def runtime_root() -> Path:
             put another one in its place; or its path is not UTF-8.
     """
     override = _absolute("PERFTUI_RUNTIME_DIR")
-    root = Path(override) if override else Path(tempfile.gettempdir()) / f"perftui-{os.getuid()}"
+    root = Path(override) if override else TEMPORARY / f"perftui-{os.getuid()}"
     _require_utf8(root, "PERFTUI_RUNTIME_DIR")
     with contextlib.suppress(FileExistsError):  # something else of that name: told below
         _make(root, "set PERFTUI_RUNTIME_DIR to another one")
@@ -199,9 +201,10 @@ class RunPlaces:
 
 
 def _ipc(path: Path) -> str:
-    if len(str(path)) > _SOCKET_PATH_MAX:
+    size = len(os.fsencode(path))
+    if size > _SOCKET_PATH_MAX:
         raise UsageError(
-            f"socket path of {len(str(path))} bytes, the system allows {_SOCKET_PATH_MAX}: {path}; "
+            f"socket path of {size} bytes, the system allows {_SOCKET_PATH_MAX}: {path}; "
             "set PERFTUI_RUNTIME_DIR to a shorter directory"
         )
     return f"ipc://{path}"
