@@ -74,7 +74,7 @@ def test_a_command_that_cannot_be_executed_ends_with_its_name(
 
 
 def test_exports_of_an_armed_shell_keep_the_bytes(cafe: bytes) -> None:
-    done = perftui("env", cwd=cafe, PYTHONPATH=cafe)
+    done = perftui("env", cwd=cafe, PYTHONPATH=cafe, PYTHONIOENCODING=b"utf-8:strict")
     assert done.returncode == 0, done.stderr
     told = subprocess.run(
         [b"bash", b"-c", done.stdout + b'printf %s "$PYTHONPATH"'], capture_output=True, check=True
