@@ -231,7 +231,7 @@ class Keeper:
 
     def _never_started(self, error: OSError, ready: int) -> None:
         code = 127 if isinstance(error, FileNotFoundError) else 126
-        line = f"{self._order.command[0]}: {error.strerror}"
+        line = os.fsencode(f"{self._order.command[0]}: {error.strerror}").decode("utf-8", "replace")
         ended = Ended(code, time.time(), "died_at_start", last_lines=[line])
         record_exit(self._state, ended)
         os.write(ready, b"+")

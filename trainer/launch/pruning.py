@@ -17,14 +17,15 @@ from pathlib import Path
 import msgspec
 
 from perftui.ipc.errors import UsageError
-from perftui.ipc.places import RUN_ID, run_places, state_root
+from perftui.ipc.places import RUN_ID, RunPlaces, run_places, state_root
 from perftui.ipc.run_files import RunDescription, read_record, write_record
 from perftui.trainer.launch.runs import has_hub, run_line
 
 RUNS_VARIABLE, GB_VARIABLE = "PERFTUI_KEEP_RUNS", "PERFTUI_KEEP_GB"
 _ALL = "all"
 _YOUNG_S = 600.0
-"""A folder that was made so recently may belong to a run that is about to start."""
+"""A folder that was made so recently may belong to a run that is about to start; a live hub records each
+second."""
 _NOTE = "pruned.json"
 _GOING = ".removed-"
 
@@ -141,11 +142,26 @@ def _ended(folder: Path) -> list[EndedRun]:
         if description is None or line is None or description.host != here:
             continue
         may_run = line.running or line.elsewhere or has_hub(entry.name)
-        if may_run or abs(now - entry.stat().st_mtime) < _YOUNG_S:
+        if may_run or _is_young(places, now):
             parents.add(description.parent or "")
             continue
         found.append(EndedRun(entry.name, description.started_unix, _size(places.state)))
     return [run for run in found if run.run_id not in parents]
+
+
+def _is_young(places: RunPlaces, now: float) -> bool:
+    """Whether a run was made lately; or, as long as no end of it is written, has left anything lately.
+
+    Its hub may not be seen from here: it has another PERFTUI_RUNTIME_DIR, or a /tmp of its own.
+    """
+    written = [places.state]
+    if not (places.exit_record.exists() or places.summary.exists()):
+        written += [places.recording, *places.recording.glob("*.rec"), places.console]
+    for path in written:
+        with suppress(OSError):  # not there, or gone meanwhile
+            if abs(now - path.stat().st_mtime) < _YOUNG_S:
+                return True
+    return False
 
 
 def _size(folder: Path) -> int:

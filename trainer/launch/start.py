@@ -3,6 +3,7 @@
 The launcher does not stay: what it starts lives on without it, unless `die_with` says otherwise.
 """
 
+import json
 import os
 import shutil
 import socket
@@ -11,8 +12,6 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-
-import msgspec
 
 from perftui.ipc.audit import note, this_process
 from perftui.ipc.errors import LaunchFailed, Refused, UsageError
@@ -97,11 +96,14 @@ def launch(
     )
     try:
         _write_files(places, spec, check, name)
-        write_bytes(places.state / "keeper.json", msgspec.json.encode(asdict(order)))
+        # unlike msgspec it keeps what is no UTF-8: these very words are started
+        write_bytes(places.state / "keeper.json", json.dumps(asdict(order)).encode())
         take_reserve(places.state)
-    except OSError as error:
+    except BaseException as error:
         for folder in (places.state, places.runtime):
             shutil.rmtree(folder, ignore_errors=True)
+        if not isinstance(error, OSError):
+            raise
         raise Refused(
             f"{places.state} cannot be written ({error.strerror}); free space there, or set XDG_STATE_HOME"
         ) from error
@@ -162,7 +164,7 @@ def _start_keeper(places: RunPlaces, spec: LaunchSpec, environment: dict[str, st
     )
     if done.returncode:
         log = places.state / "keeper.log"
-        lines = last_lines(log.read_text(), 1) if log.exists() else []
+        lines = last_lines(log.read_text(encoding="utf-8", errors="replace"), 1) if log.exists() else []
         why = lines[0] if lines else f"see {log}"
         raise LaunchFailed(f"the keeper of {places.run_id} did not start: {why}")
 

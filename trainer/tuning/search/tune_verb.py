@@ -42,7 +42,7 @@ from perftui.trainer.tuning.search.search_ledger import open_search_ledger
 from perftui.trainer.tuning.search.search_lines import SearchLines, end_lines, ladder
 from perftui.trainer.tuning.search.shared_progress import SharedProgress
 from perftui.trainer.tuning.search.state import SearchState, fold
-from perftui.trainer.tuning.subject import not_owned
+from perftui.trainer.tuning.subject import check_words, not_owned
 
 MOST_TRIALS = 10
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -172,6 +172,7 @@ def _plan(
     baseline: Settings,
     arguments: dict[str, ArgumentTemplate],
 ) -> SearchPlan:
+    check_words(command, str(cwd))
     return SearchPlan(
         search_id=new_run_id(f"tune-{name}"),
         unix=time.time(),
