@@ -112,7 +112,7 @@ def _protected() -> tuple[str, ...]:
             given = []
     scripts = [str(Path(argument).parent) for argument in command[1:] if argument.endswith(".py")]
     values = [argument.partition("=")[2] or argument for argument in command[1:]]
-    return (cwd, *given, *scripts, *(value for value in values if os.path.isabs(value)))
+    return (cwd, *given, *scripts, *(value for value in values if value.startswith("/")))
 
 
 def _caches() -> tuple[str, ...]:
