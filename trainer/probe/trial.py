@@ -35,7 +35,8 @@ _CACHES = (
     "NUMBA_CACHE_DIR",
 )
 _HOME_CACHES = (".cache", ".triton", ".nv", ".torch")
-_TEMPORARY = ("TMPDIR", "TEMP", "TMP")
+_TEMPORARY = ("TEMP", "TMP")
+"""TMPDIR is the trial's own."""
 
 _active: list[Overlay] = []
 
@@ -117,7 +118,7 @@ def _protected() -> tuple[str, ...]:
 
 def _caches() -> tuple[str, ...]:
     home = Path("~").expanduser()
-    named = [os.environ[name] for name in _CACHES if os.environ.get(name)]
+    named = [os.environ[name] for name in (*_CACHES, "TMPDIR") if os.environ.get(name)]
     return (*named, *(f"{home}/{name}" for name in _HOME_CACHES))
 
 
