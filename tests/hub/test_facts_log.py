@@ -8,7 +8,7 @@ import pytest
 
 from perftui.ipc.dashboard_link import DashboardLink, new_command_id
 from perftui.ipc.dashboard_messages import SummaryQuery, Update
-from perftui.ipc.facts import AllocatorFacts, CompileFacts, GcFacts, OptimizerFacts, RankFacts
+from perftui.ipc.facts import AllocatorFacts, CompileFacts, GcFacts, OptimizerFacts, ProcessFacts, RankFacts
 from perftui.ipc.messages import PROTOCOL_VERSION, Facts, Hello, StepBatch
 from perftui.ipc.places import RunPlaces
 from perftui.ipc.recording import Entry
@@ -47,6 +47,28 @@ def allocator(retries: int, allocated_mib: float) -> RankFacts:
             ooms=0,
         )
     )
+
+
+def process(rss_mib: float, file_mib: float | None) -> RankFacts:
+    told = ProcessFacts(
+        rss_mib=rss_mib, file_mib=file_mib, threads=4, voluntary_switches=0, involuntary_switches=0
+    )
+    return RankFacts(process=told)
+
+
+@pytest.mark.parametrize(
+    ("mapped_mib", "kept_mib", "rise"),
+    [(15.0, 0.0, 0.0), (5.0, 600.0, 1.0), (0.0, 900.0, 1.0), (None, 900.0, 1.0)],
+)
+def test_pages_of_mapped_files_are_not_kept(mapped_mib: float | None, kept_mib: float, rise: float) -> None:
+    """15 MiB a second, of which so much is read from a mapped file."""
+    log = FactsLog()
+    for second in range(61):
+        of_files = None if mapped_mib is None else 100.0 + mapped_mib * second
+        log.add(START + second, second, process(1_000.0 + 15.0 * second, of_files))
+    change = log.change(START + 60, 60)
+    assert change is not None
+    assert (change.kept_mib, change.kept_rise) == (kept_mib, rise)
 
 
 def test_growth_is_taken_over_the_stretch_that_is_asked_for() -> None:
