@@ -13,9 +13,11 @@ from perftui.trainer.tuning.collector import Collector
 from perftui.trainer.tuning.enough import assess
 from perftui.trainer.tuning.judge import judge, next_launch
 from perftui.trainer.tuning.plan import Caps
+from perftui.trainer.tuning.provisional import provisional_verdict
 from perftui.trainer.tuning.regression import Noise
 from perftui.trainer.tuning.stalls import contradicts, plain_gain
 from perftui.trainer.tuning.steady import block_length
+from perftui.trainer.tuning.trials import Trial
 
 from .test_measure import history, rank_view, update
 
@@ -72,6 +74,15 @@ def test_a_gain_stands_as_long_as_stalls_leave_half_of_it(stall_s: float, word: 
     a = launch("A", steps_s(600, 0.1, 0.0, 100))
     b = launch("B", steps_s(600, 0.06, stall_s, 100), workers=16)
     assert judge([a, b], KNOWN, CPUS).verdict == word
+
+
+def test_a_switch_without_trials_tells_of_stalls_that_eat_its_gain() -> None:
+    a = launch("A", steps_s(250, 0.1, 0.0, 100))
+    b = launch("B", steps_s(250, 0.06, 6.0, 100), workers=16)
+    words = "with all stalls (epoch starts, pauses) a step takes 100 ms in A and"
+    assert words in provisional_verdict([Trial(a), Trial(b)], KNOWN).sentence
+    calm = launch("B", steps_s(250, 0.06, 0.0, 100), workers=16)
+    assert words not in provisional_verdict([Trial(a), Trial(calm)], KNOWN).sentence
 
 
 def test_equal_but_for_rare_pauses_is_not_the_same() -> None:

@@ -18,10 +18,12 @@ from perftui.trainer.tuning.judge import failed_verdict, points_of
 from perftui.trainer.tuning.measure import Follower, Progress
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.regression import Noise, compare
+from perftui.trainer.tuning.stalls import contradicts, plain_gain, stalls_words
 from perftui.trainer.tuning.steady import block_length
 from perftui.trainer.tuning.subject import Subject
 from perftui.trainer.tuning.trials import Trial, launch_of
 from perftui.trainer.tuning.wording import counts_words, fraction_of, interval_words
+from perftui.trainer.tuning.work_of_steps import unit_of
 
 
 def measure_before(subject: Subject, se_wanted: float, caps: Caps) -> Trial | None:
@@ -92,6 +94,9 @@ def provisional_verdict(trials: Sequence[Trial], noise: Noise) -> Verdict:
         )
     effect = compare(points, noise)
     told = f"{interval_words(effect)}, {counts_words(launches)}"
+    per = unit_of(launches)
+    if contradicts(plain_gain(launches, per), "faster" if effect.log_gain > 0 else "slower", effect.log_gain):
+        told += f"; {stalls_words(launches, per)}"
     return Verdict(
         verdict="provisional",
         sentence=f"switched without trials; from one launch each: {told}",
