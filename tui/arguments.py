@@ -36,7 +36,8 @@ def parser() -> argparse.ArgumentParser:
         "[--config FILE]` alone opens a dashboard on a run; RUN is its id, the beginning of one, or a name; "
         "`perftui --at HOST --key FILE` one on a run over several hosts that HOST leads. "
         "Exit codes: 0 fine, 1 it failed, 2 usage, 3 no such run, 4 refused, 127 command not found, "
-        "130 interrupted; `run` returns the training's own code, or 0 when its dashboard is left while it goes on.",
+        "130 interrupted; `run` returns the training's own code, or 0 when its dashboard is left while it "
+        "goes on.",
     )
     top.add_argument("--version", action="version", version=_version())
     verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
