@@ -258,10 +258,10 @@ class LiveRun:
         if self.description.owned and keeper is not None:
             if start_ticks(keeper) == self.description.keeper_start_ticks:
                 return False
-            if self.description.trial or not self._training_lives():
+            if self.description.trial:
                 return True
             self._heir.take_over()
-            return False
+            return not self._training_lives()
         if self.description.owned:
             return False
         if not self.fold.ranks:  # whoever started this hub has ended before it could speak
@@ -299,6 +299,11 @@ class LiveRun:
     def busy(self) -> bool:
         """Whether a relaunch or a window goes on."""
         return self.tuner.runs or self.windows.open
+
+    @property
+    def reads_output(self) -> bool:
+        """Whether what prints would end by a broken pipe without this process."""
+        return self._heir.reads
 
     @property
     def over(self) -> bool:

@@ -96,7 +96,8 @@ class HubService:
                 if analysing and not self._run.windows.open:  # what a window found has come since
                     analysing = False
                     self._write_summary()
-                if self._server.attached() or self._run.busy or waits or not summarised:
+                needed = self._run.busy or self._run.reads_output or waits or not summarised
+                if needed or self._server.attached():
                     idle_since = now
                 elif now - idle_since > _LINGER_S:
                     return

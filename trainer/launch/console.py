@@ -10,11 +10,13 @@ import pty
 import select
 import termios
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from fcntl import ioctl
 from pathlib import Path
-from struct import pack
+from struct import pack, unpack
 
 LIMIT_BYTES = 64 * 1024 * 1024
 """`console.log` and the older part, `console.log.1`, together."""
@@ -22,6 +24,8 @@ _TAIL_BYTES = 64 * 1024
 _CHUNK = 64 * 1024
 _ROWS, _COLUMNS = 40, 120
 _POLL_MS = 200
+_FLOWING_S = 1.0
+"""A terminal does not say how much it holds; in this time it has been read to what was there before."""
 
 
 class ConsoleLog:
@@ -67,31 +71,53 @@ class ConsoleLog:
 
 
 class Drain(threading.Thread):
-    """Reads one stream to its end into the log, and passes it on to `sink` if there is one."""
+    """Reads one stream to its end into the log, and passes it on to `sink` if there is one.
 
-    def __init__(self, source: int, log: ConsoleLog, sink: int | None) -> None:
+    The command's end is not the stream's: what it has left in the background goes on to write.
+    """
+
+    def __init__(self, source: int, log: ConsoleLog | None, sink: int | None) -> None:
         super().__init__(name=f"drain-{source}", daemon=True)
         self._source = source
         self._log = log
         self._sink = sink
-        self._finishing = threading.Event()
+        self._released = sink
+        self._command_ended: float | None = None
+        self._owed_bytes: int | None = None
+        self._handled_bytes = 0
+        self.settled = threading.Event()
+        """What the command had written at its end has been passed on."""
         self.passed_bytes = 0
 
     def run(self) -> None:
-        """Drain until every writer has closed, or until told to finish and nothing more is there."""
+        """Drain until every writer has closed."""
         poll = select.poll()
         poll.register(self._source, select.POLLIN)
         while True:
-            if not poll.poll(_POLL_MS):
-                if self._finishing.is_set():
-                    break
+            ended = self._command_ended  # before looking: what it wrote just before its end must be found
+            there = poll.poll(None if self.settled.is_set() else _POLL_MS)
+            if ended is not None:
+                self._look_whether_settled(ended, idle=not there)
+            if not there:
                 continue
             data = self._read()
             if not data:
                 break
-            self._log.write(data)
+            if self._log is not None:
+                self._log.write(data)
             self._pass_on(data)
+            self._handled_bytes += len(data)
+        self.settled.set()
         os.close(self._source)
+        if self._released is not None:
+            _release(self._released)
+
+    def _look_whether_settled(self, ended: float, *, idle: bool) -> None:
+        if self._owed_bytes is None:
+            self._owed_bytes = self._handled_bytes + _waiting_bytes(self._source)
+        flowed = time.monotonic() - ended >= _FLOWING_S and self._handled_bytes >= self._owed_bytes
+        if idle or flowed:
+            self.settled.set()
 
     def _read(self) -> bytes:
         try:
@@ -122,9 +148,15 @@ class Drain(threading.Thread):
         """What it reads from."""
         return self._source
 
-    def finish(self) -> None:
-        """End as soon as nothing more is there to read, even if someone holds the other end open."""
-        self._finishing.set()
+    def command_ended(self) -> None:
+        """Take note that what is there now is the command's last."""
+        self._command_ended = time.monotonic()
+
+    def waits_for_reader(self) -> bool:
+        """Whether every writer has closed, so that nothing but our own reader can hold it up."""
+        poll = select.poll()
+        poll.register(self._source, 0)
+        return bool(poll.poll(0))
 
 
 @dataclass
@@ -141,6 +173,8 @@ class Streams:
         """The child has its ends: close ours and begin to drain."""
         for end in {self.stdout, self.stderr}:
             os.close(end)
+        if self.stdin is not None:
+            _release(self.stdin)
         for drain in self.drains:
             drain.start()
 
@@ -149,19 +183,33 @@ class Streams:
         return [drain.source for drain in self.drains if drain.is_alive()]
 
     def settle(self, stalled_s: float, clock: Callable[[], float]) -> bool:
-        """Wait for the drains; False when the reader took nothing for `stalled_s`."""
+        """Wait until all that the command has written is passed on, whoever else writes on.
+
+        Returns:
+            False when its reader took nothing for `stalled_s`.
+        """
         for drain in self.drains:
-            drain.finish()
+            drain.command_ended()
         moved, since = -1, clock()
-        while any(drain.is_alive() for drain in self.drains):
-            for drain in self.drains:
-                drain.join(0.05)
-            total = sum(drain.passed_bytes for drain in self.drains)
+        while left := [drain for drain in self.drains if not drain.settled.is_set()]:
+            left[0].settled.wait(0.05)
+            total = sum(drain.passed_bytes for drain in left)
             if total != moved:
                 moved, since = total, clock()
             elif clock() - since > stalled_s:
                 return False
         return True
+
+    def drain_on(self, stalled_s: float, clock: Callable[[], float]) -> None:
+        """Drain until every writer has closed; what nobody takes for so long after that is given up."""
+        moved, since = -1, clock()
+        while left := [drain for drain in self.drains if drain.is_alive()]:
+            left[0].join(0.5)
+            total = sum(drain.passed_bytes for drain in left)
+            if total != moved or not all(drain.waits_for_reader() for drain in left):
+                moved, since = total, clock()
+            elif clock() - since > stalled_s:
+                return
 
 
 def open_streams(stdio: str, log: ConsoleLog) -> Streams:
@@ -175,6 +223,20 @@ def open_streams(stdio: str, log: ConsoleLog) -> Streams:
     out_source, out_end = os.pipe()
     error_source, error_end = os.pipe()
     return Streams(0, out_end, error_end, [Drain(out_source, log, 1), Drain(error_source, log, 2)])
+
+
+def _waiting_bytes(source: int) -> int:
+    """Return how much can be read at once."""
+    found: int = unpack("i", ioctl(source, termios.FIONREAD, pack("i", 0)))[0]
+    return found
+
+
+def _release(number: int) -> None:
+    """Let go of a stream that others wait to see closed; its number stays taken."""
+    with suppress(OSError):
+        nothing = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nothing, number)
+        os.close(nothing)
 
 
 def _open_terminal() -> tuple[int, int]:

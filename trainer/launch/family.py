@@ -8,6 +8,7 @@ import signal
 
 from perftui.trainer.telemetry.processes import (
     descendants,
+    ignores,
     is_alive,
     is_tagged,
     process_stat,
@@ -44,6 +45,22 @@ class Family:
     def owns(self, pid: int, ticks: int) -> bool:
         """Whether that very process is alive and belongs to the run."""
         return is_alive(pid, ticks) and (is_tagged(pid, self._run_id) or self._recorded.get(pid) == ticks)
+
+    def group(self, group: int) -> dict[int, int]:
+        """Return the living members that are in a process group."""
+        return {pid: ticks for pid, ticks in self.alive().items() if _group_of(pid) == group}
+
+
+def _group_of(pid: int) -> int | None:
+    try:
+        return os.getpgid(pid)
+    except OSError:  # it has ended
+        return None
+
+
+def hears(members: dict[int, int], number: signal.Signals) -> list[tuple[int, int]]:
+    """Return those that do not ignore a signal."""
+    return [(pid, ticks) for pid, ticks in members.items() if not ignores(pid, number)]
 
 
 def kill_all(family: Family) -> list[int]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from perftui.trainer.launch.child import CgroupKills, drop_inherited_files, spawn
 from perftui.trainer.launch.console import ConsoleLog, Streams, open_streams
-from perftui.trainer.launch.family import Family, kill_all
+from perftui.trainer.launch.family import Family, hears, send_signal
 from perftui.trainer.launch.hub_process import HubProcess
 from perftui.trainer.launch.keeper_files import (
     Ended,
@@ -28,21 +28,22 @@ from perftui.trainer.launch.keeper_files import (
 )
 from perftui.trainer.launch.outcome import Ending, last_lines, outcome_of
 from perftui.trainer.launch.signals import SignalInbox
-from perftui.trainer.launch.stop_ladder import KILL_S, Rung, StopLadder, StopOrder, restarts_ranks
+from perftui.trainer.launch.stop_ladder import Rung, StopLadder, StopOrder, restarts_ranks
 from perftui.trainer.telemetry.processes import is_alive, start_ticks
 
 _PRIVATE = 0o077
 """The keeper's own umask: what it writes is the user's alone."""
 _TICK_S = 0.25
 _RECORD_EVERY_S = 10.0
-_ORPHAN_GRACE_S = 2.0
+_BY_THEMSELVES_S = 2.0
+"""How long what a killed command leaves behind may take to end before it is asked."""
 _PARENT_GONE_GRACE_S = 5.0
 _SIGNAL_COUNTS_S = 60.0
 """A training that ends this soon after a forwarded signal was ended by it."""
 _TROUBLES_KEPT = 20
 _STALLED_S = 5.0
 _LINGER_S = 60.0
-"""How long a stalled reader is waited for after the exit has been recorded."""
+"""How long a stalled reader is waited for when the exit has been recorded and nobody writes any more."""
 _STOPPED_BY_SIGNAL = {signal.SIGINT: "interrupt", signal.SIGTERM: "terminate"}
 
 
@@ -62,6 +63,8 @@ class Keeper:
         self._wall_offset_s = time.time() - self._started  # the clock may be set while the training runs
         self._ladder: StopLadder | None = None
         self._forwarded: tuple[signal.Signals, float] | None = None
+        self._interrupted: list[tuple[int, int]] = []
+        """(pid, start ticks) of those that heard the newest SIGINT."""
         self._next_record = 0.0
         self._troubles = 0
 
@@ -141,67 +144,97 @@ class Keeper:
             self._begin_stop(StopOrder("parent", grace_s=_PARENT_GONE_GRACE_S), now)
 
     def _begin_stop(self, order: StopOrder, now: float) -> None:
-        self._ladder = StopLadder(
-            order, self._family, self._child.pid, restarts_ranks(self._order.command), now
-        )
+        self._ladder = self._new_ladder(order, now)
         self._ladder.begin()
+
+    def _new_ladder(self, order: StopOrder, now: float) -> StopLadder:
+        return StopLadder(order, self._family, self._child.pid, restarts_ranks(self._order.command), now)
 
     def _on_signal(self, number: signal.Signals) -> None:
         if number is signal.SIGTERM and self._order.die_with is not None:
             if self._ladder is None:
                 self._begin_stop(StopOrder("terminate", grace_s=_PARENT_GONE_GRACE_S), time.monotonic())
             return
-        self._forwarded = (number, time.monotonic())
+        if number in _STOPPED_BY_SIGNAL:
+            self._forwarded = (number, time.monotonic())
         if self._child.poll() is not None:
             return
-        with suppress(ProcessLookupError, PermissionError):
+        with suppress(OSError):
+            self._family.record()  # whom the command leaves behind, should it end by this
+        with suppress(OSError):  # it has ended
             if number is signal.SIGINT:
                 os.killpg(self._child.pid, number)  # as a terminal's Ctrl-C does
+                self._interrupted = hears(self._family.group(self._child.pid), number)
             else:
                 self._child.send_signal(number)
 
+    def _on_late_signal(self, number: signal.Signals, ladder: StopLadder) -> None:
+        """Pass on what comes when the command has ended, and its training is at its end still."""
+        if number is signal.SIGINT:
+            for pid, ticks in self._family.group(self._child.pid).items():
+                send_signal(pid, ticks, number)
+        elif number is signal.SIGTERM:
+            ladder.ask_again()
+
     def _end(self, streams: Streams) -> None:
-        survivors = self._clear_away()
-        drained = streams.settle(_STALLED_S, time.monotonic)
+        for number in self._inbox.wait(0.0):
+            self._on_signal(number)
+        stopped_by = self._stopped_by()
+        survivors = self._clear_away(stopped_by)
+        streams.settle(_STALLED_S, time.monotonic)
         code = self._child.poll()
-        ended = self._describe(-int(signal.SIGKILL) if code is None else code, survivors)
+        ended = self._describe(-int(signal.SIGKILL) if code is None else code, stopped_by, survivors)
         if self._order.temporary is not None:
             shutil.rmtree(self._order.temporary, ignore_errors=True)
         self._last_chance_for_hub()
-        record_exit(self._state, ended)
-        if not drained:
-            streams.settle(_LINGER_S, time.monotonic)
-        self._log.close()
+        try:
+            record_exit(self._state, ended)
+        finally:
+            streams.drain_on(_LINGER_S, time.monotonic)
+            self._log.close()
 
-    def _clear_away(self) -> list[int]:
-        """End what the command left behind: after a stop, a trial or a death; returns what cannot be ended.
+    def _clear_away(self, stopped_by: str | None) -> list[int]:
+        """End what the command left behind: after a stop, a signal, a trial or a death.
 
-        A command that ended by itself may have left something on purpose, as without us: a TensorBoard, say.
+        A command that ended well may have left something on purpose, as without us: a TensorBoard, say.
+
+        Returns:
+            Pids of what cannot be ended.
         """
-        code = self._child.poll()
-        if self._ladder is None and self._order.die_with is None and code is not None and code >= 0:
+        if self._may_leave(stopped_by):
             return []
         ended = time.monotonic()
+        ladder, asks_after_s = self._ladder, 0.0
+        if ladder is None:
+            grace_s = StopOrder.grace_s if self._order.die_with is None else _PARENT_GONE_GRACE_S
+            ladder = self._new_ladder(StopOrder(stopped_by or "its own end", grace_s=grace_s), ended)
+            asks_after_s = _BY_THEMSELVES_S if stopped_by is None else 0.0
+        heard = self._interrupted if stopped_by == _STOPPED_BY_SIGNAL[signal.SIGINT] else []
         while left := self._family.alive():
             now = time.monotonic()
-            if self._ladder is not None:
-                self._look_for_stop(now)
-                self._ladder.command_ended(now)
-                self._ladder.tick(now)
-                if self._ladder.rung is Rung.GAVE_UP:
-                    return sorted(left)
-            elif now - ended >= _ORPHAN_GRACE_S:
-                kill_all(self._family)
-                if now - ended >= _ORPHAN_GRACE_S + KILL_S:
-                    return sorted(left)
-            self._inbox.wait(0.1)
+            if (order := read_stop(self._state)) is not None:
+                ladder.renew(order)
+            if now - ended >= asks_after_s:
+                ladder.command_ended(now, heard)
+            ladder.tick(now)
+            if ladder.rung is Rung.GAVE_UP:
+                return sorted(left)
+            for number in self._inbox.wait(0.1):
+                self._on_late_signal(number, ladder)
         return []
 
-    def _describe(self, code: int, survivors: list[int]) -> Ended:
+    def _may_leave(self, stopped_by: str | None) -> bool:
+        """Whether what the command left behind is its own affair."""
+        code = self._child.poll()
+        if self._ladder is not None or self._order.die_with is not None or code is None:
+            return False
+        return code == 0 or (code > 0 and stopped_by is None)
+
+    def _describe(self, code: int, stopped_by: str | None, survivors: list[int]) -> Ended:
         text = self._log.tail()
         ending = Ending(
             exit_code=code,
-            stopped_by=self._stopped_by(),
+            stopped_by=stopped_by,
             text=text,
             lived_s=time.monotonic() - self._started,
             stepped=(self._state / "stepped").exists(),

@@ -10,8 +10,12 @@ from typing import TypeAlias
 _Handler: TypeAlias = Callable[[int, FrameType | None], object] | int | signal.Handlers | None
 
 
+FOR_THE_TRAINING = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+"""By the last two batch systems say that the time is nearly up: scripts save, and queue the job again."""
+
+
 class SignalInbox:
-    """Collects SIGINT and SIGTERM, and wakes its waiter for them and for the end of a child.
+    """Collects what is for the training, and wakes its waiter for it and for the end of a child.
 
     A signal that was ignored when we started stays ignored, as `nohup` and a shell's `&` want it.
     """
@@ -26,7 +30,7 @@ class SignalInbox:
     def install(self) -> None:
         """Begin to collect; in the main thread."""
         signal.set_wakeup_fd(self._write_end, warn_on_full_buffer=False)
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in FOR_THE_TRAINING:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._take)
         self._before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, _only_wake)

@@ -3,11 +3,13 @@
 1. SIGTERM to each rank's own pid. Never to its group: loader workers would die first, and the rank would fail
    on them instead of saving. An agent that restarts failed ranks is asked itself instead.
 2. The grace is over, or the ranks are gone and the command is not: SIGTERM to the command.
-3. SIGKILL to everything that is of this run, until nothing is left or the kernel will not let go of it.
+3. What outlives the command is asked as the ranks were, and has what is left of the grace.
+4. SIGKILL to everything that is of this run, until nothing is left or the kernel will not let go of it.
 
 Standard library only: part of the keeper, which calls `tick` a few times a second.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -17,7 +19,7 @@ from perftui.trainer.telemetry.processes import is_alive, process_stat, start_ti
 AFTER_RANKS_S = 10.0
 """How long a command may take to end after all its ranks have."""
 ORPHANS_S = 10.0
-"""How long processes may take that outlive the command, asked by SIGTERM."""
+"""How long processes may take that outlive the command and everything that was asked."""
 AGENT_S = 10.0
 KILL_S = 10.0
 
@@ -59,6 +61,8 @@ class StopLadder:
     _ranks_gone: float | None = None
     _command_gone: float | None = None
     _asked: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    _heard: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    """Those that know of the end by a signal of somebody else, and have their time without being asked."""
 
     def begin(self) -> None:
         """Take the first rung."""
@@ -87,20 +91,37 @@ class StopLadder:
             if left and now - self._since >= KILL_S:
                 self._enter(Rung.GAVE_UP, now)
 
-    def command_ended(self, now: float) -> None:
-        """The command has ended; ask what it left behind, such as the training under a shell script."""
-        if self._command_gone is not None:
-            return
-        self._command_gone = now
+    def command_ended(self, now: float, heard: Sequence[tuple[int, int]] = ()) -> None:
+        """The command has ended; ask what it left behind, such as the training under a shell script.
+
+        Args:
+            now: on the monotonic clock.
+            heard: (pid, start ticks) of those that are at their end already: interrupted, they may be saving.
+        """
+        if self._command_gone is None:
+            self._command_gone = now
+            self._heard = list(heard)
+            self._ask_left()
+
+    def ask_again(self) -> None:
+        """Ask those as well that have only been interrupted."""
+        self._heard = []
+        self._ask_left()
+
+    def _ask_left(self) -> None:
+        """Ask those above whom nobody is left; when a launcher under a script has ended, its ranks are."""
         members = self.family.alive()
         for pid, ticks in members.items():
             stat = process_stat(pid)
-            if stat is not None and stat.parent not in members and (pid, ticks) not in self._asked:
-                ask_to_end(pid, ticks)
+            if stat is None or stat.parent in members or (pid, ticks) in [*self._asked, *self._heard]:
+                continue
+            if ask_to_end(pid, ticks):
+                self._asked.append((pid, ticks))
 
     def _after_command(self, now: float, gone: float) -> None:
+        self._ask_left()
         in_grace = now - self.started < self.order.grace_s
-        if in_grace and any(is_alive(*rank) for rank in self._asked):
+        if in_grace and any(is_alive(*each) for each in [*self._asked, *self._heard]):
             return
         if not in_grace or now - gone >= ORPHANS_S:
             self._enter(Rung.KILLING, now)

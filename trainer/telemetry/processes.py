@@ -61,6 +61,16 @@ def is_alive(pid: int, ticks: int) -> bool:
     return start_ticks(pid) == ticks
 
 
+def ignores(pid: int, number: int) -> bool:
+    """Whether a process has the system drop that signal, as what a shell starts by `&` does with SIGINT."""
+    try:
+        status = (_PROC / str(pid) / "status").read_text("utf-8", "replace")
+        mask = int(status.partition("SigIgn:")[2].split()[0], 16)
+    except (OSError, ValueError, IndexError):  # it has ended
+        return False
+    return bool(mask >> (number - 1) & 1)
+
+
 def all_pids() -> Iterator[int]:
     """Yield the pid of every process that this user may see."""
     with os.scandir(_PROC) as entries:
