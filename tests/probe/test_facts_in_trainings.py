@@ -164,3 +164,30 @@ def test_a_loader_built_anew_at_each_epoch_and_seeded_alike(hub: "Hub", workers:
     assert told is not None
     assert (told.epochs_begun, told.epochs_alike) == (4, 3)
     assert told.workers_alike == (["random"] if workers else None)
+
+
+LOOKED_AT = (
+    PREAMBLE
+    + """
+from torch.utils.data.distributed import DistributedSampler
+sampler = DistributedSampler(data, num_replicas=2, rank=0)
+loader = DataLoader(data, batch_size=4, sampler=sampler)
+x, y = next(iter(loader))
+net = nn.Linear(x.shape[1], 2)
+optimizer = torch.optim.SGD(net.parameters(), 0.01)
+for epoch in range(EPOCHS):
+    sampler.set_epoch(epoch)
+    for x, y in loader:
+        step(net, optimizer, x, y)
+time.sleep(2)  # on a busy host the last reading may be cut short: one is due meanwhile
+"""
+)
+
+
+@pytest.mark.parametrize("epochs", [1, 2])
+def test_a_look_at_the_first_batch_is_no_epoch(hub: "Hub", epochs: int) -> None:
+    outcome = hub.train(LOOKED_AT.replace("EPOCHS", str(epochs)))
+    assert outcome.exit_code == 0, outcome.stderr
+    told = last(outcome).sampling
+    assert told is not None, last(outcome).missing
+    assert (told.epochs_begun, told.set_epoch) == (epochs, True if epochs > 1 else None)
