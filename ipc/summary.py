@@ -61,6 +61,8 @@ class RankSummary(msgspec.Struct, frozen=True, kw_only=True):
     python: str | None = None
     torch: str | None = None
     """Versions, as its process told them."""
+    lost_frames: int = 0
+    """Frames of the rank that never came to the hub: steps, facts or marks are missing."""
 
 
 class Overhead(msgspec.Struct, frozen=True, kw_only=True):

@@ -95,6 +95,7 @@ def _rank_summary(track: RankTrack, workers: WorkerLog | None, phases: PhaseTime
         tokens_per_s=figures.tokens_per_s if figures else None,
         python=track.hello.python,
         torch=track.hello.torch,
+        lost_frames=track.lost_frames,
     )
 
 
