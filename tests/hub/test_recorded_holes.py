@@ -55,6 +55,11 @@ class Recorded:
             for rank in ranks:
                 self._say(rank)
 
+    def lose(self, rank: int, batches: int) -> None:
+        """Let frames be lost on their way."""
+        step, seq = self._next[rank]
+        self._next[rank] = (step + batches * STEPS, seq + batches)
+
     def tell(self, rank: int, kind: Callable[..., FromRank], **fields: object) -> None:
         step, seq = self._next[rank]
         self._next[rank] = (step, seq + 1)
@@ -100,8 +105,7 @@ def test_a_hole_in_the_recording_is_no_loss_and_a_real_one_is(tmp_path: Path) ->
     assert len(again.ranks[0].log) == len(made.fold.ranks[0].log) == 401 * STEPS
     assert again.ranks[0].log.appended < 401 * STEPS, "the middle is gone"
     assert again.ranks[0].lost_frames == 0
-    step, seq = made._next[0]
-    made._next[0] = (step + 3 * STEPS, seq + 3)
+    made.lose(0, batches=3)
     made.train(0, batches=5)
     assert made.read_again().ranks[0].lost_frames == made.fold.ranks[0].lost_frames == 3
 

@@ -60,7 +60,7 @@ def test_refused_events_are_asked_for_rarely_and_with_one_set(
 
     def read() -> tuple[list[int] | None, str | None]:
         sheet = GuardedFigures(_RefusedError, CurrentCall())
-        found = state._read_xids(sheet)
+        found = state._read_xids(sheet)  # pyright: ignore[reportPrivateUsage]
         now[0] += 1.0
         return found, sheet.missing.get("xids")
 
