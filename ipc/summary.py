@@ -1,5 +1,7 @@
 """The summary JSON of a run: a contract with scripts; fields may be added, never renamed."""
 
+from typing import Literal, TypeAlias
+
 import msgspec
 
 from perftui.ipc.facts import RankFacts
@@ -18,6 +20,7 @@ from perftui.ipc.view import (
 )
 
 SUMMARY_SCHEMA = 1
+NotFinite: TypeAlias = Literal["nan", "inf", "-inf"]
 
 
 class DeviceTime(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +66,8 @@ class RankSummary(msgspec.Struct, frozen=True, kw_only=True):
     """Versions, as its process told them."""
     lost_frames: int = 0
     """Frames of the rank that never came to the hub: steps, facts or marks are missing."""
+    loss_not_finite: NotFinite | None = None
+    """What `loss` is where JSON has no number for it, and says null there."""
 
 
 class Overhead(msgspec.Struct, frozen=True, kw_only=True):

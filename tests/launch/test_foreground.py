@@ -32,6 +32,30 @@ def test_the_code_is_the_trainings_own(script: Script, text: str, code: int) -> 
     assert perftui("run", "--no-tui", "--", *script(text)).returncode == code
 
 
+def test_what_stands_before_a_later_separator_is_the_commands_own(script: Script) -> None:
+    command = script("import os, sys; print(os.nice(0), *sys.argv[1:])")
+    nicer = str(min(19, os.nice(0) + 5))
+    for words, said in (
+        (["nice", "-n", "5", "--", *command], f"{nicer}"),
+        ([*command, "--", "--lr", "3"], f"{os.nice(0)} -- --lr 3"),
+        (["--", *command, "--", "--lr", "3"], f"{os.nice(0)} -- --lr 3"),
+        (["--", "nice", "-n", "5", "--", *command, "a"], f"{nicer} a"),
+    ):
+        done = perftui("run", "--no-tui", *words)
+        assert (done.returncode, done.stdout.decode()) == (0, f"{said}\n"), words
+
+
+@pytest.mark.parametrize("closed", ["<&-", "<&- >&-", "<&- 2>&-", "<&- >&- 2>&-"])
+def test_streams_that_were_closed_before_keep_nothing_from_training(
+    script: Script, home: Path, closed: str
+) -> None:
+    out = home / "seen"
+    text = f"import os, sys; open({str(out)!r}, 'w').write(sys.stdin.read() + os.readlink('/proc/self/fd/0'))"
+    words = ["sh", "-c", f'exec "$@" {closed}', "sh", *ENTRY, "run", "--", *script(text)]
+    done = subprocess.run(words, capture_output=True, check=False, timeout=60)
+    assert (done.returncode, out.read_text()) == (0, "/dev/null"), done.stderr
+
+
 def test_output_is_byte_for_byte_that_of_a_plain_run(script: Script, home: Path) -> None:
     text = (
         "import random, sys\nrng = random.Random(0)\n"
@@ -157,6 +181,9 @@ def test_a_stalled_reader_stops_no_supervision(script: Script, until: Until) -> 
         (["status"], 3, "perftui run"),
         (["stop", "nothing-like-that"], 3, "perftui ls"),
         (["ls", "--", "python"], 2, "takes no command"),
+        (["--", "python", "x.py"], 2, "to train: perftui run -- python x.py"),
+        (["some-run", "--", "python", "x.py"], 2, "takes no command"),
+        (["--read-only", "--", "python", "x.py"], 2, "takes no command"),
         (["run", "--stepps", "3"], 2, "--help"),
         (["demo", "no-such-demo"], 2, "starved"),
         (["relaunch", "none", "--set", "loader.num_workers=2"], 3, "perftui ls"),

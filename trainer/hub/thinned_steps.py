@@ -1,7 +1,7 @@
 """The steps of a whole run in bounded room: points that each stand for a stretch of steps. Pure."""
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from itertools import pairwise
 from operator import or_
@@ -44,12 +44,12 @@ class Thinned:
                 self._close_point()
                 continue  # the stride may be another now
             end = (cell + 1) * self.stride
-            chunk = list(rows[at : at + end - rows[at].step])
-            while chunk[-1].step // self.stride != cell:  # steps are missing in between
-                chunk.pop()
-            self._pending += chunk
-            at += len(chunk)
-            if chunk[-1].step == end - 1 or len(self._pending) >= self.stride:
+            until = min(len(rows), at + end - rows[at].step)
+            while rows[until - 1].step // self.stride != cell:  # steps are missing in between
+                until -= 1
+            self._pending += rows[at:until]
+            at = until
+            if self._pending[-1].step == end - 1 or len(self._pending) >= self.stride:
                 self._close_point()
 
     @property
@@ -99,12 +99,15 @@ class Thinned:
     def _close_point(self) -> None:
         rows, self._pending = self._pending, []
         self._cells.append(rows[0].step // self.stride)
-        self._flags.append(_any(row.flags for row in rows) & ~FLAG_WAIT_UNKNOWN)
+        flags = _any([row.flags for row in rows])
+        self._flags.append(flags & ~FLAG_WAIT_UNKNOWN)
         self.begin_ns.append(rows[0].end_ns - rows[0].wall_ns)
         self.end_ns.append(rows[-1].end_ns)
         self._walls.add([row.wall_ns for row in rows])
-        self._waits.add([row.wait_ns for row in rows if not row.flags & FLAG_WAIT_UNKNOWN])
-        self._usual.add([row.wall_ns for row in rows if not row.flags & UNUSUAL_FLAGS])
+        known = _without(FLAG_WAIT_UNKNOWN, rows) if flags & FLAG_WAIT_UNKNOWN else rows
+        self._waits.add([row.wait_ns for row in known])
+        usual = _without(UNUSUAL_FLAGS, rows) if flags & UNUSUAL_FLAGS else rows
+        self._usual.add([row.wall_ns for row in usual])
         if len(self) > 1 and self._cells[-1] == self._cells[-2]:  # the stride grew within this point's steps
             self._join()
         while len(self) >= _POINTS:
@@ -147,5 +150,9 @@ class _Means:
         return [ns / count / 1e6 if count else 0.0 for count, ns in zip(self.counts, self._ns, strict=True)]
 
 
-def _any(flags: Iterable[int]) -> int:
+def _any(flags: Sequence[int]) -> int:
     return reduce(or_, flags, 0)
+
+
+def _without(flags: int, rows: Sequence[StepRecord]) -> list[StepRecord]:
+    return [row for row in rows if not row.flags & flags]

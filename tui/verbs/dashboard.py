@@ -78,7 +78,7 @@ def _open(line: "RunLine", parsed: argparse.Namespace) -> int:
     from perftui.trainer.launch.replay import replayed
 
     with replayed(run_places(line.run_id).state, at_end=True) as run_id:
-        return run_dashboard(run_id)
+        return run_dashboard(run_id, recorded=True)
 
 
 def _runs_and_hint(lines: "list[RunLine]", word: str | None) -> int:
@@ -111,7 +111,7 @@ def run_with_dashboard(spec: "LaunchSpec", json_target: str | None, parsed: argp
     return code or after_dashboard(places, json_target)
 
 
-def load_dashboard(parsed: argparse.Namespace, lead: "LeadAddress | None" = None) -> "Callable[[str], int]":
+def load_dashboard(parsed: argparse.Namespace, lead: "LeadAddress | None" = None) -> "Callable[..., int]":
     """Load the dashboard, as `--ascii`, `--read-only` and the configuration want it.
 
     Args:
