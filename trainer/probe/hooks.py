@@ -1,15 +1,16 @@
 """The patches on torch: thin wrappers round a handful of public and long-stable functions, no module hooks.
 
 Apart from the recorder so that one can see at a glance what is touched in the user's process: the loader's
-iterator, `torch.autograd.backward`, the global optimizer hooks, `GradScaler.step`, how loaders and their
-iterators are made (`loader_hooks`), and what writes checkpoints (`saves`). Each leaves stamps and goes on:
-some 30 µs a step in all.
+iterator, `torch.autograd.backward`, the global optimizer hooks, `GradScaler.scale` and `step`, how loaders
+and their iterators are made (`loader_hooks`), and what writes checkpoints (`saves`). Each leaves stamps and
+goes on: some 30 µs a step in all.
 """
 
 import functools
 from collections.abc import Callable
 from threading import get_ident
 from time import perf_counter_ns, thread_time_ns
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from torch.optim.optimizer import (
 )
 from torch.utils.data import dataloader as loader_module
 
+from perftui.trainer.probe.after_import import after_import
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.loader_hooks import patch_construction, patch_iterators, patch_others
 from perftui.trainer.probe.recorder import FOREIGN_LOADER, LOADER_KEY, Recorder
@@ -53,7 +55,7 @@ def install_hooks(recorder: Recorder) -> None:
         ("other loaders", patch_others),
         ("backward", _patch_backward),
         ("optimizer", _patch_optimizers),
-        ("grad scaler", _patch_scaler),
+        ("grad scaler", _patch_scalers),
         ("saves", _patch_saves),
         ("compile", _watch_compiling),
     ):
@@ -196,7 +198,34 @@ def _patch_optimizers(recorder: Recorder) -> None:
     register_optimizer_step_post_hook(after)
 
 
-def _patch_scaler(recorder: Recorder) -> None:
+def _patch_scalers(recorder: Recorder) -> None:
+    _patch_scale(recorder, torch.amp.GradScaler)
+
+    def sharded(module: ModuleType) -> None:
+        kind = vars(module).get("ShardedGradScaler")
+        if kind is not None and "scale" in vars(kind):  # of its own, without its base's
+            _patch_scale(recorder, kind)
+
+    name = "torch.distributed.fsdp.sharded_grad_scaler"
+    after_import({name: recorder.border.guard("install sharded grad scaler", sharded)})
+    _patch_scaler_step(recorder)
+
+
+def _patch_scale(recorder: Recorder, kind: Foreign) -> None:
+    original: Callable[..., Any] = kind.scale
+    note = recorder.note_scaled
+
+    @functools.wraps(original)
+    def scale(self: Foreign, *args: Foreign, **kwargs: Foreign) -> Foreign:
+        scaled = original(self, *args, **kwargs)
+        if not _is_compiling() and recorder.batches >= recorder.loss_at:
+            note(self, scaled)
+        return scaled
+
+    kind.scale = scale
+
+
+def _patch_scaler_step(recorder: Recorder) -> None:
     kind = torch.amp.GradScaler
     original: Callable[..., Any] = kind.step
     put = recorder.ring.put

@@ -95,8 +95,10 @@ class Recorder:
         self.mark = border.guard("device", self.sampling.mark)
         self.follow_backward = border.guard("backward", self.sampling.follow_backward)
         self.sample_loss = border.guard("loss", self._sample_loss)
+        self.note_scaled = border.guard("loss scale", self._note_scaled)
         self._at_window = border.guard("window", self._tell_window)
         self._key_of = border.guard("iterator", book.key)
+        self._read_loader = border.guard("loader", book.note)
         self.compiling = CompileWatch(border, self._compiled, self._compile_begins)
         self.reset()
 
@@ -132,6 +134,8 @@ class Recorder:
         """Value of `batches` when an optimizer last stepped."""
         self.loss_at = 0
         """Value of `batches` from which a backward is worth a look."""
+        self._unreadable: set[int] = set()
+        """Indices of loaders that cannot be read."""
         self.iterator: weakref.ref[Foreign] | None = None
         """What the newest loader to be iterated gives its batches by."""
         self._making = False
@@ -198,9 +202,11 @@ class Recorder:
 
     def note_iterator(self, loader: Foreign, iterator: object) -> None:
         """A loader has made an iterator, or goes on with one."""
-        key = vars(iterator)[LOADER_KEY] = self.book.note(loader)
-        self.workers.note(key, iterator)
+        key = vars(iterator)[LOADER_KEY] = self.book.key(loader)  # first: what is read next may fail
         index = self.book.index(loader)
+        if index not in self._unreadable and self._read_loader(loader) is None:
+            self._unreadable.add(index)  # not asked again: the others are to be read on
+        self.workers.note(key, iterator)
         self.book.samplers.iterate(index, iterator)
         self.book.samplers.keep_states(index, vars(iterator).get(STATES_KEY))
         if get_ident() == self.thread:
@@ -278,6 +284,9 @@ class Recorder:
 
     def _sample_loss(self, root: object) -> None:
         self.loss_at = self.loss.sample(self.batches, perf_counter_ns(), root)
+
+    def _note_scaled(self, scaler: Foreign, scaled: Foreign) -> None:
+        self.loss.note_scaled(scaler, scaled)
 
     # Stamps into steps
 
