@@ -145,7 +145,7 @@ def test_a_device_that_fails_is_not_asked_again_and_torch_is_left_as_it_was() ->
     sampling.device = LostDevice()
     sampling.on = sampling._on_cuda = True  # pyright: ignore[reportPrivateUsage]
     sampling._transfers.begin(always=True)  # pyright: ignore[reportPrivateUsage]
-    border.guard("sampling", lambda: sampling.at_step(5, 100, "cuda", fetched=True))()
+    border.guard("sampling", lambda: sampling.at_step(5, 100, torch.device("cuda:0"), fetched=True))()
     assert border.take_reports() == ["sampling: RuntimeError: device lost at 2"]
     assert not sampling.on
     assert own_attributes() == []

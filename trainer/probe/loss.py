@@ -35,7 +35,8 @@ class LossSampler:
 
     def __init__(self) -> None:
         self._due = 0
-        self._pending: tuple[int, torch.Tensor, Any] | None = None
+        self._pending: tuple[int, torch.device, Any] | None = None
+        """(at_ns, device, event that tells when its loss is in the page-locked memory)."""
         self._pinned: torch.Tensor | None = None
         self._scaled = False
         """A GradScaler scales: without one the graph is not looked at."""
@@ -73,22 +74,27 @@ class LossSampler:
             value = float(root.detach())
             if scale is None or scale.is_cpu:  # from a device it would have to be waited for
                 self.ready.append((at_ns, value if scale is None else value / float(scale)))
-        elif root.device.type == "cuda" and not torch.cuda.is_current_stream_capturing():
-            loss = root.detach()
-            self._copy(at_ns, loss if scale is None else _unscaled(loss, scale))
+        elif root.device.type == "cuda":
+            with torch.cuda.device(root.device):  # which need not be the current one
+                if not torch.cuda.is_current_stream_capturing():
+                    loss = root.detach()
+                    self._copy(at_ns, loss if scale is None else _unscaled(loss, scale))
 
     def _copy(self, at_ns: int, value: torch.Tensor) -> None:
+        """Have a value copied, and an event on the stream that copies it: that of the current device."""
         if self._pinned is None:
             self._pinned = torch.empty(1, dtype=torch.float32, pin_memory=True)
         self._pinned.copy_(value.reshape(1), non_blocking=True)
         event = torch.cuda.Event()  # type: ignore[no-untyped-call]
         event.record()
-        self._pending = (at_ns, self._pinned, event)
+        self._pending = (at_ns, value.device, event)
 
     def _resolve(self) -> None:
-        if self._pending is None or torch.cuda.is_current_stream_capturing():
+        if self._pending is None or self._pinned is None:
             return
-        at_ns, pinned, event = self._pending
-        if event.query():
+        at_ns, device, event = self._pending
+        with torch.cuda.device(device):
+            there = not torch.cuda.is_current_stream_capturing() and event.query()
+        if there:
             self._pending = None
-            self.ready.append((at_ns, float(pinned[0])))
+            self.ready.append((at_ns, float(self._pinned[0])))

@@ -118,8 +118,8 @@ class Recorder:
         self.window_expected = wanted_window() is not None
         """The environment asks for a window: stay live until the agent has armed it."""
         self.optimizer: weakref.ref[torch.optim.Optimizer] | None = None
-        self.device: str | None = None
-        """Type of the device that trains."""
+        self.device: torch.device | None = None
+        """The device that trains."""
         self._boundary_missed = False
         """A step has closed at the beginning of a validation that goes on."""
         self.sampling.forget()
@@ -217,7 +217,7 @@ class Recorder:
         self.optimizer = weakref.ref(optimizer)
         parameters = (parameter for group in optimizer.param_groups for parameter in group["params"])
         first = next(parameters, None)
-        self.device = None if first is None else first.device.type
+        self.device = None if first is None else first.device
 
     def _at_step(self, at_ns: int, fetched: bool) -> bool:
         """Something may be due as a step begins; True where it is to be slept through."""
