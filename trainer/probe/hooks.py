@@ -24,6 +24,7 @@ from torch.utils.data import dataloader as loader_module
 from perftui.trainer.probe.after_import import after_import
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.loader_hooks import patch_construction, patch_iterators, patch_others
+from perftui.trainer.probe.optimizer_cycle import BEGINS_AGAIN, ENDS
 from perftui.trainer.probe.recorder import FOREIGN_LOADER, LOADER_KEY, Recorder
 from perftui.trainer.probe.saves import SaveWatch
 from perftui.trainer.probe.stamps import (
@@ -173,7 +174,7 @@ def _patch_optimizers(recorder: Recorder) -> None:
         if sampling.on:
             mark(OPTIMIZER_BEGIN)
 
-    def after(_optimizer: Optimizer, _args: Foreign, _kwargs: Foreign) -> None:
+    def after(optimizer: Optimizer, _args: Foreign, _kwargs: Foreign) -> None:
         if _is_compiling() or get_ident() != recorder.trainer:
             return
         if sleep.due:
@@ -181,17 +182,25 @@ def _patch_optimizers(recorder: Recorder) -> None:
                 wake_up_after()
                 return
             wake()
-        without_loader = recorder.batches == recorder.batches_stepped  # then a step may end here
-        cpu_ns = UNKNOWN_CPU
-        if without_loader:
-            cpu_ns = thread_time_ns()
+        if recorder.batches != recorder.batches_stepped:  # the first to step since a fetch
+            recorder.batches_stepped = recorder.batches
+            leave((OPTIMIZER_END, perf_counter_ns(), UNKNOWN_CPU, 0))
+            if sampling.on:
+                mark(OPTIMIZER_END)
+            return
+        cpu_ns = thread_time_ns()  # without a loader a step may end here
+        cycle = recorder.cycle
+        turn = cycle.step(id(optimizer), recorder.batches)
+        if turn & BEGINS_AGAIN:
             recorder.batches += 1
-        recorder.batches_stepped = recorder.batches
+            recorder.batches_stepped = recorder.batches
         end_ns = perf_counter_ns()
         leave((OPTIMIZER_END, end_ns, cpu_ns, 0))
         if sampling.on:
             mark(OPTIMIZER_END)
-        if without_loader and recorder.batches >= sampling.next_at:
+            if not (cycle.sure or cycle.fed):
+                sampling.leave_out()
+        if turn & ENDS and recorder.batches >= sampling.next_at:
             at_step(end_ns, False)
 
     register_optimizer_step_pre_hook(before)

@@ -134,6 +134,13 @@ class PhaseSampling:
             self._begin(at_ns, device, fetched=fetched)
         self.next_at = 0 if self.on or self.device.waiting else self._due
 
+    def leave_out(self) -> None:
+        """What was taken for a step turns out to be none: nothing is told of it."""
+        self.on = False
+        self.syncs.leave_out()
+        if self.stride != 1:
+            self._transfers.end()
+
     def _give_up(self) -> None:
         """A device that cannot be followed is not asked again, and torch is left as it was."""
         self._transfers.end()

@@ -23,6 +23,7 @@ from perftui.trainer.probe.expected_window import wanted_window
 from perftui.trainer.probe.loader_settings import LOADERS_KEPT, LoaderBook
 from perftui.trainer.probe.loader_workers import LoaderWorkers
 from perftui.trainer.probe.loss import LossSampler
+from perftui.trainer.probe.optimizer_cycle import OptimizerCycle
 from perftui.trainer.probe.own_cost import OwnCost
 from perftui.trainer.probe.phase_sampling import PhaseSampling
 from perftui.trainer.probe.samples import SampleCounter
@@ -132,6 +133,7 @@ class Recorder:
         self.batches = 0
         self.batches_stepped = 0
         """Value of `batches` when an optimizer last stepped."""
+        self.cycle = OptimizerCycle()
         self.loss_at = 0
         """Value of `batches` from which a backward is worth a look."""
         self._unreadable: set[int] = set()
