@@ -40,6 +40,7 @@ from perftui.trainer.probe.stamps import (
     SCALER_END,
     UNKNOWN_CPU,
 )
+from perftui.trainer.probe.untraced import leave_untraced, untraced
 
 _LOOK_MASK = 255
 """One batch of so many, and one, is looked at: its shapes and types."""
@@ -59,6 +60,7 @@ def install_hooks(recorder: Recorder) -> None:
         ("grad scaler", _patch_scalers),
         ("saves", _patch_saves),
         ("compile", _watch_compiling),
+        ("untraced", _leave_untraced),
     ):
         recorder.border.guard(f"install {name}", install)(recorder)
 
@@ -72,6 +74,7 @@ def _patch_fetch(recorder: Recorder) -> None:
     sleep, wake = recorder.sleep, recorder.wake_up
     setattr(kind, LOADER_KEY, FOREIGN_LOADER)
 
+    @untraced
     @functools.wraps(original)
     def fetch(self: Foreign) -> Foreign:
         if get_ident() != recorder.thread and not recorder.claim_wait():
@@ -123,6 +126,7 @@ def _patch_backward(recorder: Recorder) -> None:
     sampling, mark, follow = recorder.sampling, recorder.mark, recorder.follow_backward
     sleep, wake = recorder.sleep, recorder.wake_up
 
+    @untraced
     @functools.wraps(original)
     def backward(tensors: Foreign, *args: Foreign, **kwargs: Foreign) -> None:
         begin_ns = perf_counter_ns()  # now: the first claim starts the agent
@@ -224,6 +228,7 @@ def _patch_scale(recorder: Recorder, kind: Foreign) -> None:
     original: Callable[..., Any] = kind.scale
     note = recorder.note_scaled
 
+    @untraced
     @functools.wraps(original)
     def scale(self: Foreign, *args: Foreign, **kwargs: Foreign) -> Foreign:
         scaled = original(self, *args, **kwargs)
@@ -239,6 +244,7 @@ def _patch_scaler_step(recorder: Recorder) -> None:
     original: Callable[..., Any] = kind.step
     put = recorder.ring.put
 
+    @untraced
     @functools.wraps(original)
     def step(self: Foreign, optimizer: Optimizer, *args: Foreign, **kwargs: Foreign) -> Foreign:
         if get_ident() != recorder.trainer and not recorder.claim_work():
@@ -265,3 +271,7 @@ def _patch_saves(recorder: Recorder) -> None:
 
 def _watch_compiling(recorder: Recorder) -> None:
     recorder.compiling.install()
+
+
+def _leave_untraced(recorder: Recorder) -> None:
+    leave_untraced(recorder.border)
