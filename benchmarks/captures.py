@@ -24,7 +24,7 @@ from tests.tui.pty_terminal import Terminal
 PERFTUI = (sys.executable, "-m", "perftui.tui")
 DEMOS = Path(__file__).parents[1] / "demos"
 TERMINAL = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "LC_ALL": "C.UTF-8"}
-_SAVE = b"\x13"
+_SAVE, _SAID = b"\x13", "this screen is in"
 _SETTLED_S = 1.5
 
 
@@ -89,6 +89,7 @@ def play(shots: Sequence[Shot], into: Path) -> None:
                     terminal.read_for(0.7)
             _wait(terminal, shot)
             terminal.read_for(shot.settled_s)
+            terminal.wait_until(lambda: _SAID not in terminal.text, "the word on the picture before gone")
             _save(terminal, into / f"{shot.name}.svg")
             sys.stderr.write(f"{shot.name}\n")
     finally:
@@ -138,7 +139,7 @@ def main() -> None:
         command, shots = plans[name]
         with tempfile.TemporaryDirectory(prefix="pc-") as place:
             folder = Path(place)
-            os.environ.update(XDG_STATE_HOME=f"{place}/state", PERFTUI_RUNTIME_DIR=f"{place}/r")
+            os.environ.update(XDG_STATE_HOME=f"{place}/state", PERFTUI_RUNTIME_DIR=f"{place}/r", HOME=place)
             os.chdir(folder)
             with run_of(command, folder):
                 time.sleep(3)

@@ -25,7 +25,7 @@ from typing import Any
 
 from benchmarks.verdicts.binomial import exact_interval
 from benchmarks.verdicts.records import command_line
-from perftui.trainer.tuning.noise import Seen, learned_noise
+from perftui.trainer.tuning.noise import Seen, before_repeats, learned_noise
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.procedure import next_label
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Noise, Point
@@ -77,7 +77,7 @@ def run(cell: Cell) -> dict[str, Any]:
         if cell.way.learned and number % _REPETITIONS_A_HOST == 0:
             noise = _learn(cell.host, rng)
         points = _compare(cell, math.log1p(cell.gain), noise, rng)
-        words[decide(points, noise).word] += 1
+        words[decide(points, before_repeats(noise, len(points))).word] += 1
         launches += len(points)
     return {
         "way": cell.way.name,
@@ -95,7 +95,8 @@ def _compare(cell: Cell, log_gain: float, noise: Noise, rng: random.Random) -> l
     points: list[Point] = []
     for _, point in simulate_launches(cell.host, log_gain, rng, Caps(), noise.tau0):
         points.append(point)
-        if next_label(points, noise, most_launches=cell.way.most_launches) is None:
+        known = before_repeats(noise, len(points))
+        if next_label(points, known, most_launches=cell.way.most_launches) is None:
             break
     return points
 

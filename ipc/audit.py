@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from perftui.ipc.owned_files import opener
+from perftui.ipc.told_text import encoded
 
 _HALF_BYTES = 1024 * 1024
 _TEXT_MAX = 500
@@ -80,7 +81,7 @@ def note(
         given=given or {},
         told=told[:_TEXT_MAX],
     )
-    data = msgspec.json.encode(line) + b"\n"
+    data = encoded(msgspec.json.encode, line) + b"\n"
     with contextlib.suppress(OSError):
         handle = opener(str(path), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         try:

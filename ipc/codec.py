@@ -10,6 +10,7 @@ from perftui.ipc.frame_checks import check_from_dashboard, check_from_rank, chec
 from perftui.ipc.host_checks import check_from_host, check_to_host
 from perftui.ipc.host_messages import FromHost, ToHost
 from perftui.ipc.messages import PROTOCOL_VERSION, FromRank, ToRank
+from perftui.ipc.told_text import encoded
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024
 """What a hub may send to a dashboard. A longer frame is refused unread."""
@@ -30,8 +31,8 @@ _to_host: msgspec.msgpack.Decoder[ToHost] = msgspec.msgpack.Decoder(ToHost)
 
 
 def encode(message: FromRank | ToRank | FromDashboard | ToDashboard | FromHost | ToHost) -> bytes:
-    """Return the frame for a message."""
-    return _encoder.encode(message)
+    """Return the frame for a message; what is no UTF-8 in its texts gets a mark."""
+    return encoded(_encoder.encode, message)
 
 
 def _decode(

@@ -240,7 +240,7 @@ class SamplingFacts(_Facts, frozen=True, kw_only=True):
     rank: int | None = None
     seed: int | None = None
     epochs_begun: int = 0
-    """How often the loader was iterated."""
+    """Epochs so far of which a batch was trained on."""
     epoch: int | None = None
     """What the sampler takes the epoch to be."""
     set_epoch: bool | None = None
@@ -318,6 +318,9 @@ class ProcessFacts(_Facts, frozen=True, kw_only=True):
     """How often its threads gave up the CPU to wait, since it began."""
     involuntary_switches: int
     """How often they were made to."""
+    file_mib: float | None = None
+    """Of the resident memory, pages of mapped files: the system takes them back when it needs them. None: the
+    kernel does not tell."""
 
 
 class StackPlace(_Facts, frozen=True, kw_only=True):

@@ -33,7 +33,7 @@ class HostBatch(_Frame, frozen=True, kw_only=True, tag="host_batch"):
     """What that hub has heard and read, oldest first."""
 
     number: int
-    """Counts the batches of one hub process from 1; one that is missing was dropped."""
+    """Counts the batches of one hub process from 1."""
     entries: list[Entry]
     dropped: int = 0
     """Entries dropped so far."""

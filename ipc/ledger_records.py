@@ -21,6 +21,9 @@ Outcome: TypeAlias = Literal[
     "running", "finished", "stopped", "oom_gpu", "oom_host", "died_at_start", "failed", "hung", "lost"
 ]
 
+BROKEN = frozenset[Outcome]({"oom_gpu", "oom_host", "died_at_start", "failed", "hung", "lost"})
+"""Outcomes of a launch that broke down by itself: whatever it measured, it cannot be kept."""
+
 
 class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     """What a launch ran under: means from its first step on, over all GPUs; None: not measured."""
@@ -44,6 +47,8 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     """Share of time in which some task of the host waited for a CPU."""
     host_memory_mib: float | None = None
     """The most in use on the host, or in its control group."""
+    storage_mib_per_step: float | None = None
+    """Read from storage by the run's processes on the first host; what the page cache gives is not in it."""
     compile_s: float | None = None
     """Time in torch.compile, of the rank that took longest."""
 
@@ -62,7 +67,12 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """x of procedure P: trimmed mean of log block means of seconds per step."""
     se: float | None = None
     df: float | None = None
+    se_wanted: float | None = None
+    """The standard error that would have been enough; None: not told."""
     step_ms: float | None = None
+    """Plain mean over the steady steps: every stall is in it."""
+    epoch_starts: int | None = None
+    """Steady steps with which an epoch began; None: not told."""
     samples_per_s: float | None = None
     startup_s: float | None = None
     """From the launch to the first finished step."""
@@ -80,6 +90,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """Cores busy with other people's work, mean over the measurement; None when not measured."""
     samples_per_step: float | None = None
     """Over all ranks; None where a rank does not know its own."""
+    tokens_per_step: float | None = None
+    """Over all ranks, padding too; None where batches hold none, or a rank does not know."""
     circumstances: Circumstances = Circumstances()
 
 

@@ -8,15 +8,18 @@ import contextlib
 import os
 import re
 import stat
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from perftui.ipc.errors import NoSuchRun, Refused, UsageError
+from perftui.ipc.told_text import is_utf8
 
 RUN_ID = re.compile(r"[a-z0-9][a-z0-9._-]{2,60}")
 _SOCKET_PATH_MAX = 107
 _RANKS = "ranks.sock"
+TEMPORARY = Path("/tmp")
+"""Not `$TMPDIR`: a batch system has one for each job, and some launchers for each rank, so that a hub and who
+looks for it would each look elsewhere."""
 
 
 def runtime_root() -> Path:
@@ -24,10 +27,11 @@ def runtime_root() -> Path:
 
     Raises:
         Refused: the directory cannot be made, belongs to someone else, others may write there, or they may
-            put another one in its place.
+            put another one in its place; or its path is not UTF-8.
     """
     override = _absolute("PERFTUI_RUNTIME_DIR")
-    root = Path(override) if override else Path(tempfile.gettempdir()) / f"perftui-{os.getuid()}"
+    root = Path(override) if override else TEMPORARY / f"perftui-{os.getuid()}"
+    _require_utf8(root, "PERFTUI_RUNTIME_DIR")
     with contextlib.suppress(FileExistsError):  # something else of that name: told below
         _make(root, "set PERFTUI_RUNTIME_DIR to another one")
     found = root.lstat()
@@ -56,14 +60,21 @@ def _absolute(name: str) -> str | None:
     return value
 
 
+def _require_utf8(root: Path, name: str) -> None:
+    """Refuse a folder whose path cannot be written down, sent and bound to."""
+    if not is_utf8(str(root)):
+        raise Refused(f"{str(root)!a} is not UTF-8; set {name} to a folder whose path is")
+
+
 def state_root() -> Path:
     """Return `${XDG_STATE_HOME:-~/.local/state}/perftui`, made if need be, and closed to others.
 
     Raises:
-        Refused: it cannot be made, or belongs to someone else.
+        Refused: it cannot be made, belongs to someone else, or its path is not UTF-8.
     """
     base = _absolute("XDG_STATE_HOME")
     root = (Path(base) if base else Path.home() / ".local" / "state") / "perftui"
+    _require_utf8(root, "XDG_STATE_HOME")
     try:
         _make(root, "set XDG_STATE_HOME to a folder that can be written")
     except FileExistsError:
@@ -149,6 +160,11 @@ class RunPlaces:
         return self.state / "stepped"
 
     @property
+    def probed(self) -> Path:
+        """`probed`: an empty file, made by the probe in a process of the run that imports torch."""
+        return self.state / "probed"
+
+    @property
     def settings_file(self) -> Path:
         """`settings.json`: what the probe is to apply."""
         return self.state / "settings.json"
@@ -190,9 +206,10 @@ class RunPlaces:
 
 
 def _ipc(path: Path) -> str:
-    if len(str(path)) > _SOCKET_PATH_MAX:
+    size = len(os.fsencode(path))
+    if size > _SOCKET_PATH_MAX:
         raise UsageError(
-            f"socket path of {len(str(path))} bytes, the system allows {_SOCKET_PATH_MAX}: {path}; "
+            f"socket path of {size} bytes, the system allows {_SOCKET_PATH_MAX}: {path}; "
             "set PERFTUI_RUNTIME_DIR to a shorter directory"
         )
     return f"ipc://{path}"

@@ -57,13 +57,31 @@ def _workers(told: Told, name: str, asked: Settings) -> bool | None:
 
 def _sharded(told: Told, name: str, asked: Settings) -> bool | None:
     loader = told.loader
-    if loader is None or name != _own_name(loader) or not asked[name]:
+    if loader is None or name != _own_name(loader, "num_workers") or not asked[name]:
         return None
     return not (loader.iterable and loader.num_workers == 0 and loader.sharded is not True)
 
 
-def _own_name(loader: LoaderFacts) -> str:
-    return "loader.num_workers" if loader.index == 0 else f"loader[{loader.index}].num_workers"
+def _host_batches(told: Told, name: str, asked: Settings) -> bool | None:
+    loader = told.loader
+    argument = name.rpartition(".")[2]
+    if loader is None or name != _own_name(loader, argument) or not is_on(asked[name]):
+        return None
+    if argument == "num_workers" and loader.num_workers:
+        return None  # the script's own workers make such batches already
+    on_device = batches_on_device(told.facts)
+    return None if on_device is None else not on_device
+
+
+def batches_on_device(facts: RankFacts) -> bool | None:
+    """Tell whether the loader itself yields tensors outside of the host's memory; None: not looked at."""
+    if facts.batch is None or not facts.batch.newest.tensors:
+        return None
+    return any(each.device.split(":")[0] != "cpu" for each in facts.batch.newest.tensors)
+
+
+def _own_name(loader: LoaderFacts, argument: str) -> str:
+    return f"loader.{argument}" if loader.index == 0 else f"loader[{loader.index}].{argument}"
 
 
 def _float32(told: Told, name: str, asked: Settings) -> bool | None:
@@ -125,6 +143,11 @@ PREREQUISITES: dict[str, Prerequisite] = {
         "the dataset is an IterableDataset and the script uses no workers: each worker would yield every "
         "sample, unless the dataset shards itself",
         _sharded,
+    ),
+    "host_batches": Prerequisite(
+        "the dataset puts its samples on the GPU: forked workers cannot use it, and only memory of the host "
+        "can be page-locked",
+        _host_batches,
     ),
     "called_module": Prerequisite(
         "the script must call the module whose parameters are optimised, and not its parts or other methods",

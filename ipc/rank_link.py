@@ -53,12 +53,19 @@ class RankLink:
         self._arrived: deque[bytes] = deque()
 
     def send(self, message: FromRank) -> bool:
-        """Queue a message; False when the queue is full and nothing was sent."""
+        """Queue a message; False when the queue is full and nothing was sent.
+
+        Raises:
+            ProtocolError: it is longer than a hub takes: the connection would be cut for it again and again.
+        """
         if len(self._frames) >= QUEUED_FRAMES:
             self._pump()
         if len(self._frames) >= QUEUED_FRAMES:
             return False
-        self._frames.append(message_frame(encode(message)))
+        frame = encode(message)
+        if len(frame) > MAX_RANK_FRAME_BYTES:
+            raise ProtocolError(f"frame of {len(frame)} bytes: the limit is {MAX_RANK_FRAME_BYTES}")
+        self._frames.append(message_frame(frame))
         self._pump()
         return True
 

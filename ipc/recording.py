@@ -23,11 +23,13 @@ from perftui.ipc.frame_checks import check_from_rank
 from perftui.ipc.host_links import HostEvent
 from perftui.ipc.messages import FromRank
 from perftui.ipc.owned_files import opener, regular_file
+from perftui.ipc.told_text import encoded
 from perftui.ipc.view import GpuView, HostView
 
 _MAGIC = b"perftui recording 1\n"
 _LENGTH = struct.Struct("<I")
-_SEGMENTS = 8
+_PARTS = 8
+"""A full segment has this part of the budget: so much goes at once when it is spent."""
 _ENTRY_MAX = 16 * 1024 * 1024
 LATEST_UNIX = 1e10
 """The year 2286: what comes later is no time, and not every calendar can write it."""
@@ -57,7 +59,8 @@ class RecordingWriter:
 
     def __init__(self, folder: Path, budget_bytes: int) -> None:
         self._folder = folder
-        self._segment_bytes = max(4096, budget_bytes // _SEGMENTS)
+        self._budget_bytes = budget_bytes
+        self._segment_bytes = max(4096, budget_bytes // _PARTS)
         self._stream: FileIO | None = None
         self._written = 0
         self._pending_gap = 0
@@ -69,7 +72,7 @@ class RecordingWriter:
         """Write one entry; never raises for the disk's sake."""
         if self._pending_gap:
             entry = msgspec.structs.replace(entry, gap=self._pending_gap)
-        body = _encoder.encode(entry)
+        body = encoded(_encoder.encode, entry)
         data = _LENGTH.pack(len(body)) + body
         try:
             _write_whole(self._open_segment(len(data)), data)
@@ -78,7 +81,7 @@ class RecordingWriter:
             self.failed_entries += 1
             self._pending_gap += 1
             self.failure = error.strerror or str(error)
-            self.close()  # what is torn stays at the end of its segment
+            self._cut_off_what_is_torn()
         else:
             self._pending_gap = 0
 
@@ -103,10 +106,30 @@ class RecordingWriter:
             stream.close()
             path.unlink()
             raise
-        if len(segments) >= _SEGMENTS:
-            segments[1].unlink()  # only now: a disk that refuses must not cost what is there
         self._stream, self._written = stream, len(_MAGIC)
+        # only now: a disk that refuses must not cost what is there
+        self._make_room(segments, max(self._segment_bytes, len(_MAGIC) + size))
         return stream
+
+    def _make_room(self, segments: list[Path], size: int) -> None:
+        """Remove the oldest segments but the first while another one of this size would exceed the budget."""
+        sizes = [path.stat().st_size for path in segments]
+        excess = sum(sizes) + size - self._budget_bytes
+        for path, freed in zip(segments[1:], sizes[1:], strict=True):
+            if excess <= 0:
+                return
+            path.unlink()
+            excess -= freed
+
+    def _cut_off_what_is_torn(self) -> None:
+        """Go on in the same segment: a disk that refuses each entry would leave as many segments."""
+        if self._stream is None:
+            return
+        try:
+            self._stream.truncate(self._written)
+            self._stream.seek(self._written)
+        except OSError:  # then it stays, at the end of its segment
+            self.close()
 
 
 def _write_whole(stream: FileIO, data: bytes) -> None:

@@ -12,6 +12,7 @@ from perftui.ipc.ledger_records import Outcome
 from perftui.ipc.owned_files import regular_file
 from perftui.ipc.profile_schedule import ProfileSchedule
 from perftui.ipc.settings import SettingValue
+from perftui.ipc.told_text import encoded
 
 _Record = TypeVar("_Record", bound=msgspec.Struct)
 _MOST_BYTES = 256 * 1024 * 1024
@@ -35,6 +36,7 @@ class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str
     name: str
     command: list[str]
+    """As it was typed, but for a mark where it is no UTF-8: `keeper.json` has the very words."""
     cwd: str
     host: str
     started_unix: float
@@ -66,6 +68,8 @@ class RunDescription(msgspec.Struct, frozen=True, kw_only=True):
     """How this host's hub stands to those of the run's other hosts; None: the run has one host."""
     started_monotonic_s: float | None = None
     """`started_unix` by the monotonic clock of the host, which nobody sets."""
+    pid_space: str | None = None
+    """Where the pids of this record mean processes (`ipc.pid_space`)."""
 
 
 class ExitRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,8 +110,8 @@ class AppliedSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_record(path: Path, record: msgspec.Struct) -> None:
-    """Write a record as JSON, whole or not at all."""
-    write_bytes(path, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
+    """Write a record as JSON, whole or not at all; what is no UTF-8 in its texts gets a mark."""
+    write_bytes(path, msgspec.json.format(encoded(msgspec.json.encode, record), indent=1) + b"\n")
 
 
 def write_bytes(path: Path, data: bytes) -> None:

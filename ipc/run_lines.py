@@ -13,7 +13,10 @@ class RunLine(msgspec.Struct, frozen=True, kw_only=True):
     pid: int | None
     """The command's own process while it runs."""
     state: str
-    """`running`, `finished`, `stopped`, `failed`, or `lost` (its keeper is gone and left no record)."""
+    """`running`, `finished`, `stopped`, `failed`, `lost` (its keeper is gone without a record), `elsewhere`.
+
+    The last: on another host or in another container, and no end is recorded; it may run there or not.
+    """
     started: float
     """Unix time."""
     command: list[str]
@@ -21,11 +24,23 @@ class RunLine(msgspec.Struct, frozen=True, kw_only=True):
     stopped_by: str | None = None
     trial: bool = False
     parent: str | None = None
+    host: str | None = None
+    """Where it was launched."""
 
     @property
     def running(self) -> bool:
         """Whether a dashboard finds something live there."""
         return self.state == "running"
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether it cannot be seen from here whether it runs."""
+        return self.state == "elsewhere"
+
+    @property
+    def state_words(self) -> str:
+        """The state for a reader."""
+        return f"on {self.host}, not seen from here" if self.elsewhere else self.state
 
 
 class RunList(msgspec.Struct, frozen=True, kw_only=True):

@@ -69,9 +69,15 @@ TABLE: tuple[Setting, ...] = (
         "loader worker processes",
         0,
         512,
-        needs=("sharded_stream",),
+        needs=("sharded_stream", "host_batches"),
     ),
-    Setting("loader.pin_memory", "bool", "neutral", "batches copied to page-locked memory", needs=_GPU),
+    Setting(
+        "loader.pin_memory",
+        "bool",
+        "neutral",
+        "batches copied to page-locked memory",
+        needs=(*_GPU, "host_batches"),
+    ),
     Setting("loader.persistent_workers", "bool", "neutral", "workers kept over epochs", needs=_WORKERS),
     Setting(
         "loader.prefetch_factor", "int", "neutral", "batches each worker loads ahead", 1, 64, needs=_WORKERS

@@ -1,5 +1,7 @@
 """The summary JSON of a run: a contract with scripts; fields may be added, never renamed."""
 
+from typing import Literal, TypeAlias
+
 import msgspec
 
 from perftui.ipc.facts import RankFacts
@@ -18,6 +20,7 @@ from perftui.ipc.view import (
 )
 
 SUMMARY_SCHEMA = 1
+NotFinite: TypeAlias = Literal["nan", "inf", "-inf"]
 
 
 class DeviceTime(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +64,8 @@ class RankSummary(msgspec.Struct, frozen=True, kw_only=True):
     python: str | None = None
     torch: str | None = None
     """Versions, as its process told them."""
+    loss_not_finite: NotFinite | None = None
+    """What `loss` is where JSON has no number for it, and says null there."""
 
 
 class Overhead(msgspec.Struct, frozen=True, kw_only=True):

@@ -48,7 +48,7 @@ def nothing_left_behind() -> Iterator[None]:
     A training that is killed, and torchrun always, leaves temporary folders: all of them go with one.
     """
     temporary = tempfile.mkdtemp(prefix="pt-")
-    os.environ |= {_MARK: _TOKEN, "TMPDIR": temporary}
+    os.environ |= {_MARK: _TOKEN, "TMPDIR": temporary, "PERFTUI_RUNTIME_DIR": f"{temporary}/r"}
     yield
     deadline = time.monotonic() + _LINGER_S
     while (left := _marked()) and time.monotonic() < deadline:

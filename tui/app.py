@@ -28,7 +28,7 @@ from perftui.tui.screens.help import HelpScreen, Where
 from perftui.tui.screens.overview import OverviewScreen
 from perftui.tui.screens.profile import ProfileScreen
 from perftui.tui.screens.run_screen import RunScreen
-from perftui.tui.state import DashboardState, closed, going_on, open_window
+from perftui.tui.state import DashboardState, closed, going_on, open_window, run_of
 from perftui.tui.terminal import require_terminal
 from perftui.tui.time_app import TIME_ACTIONS, TimeApp
 from perftui.tui.time_keys import TimeKeys, paused
@@ -48,8 +48,12 @@ class DashboardApp(TimeApp):
         read_only: bool = False,
         config: Config = DEFAULT,
         lead: LeadAddress | None = None,
+        recorded: bool = False,
     ) -> None:
         super().__init__(glyphs, config, read_only=read_only)
+        if not recorded:
+            back = "perftui" if lead is None else "the same command again"
+            self.when_killed = f"The dashboard was killed; the training goes on. Back to it: {back}"
         self.live = DashboardState(run_id=run_id, keys=self.key_names)
         self._closed_relaunch: str | None = None
         self._asked: dict[str, str] = {}
@@ -96,9 +100,9 @@ class DashboardApp(TimeApp):
         """Show the state on a screen that has come up."""
         self.show_run()
 
-    def send_to_hub(self, order: Command | Question) -> None:
+    def send_to_hub(self, question: Question) -> None:
         """Hand it to the reader thread."""
-        self._link.send(order)
+        self._link.send(question)
 
     def command(self, command: Command, what: str) -> None:
         """Send a command, unless nothing may be changed from here."""
@@ -106,7 +110,7 @@ class DashboardApp(TimeApp):
             self.notify(f"{what}: read-only, this dashboard changes nothing", markup=False)
             return
         self._asked[command.command_id] = what
-        self.send_to_hub(command)
+        self._link.send(command, run_of(self.live))
 
     def on_command_answered(self, message: CommandAnswered) -> None:
         """Say when a command was declined, and why."""
@@ -221,14 +225,17 @@ def run_dashboard(
     read_only: bool = False,
     ascii_only: bool = False,
     lead: LeadAddress | None = None,
+    recorded: bool = False,
 ) -> int:
     """Show a run until the person leaves; return 0, or 128 plus the signal that ended it.
 
     `lead` is the lead hub of a run on several hosts, over TCP; without it the run is one on this host.
+    `recorded`: no training goes on, its recording is shown.
 
     Raises:
         UsageError: there is no terminal, or one that cannot show it.
     """
     require_terminal()
     glyphs = glyphs_of_this_terminal(ascii_only=ascii_only)
-    return DashboardApp(run_id, glyphs, read_only=read_only, config=config, lead=lead).run_here()
+    app = DashboardApp(run_id, glyphs, read_only=read_only, config=config, lead=lead, recorded=recorded)
+    return app.run_here()

@@ -35,8 +35,8 @@ def parser() -> argparse.ArgumentParser:
         "yours; `perftui doctor` says what is missing. `perftui [RUN] [--read-only] [--ascii] "
         "[--config FILE]` alone opens a dashboard on a run; RUN is its id, the beginning of one, or a name; "
         "`perftui --at HOST --key FILE` one on a run over several hosts that HOST leads. "
-        "Exit codes: 0 fine, 2 usage, 3 no such run, 4 refused, 127 command not found; `run` returns the "
-        "training's own code.",
+        "Exit codes: 0 fine, 1 it failed, 2 usage, 3 no such run, 4 refused, 127 command not found, "
+        "130 interrupted; `run` returns the training's own code, or 0 when its dashboard is left while it goes on.",
     )
     top.add_argument("--version", action="version", version=_version())
     verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
@@ -45,6 +45,14 @@ def parser() -> argparse.ArgumentParser:
     _add_queries(verbs)
     _add_actions(verbs)
     return top
+
+
+def whole_command(before: list[str], after: list[str]) -> list[str]:
+    """Return the command of which the first `--` of a command line follows on `before`.
+
+    Where a command had begun before it, it is the command's own: `perftui run uv run -- python train.py`.
+    """
+    return [*before, "--", *after] if before else after
 
 
 if TYPE_CHECKING:

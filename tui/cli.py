@@ -7,11 +7,13 @@ that `--help` and `run` start fast and Textual is loaded only when a dashboard o
 import argparse
 import contextlib
 import os
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 
 from perftui.ipc.errors import PerftuiError, UsageError
-from perftui.tui.arguments import dashboard_parser, parser
+from perftui.tui.arguments import dashboard_parser, parser, whole_command
+from perftui.tui.standard_streams import open_closed_streams
 from perftui.tui.verbs import (
     configuration,
     dashboard,
@@ -50,6 +52,7 @@ _TAKE_A_COMMAND = ("run", "doctor", "tune")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    open_closed_streams()
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         return _dispatch(words)
@@ -76,13 +79,15 @@ def _dispatch(words: list[str]) -> int:
         or ours[0].partition("=")[0] in _OF_DASHBOARD
         or (ours[0] not in _VERBS and not ours[0].startswith("-"))
     ):
+        if command:
+            raise UsageError(f"a dashboard takes no command; to train: perftui run -- {shlex.join(command)}")
         tell_left_over()
         return dashboard.attach(dashboard_parser().parse_args(ours))
     parsed = parser().parse_args(ours)
     if command is not None:
         if parsed.verb not in _TAKE_A_COMMAND:
             raise UsageError(f"perftui {parsed.verb} takes no command after --")
-        parsed.command = command
+        parsed.command = whole_command(parsed.command, command)
     if parsed.verb in BEFORE_VERBS:
         tell_left_over()
     return _VERBS[parsed.verb](parsed)

@@ -11,7 +11,8 @@ from typing import Literal, TypeAlias
 
 from rich.cells import cell_len
 
-from perftui.ipc.start_environment import speaks_utf8, start_environment
+from perftui.ipc.start_environment import start_environment
+from perftui.ipc.terminal_kinds import described_colours, takes_ascii_only, without_colour
 
 ChartStyle: TypeAlias = Literal["braille", "block"]
 
@@ -84,28 +85,16 @@ class Glyphs:
     """Parts are told apart by letters and patterns, because colours cannot."""
 
 
-_ASCII_TERMS = ("linux", "vt100", "vt102")
-"""The font of Linux's own console lacks most of what is drawn; the others came before all of it."""
-_FEW_COLOURS = 8
-
-
 def choose_glyphs(environ: Mapping[str, str], colours: int | None = None) -> Glyphs:
     """Decide from the environment; no terminal is asked.
-
-    A locale of which nothing is said is taken for UTF-8, as most containers and their terminals are; but tmux
-    and screen then show something else in place of each character that is not ASCII.
 
     Args:
         environ: as this process was started with.
         colours: that the terminal has by its description; None where that is not known.
     """
-    wanted = environ.get("PERFTUI_ASCII", "")
-    unicode_locale = speaks_utf8(environ)
-    if unicode_locale is None:
-        unicode_locale = not (environ.get("TMUX") or environ.get("STY"))
-    term = environ.get("TERM")
-    ascii_only = wanted not in ("", "0") or (wanted == "" and (not unicode_locale or term in _ASCII_TERMS))
+    ascii_only = takes_ascii_only(environ)
     textured = ascii_only or without_colour(environ, colours)
+    term = environ.get("TERM")
     blocks = environ.get("PERFTUI_GRAPH") == "block" or term in ("linux", "vt220")
     return Glyphs(
         ascii=ascii_only,
@@ -114,26 +103,8 @@ def choose_glyphs(environ: Mapping[str, str], colours: int | None = None) -> Gly
     )
 
 
-def without_colour(environ: Mapping[str, str], colours: int | None) -> bool:
-    """Return whether no colour is wanted, or there is none."""
-    return bool(environ.get("NO_COLOR")) or (colours is not None and colours < _FEW_COLOURS)
-
-
 def glyphs_of_this_terminal(*, ascii_only: bool = False) -> Glyphs:
     """Decide for this process; `ascii_only`: a person asks for it, whatever the environment says."""
     environ = start_environment()
     wanted = {**environ, "PERFTUI_ASCII": "1"} if ascii_only else environ
     return choose_glyphs(wanted, described_colours(environ.get("TERM", "")))
-
-
-def described_colours(term: str) -> int | None:
-    """Return how many colours a terminal has by its description in terminfo; None where that is not known."""
-    try:
-        import curses
-    except ImportError:  # a Python without it
-        return None
-    try:
-        curses.setupterm(term, 2)
-    except curses.error:
-        return None
-    return max(0, curses.tigetnum("colors"))

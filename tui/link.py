@@ -28,7 +28,7 @@ from perftui.ipc.places import run_places
 from perftui.tui.key_map import KEY_NAMES
 from perftui.tui.messages import CommandAnswered, CommandDone, LinkFailed, StateChanged
 from perftui.tui.past import Past, remembered
-from perftui.tui.state import DashboardState, apply, followed, silent
+from perftui.tui.state import DashboardState, apply, followed, run_of, silent
 
 _PULL_S = 0.25
 _PULL_MANY_S = 0.35
@@ -69,7 +69,7 @@ class HubLink:
         self._lead = lead
         self._read_only = read_only
         self._period_s = None if pulls_per_s is None else 1.0 / pulls_per_s
-        self._commands: queue.SimpleQueue[Command | Question] = queue.SimpleQueue()
+        self._commands: queue.SimpleQueue[tuple[Command | Question, str | None]] = queue.SimpleQueue()
         self._closing = threading.Event()
         self._state = DashboardState(run_id=run_id, keys=keys)
         self._past = Past()
@@ -83,9 +83,15 @@ class HubLink:
         """Begin to pull."""
         self._thread.start()
 
-    def send(self, command: Command | Question) -> None:
-        """Hand a command to the thread; its answer comes as a message."""
-        self._commands.put(command)
+    def send(self, command: Command | Question, run_id: str | None = None) -> None:
+        """Hand a command to the thread; its answer comes as a message.
+
+        Args:
+            command: or a question.
+            run_id: the run that is meant: another one, that was followed to meanwhile, is sent nothing; None:
+                whichever is in view.
+        """
+        self._commands.put((command, run_id))
 
     def look_closer(self, ranks: tuple[int, ...]) -> None:
         """Ask for all about these ranks from now on, where there are many."""
@@ -135,11 +141,13 @@ class HubLink:
     def _pass_commands(self, link: DashboardLink) -> None:
         while True:
             try:
-                command = self._commands.get_nowait()
+                command, run_id = self._commands.get_nowait()
             except queue.Empty:
                 return
             if self._read_only and not isinstance(command, _HARMLESS):
                 reason = "read-only: this dashboard changes nothing"
+            elif run_id not in (None, self._state.run_id, run_of(self._state)):
+                reason = f"{run_of(self._state)} has replaced that run: nothing was done"
             elif self._state.connected:
                 link.command(command)
                 continue

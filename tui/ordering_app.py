@@ -1,13 +1,21 @@
 """What the dashboard can have done to the training, each after a question: relaunch and stop."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
+from textual.screen import Screen
+
 from perftui.ipc.dashboard_link import new_command_id
 from perftui.ipc.dashboard_messages import Command, RelaunchCommand, StopCommand
 from perftui.ipc.findings import Finding, Remedy
+from perftui.tui.format import clean
 from perftui.tui.messages import ProposalAsked
 from perftui.tui.paged_app import PagedApp
 from perftui.tui.renderables.remedy_words import proposal
 from perftui.tui.screens.ask import STOP_WORDS, Choice, ConfirmScreen, ProposeScreen
-from perftui.tui.state import DashboardState
+from perftui.tui.state import DashboardState, going_on, run_of
+
+_Answer = TypeVar("_Answer")
 
 
 class OrderingApp(PagedApp):
@@ -44,19 +52,18 @@ class OrderingApp(PagedApp):
         if not self.can_change():
             return
 
-        def relaunch(choice: Choice | None) -> None:
-            if choice is not None:
-                command = RelaunchCommand(
-                    command_id=new_command_id(),
-                    set=remedy.set,
-                    trial=choice == "trial",
-                    finding=finding.code,
-                    bound=remedy.bound,
-                    expected=remedy.expected,
-                )
-                self.command(command, "relaunch")
+        def relaunch(choice: Choice) -> None:
+            command = RelaunchCommand(
+                command_id=new_command_id(),
+                set=remedy.set,
+                trial=choice == "trial",
+                finding=finding.code,
+                bound=remedy.bound,
+                expected=remedy.expected,
+            )
+            self.command(command, "relaunch")
 
-        self.push_screen(ProposeScreen(self.glyphs, self.live, finding, remedy), relaunch)
+        self.ask(ProposeScreen(self.glyphs, self.live, finding, remedy), relaunch)
 
     def action_stop(self) -> None:
         """Ask, then stop the training."""
@@ -65,9 +72,39 @@ class OrderingApp(PagedApp):
 
     def confirm(self, title: str, words: str, command: Command, what: str) -> None:
         """Ask, and send the command on a yes."""
+        self.ask(ConfirmScreen(self.glyphs, title, words, self.live), lambda _: self.command(command, what))
 
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self.command(command, what)
+    def ask(self, question: Screen[_Answer], act: Callable[[_Answer], None]) -> None:
+        """Ask, and act on an answer that is not a no, as long as it still means what was asked."""
+        asked_of = self.live
 
-        self.push_screen(ConfirmScreen(self.glyphs, title, words, self.live), answered)
+        def answered(answer: _Answer | None) -> None:
+            if answer is None or answer is False:
+                return
+            changed = changed_since(asked_of, self.live)
+            if changed is None:
+                act(answer)
+            else:
+                words = f"{changed} since the question was asked: nothing was done"
+                self.notify(words, severity="warning", markup=False)
+
+        self.push_screen(question, answered)
+
+
+def changed_since(asked_of: DashboardState, now: DashboardState) -> str | None:
+    """Say what makes the answer to a question mean something else than when it was asked; None: nothing.
+
+    A question may stand for long, and the run be relaunched by somebody else: the dashboard follows, and the
+    answer would stop or relaunch another run than the one whose name stands in the question.
+    """
+    if run_of(now) != run_of(asked_of):
+        return f"{clean(run_of(now))} has replaced that run"
+    if _under_way(now) == _under_way(asked_of):
+        return None
+    return "the relaunch has ended" if _under_way(now) is None else "a relaunch has begun"
+
+
+def _under_way(state: DashboardState) -> str | None:
+    """Return which relaunch goes on."""
+    relaunch = state.relaunch
+    return relaunch.relaunch_id if relaunch is not None and going_on(relaunch) else None

@@ -1,6 +1,6 @@
 """The pages of the dashboard as they are opened, what they ask of the hub, and the clipboard."""
 
-from perftui.ipc.dashboard_messages import Answer, Command, Done, Question
+from perftui.ipc.dashboard_messages import Answer, Done, Question
 from perftui.tui.config.settled import DEFAULT, Config
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.messages import QuestionAsked, RankOpened, TextCopied
@@ -27,7 +27,7 @@ class PagedApp(TerminalApp[None]):
         self.read_only = read_only
         self._questions: dict[str, RunScreen] = {}
 
-    def send_to_hub(self, order: Command | Question) -> None:
+    def send_to_hub(self, question: Question) -> None:
         """Send it; the answer comes as a message."""
         raise NotImplementedError
 

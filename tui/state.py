@@ -161,6 +161,19 @@ def open_window(state: DashboardState) -> ProfileView | None:
     return under_way[-1] if under_way and not state.ended else None
 
 
+def run_of(state: DashboardState) -> str:
+    """Return the id of the run in the picture.
+
+    That under which its hub is reached is another one of a recording, and of a run that another host leads.
+    """
+    return state.header.run_id if state.header is not None else state.run_id
+
+
+def led_elsewhere(state: DashboardState) -> bool:
+    """Whether this is a run that another host leads, reached by that host's address."""
+    return not state.replayed and run_of(state) != state.run_id
+
+
 def going_on(relaunch: RelaunchView | None) -> bool:
     """Whether a relaunch has begun and has not come to its end."""
     return relaunch is not None and relaunch.state not in ("done", "failed")

@@ -12,10 +12,11 @@ from textual.filter import LineFilter, Monochrome, NoColor
 from textual.screen import Screen
 
 from perftui.ipc.errors import Refused
+from perftui.ipc.terminal_kinds import described_colours, without_colour
 from perftui.tui import format as fmt
 from perftui.tui.clipboard import clipboard_sequences, hand_to_tmux
 from perftui.tui.config.settled import DEFAULT, Config
-from perftui.tui.glyphs import Glyphs, described_colours, glyphs_of_this_terminal, without_colour
+from perftui.tui.glyphs import Glyphs, glyphs_of_this_terminal
 from perftui.tui.key_map import display, key_names
 from perftui.tui.paced_app import PacedApp
 from perftui.tui.palette import THEMES, choose_theme
@@ -34,6 +35,8 @@ class TerminalApp(PacedApp[_Result]):
 
     TITLE = "perftui"
     CSS_PATH = Path(__file__).with_name("app.tcss")
+    when_killed = "perftui was killed. Back to it: the same command again"
+    """What is left on the terminal then."""
 
     def __init__(self, glyphs: Glyphs | None = None, config: Config = DEFAULT) -> None:
         super().__init__()
@@ -126,6 +129,6 @@ class TerminalApp(PacedApp[_Result]):
 
     def run_here(self) -> int:
         """Run in this terminal, and return the exit code."""
-        with guarded_terminal(self.left_clean):
+        with guarded_terminal(self.left_clean, self.when_killed):
             self.run(mouse=os.environ.get("PERFTUI_MOUSE") != "0")
         return self.return_code or 0

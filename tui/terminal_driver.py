@@ -5,6 +5,7 @@ An answer comes after all that was written before, whatever buffers lie between:
 there.
 """
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -17,6 +18,7 @@ from textual import events
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
+from perftui.ipc.terminal_kinds import own_size
 from perftui.tui.delivery import Delivery
 from perftui.tui.terminal import terminal_hung_up
 from perftui.tui.terminal_writer import TerminalWriter
@@ -30,6 +32,8 @@ _ASK = "\x1b[6n"
 _KEYS_AS_BEFORE = "\x1b[<u"
 """Ends what taking the terminal over begins anew: it is counted."""
 _CLOSING_S = 2.0
+_KILL_IS_HEARD_S = 0.1
+"""What is stopped is sent SIGTERM and SIGCONT at once by `kill %1`; the event loop hears the first later."""
 _STUCK = 131_072
 """Bytes: many pictures."""
 
@@ -62,16 +66,8 @@ class TerminalDriver(LinuxDriver):
         return self._writer is not None and self._writer.unsent > _STUCK
 
     def _get_terminal_size(self) -> tuple[int, int]:
-        """Return the terminal's own columns and lines.
-
-        COLUMNS and LINES, which the framework believes first, are those of the moment in which somebody
-        exported them (`docker exec -e COLUMNS=…`): they stay when the window changes.
-        """
-        with contextlib.suppress(OSError):
-            columns, lines = os.get_terminal_size(_STDERR)
-            if columns > 0 and lines > 0:
-                return columns, lines
-        return super()._get_terminal_size()
+        """Return the terminal's own columns and lines, not those that somebody exported."""
+        return own_size(_STDERR) or super()._get_terminal_size()
 
     def write(self, data: str) -> None:
         """Hand text over, to be written soon."""
@@ -111,10 +107,16 @@ class TerminalDriver(LinuxDriver):
         with contextlib.suppress(termios.error):
             self._line = termios.tcgetattr(self.fileno)
 
-    def stop_application_mode(self) -> None:
-        """Give the terminal back; pictures that it has not taken are left out."""
+    def disable_input(self) -> None:
+        """Read no more keys; a terminal that was given back is left alone, down to what is typed there."""
         if self._writer is not None:
-            self._writer.forget()
+            super().disable_input()
+
+    def stop_application_mode(self) -> None:
+        """Give the terminal back, once; pictures that it has not taken are left out."""
+        if self._writer is None:
+            return
+        self._writer.forget()
         until = 0.0 if terminal_hung_up() else time.monotonic() + self.delivery.last_answer_s()
         while self.delivery.last_answer_s() and time.monotonic() < until:
             time.sleep(0.01)  # an answer that comes later would stand on the person's command line
@@ -128,15 +130,27 @@ class TerminalDriver(LinuxDriver):
         super().close()
 
     def _sigcont_application(self, *_: object) -> None:
-        """Go on, also after a SIGSTOP, of which nothing was known before."""
-        if self._writer is None:
+        """Go on, also after a SIGSTOP, of which nothing was known before; in the background stop again."""
+        if self._elsewhere():
+            if self._writer is None:  # nothing is painted meanwhile
+                asyncio.get_running_loop().call_later(_KILL_IS_HEARD_S, self._stop_elsewhere)
+            else:
+                self._stop_elsewhere()
+        elif self._writer is None:
             super()._sigcont_application()
-            return
-        with contextlib.suppress(OSError):  # hung up, or not the terminal that controls this process
-            if os.tcgetpgrp(self.fileno) != os.getpgrp():
-                os.kill(os.getpid(), signal.SIGSTOP)  # it is somebody else's now
-                return
-        self._take_over_again()
+        else:
+            self._take_over_again()
+
+    def _elsewhere(self) -> bool:
+        """Whether the terminal is somebody else's now: after `bg`, the shell's."""
+        try:
+            return os.tcgetpgrp(self.fileno) != os.getpgrp()
+        except OSError:  # hung up, or not the terminal that controls this process
+            return False
+
+    def _stop_elsewhere(self) -> None:
+        if self._app.return_code is None and self._elsewhere():
+            os.kill(os.getpid(), signal.SIGSTOP)
 
     def _take_over_again(self) -> None:
         """Set line and modes as they were, which a shell has altered since, and have all painted.

@@ -16,14 +16,13 @@ _GIVE_BACK = (
     "\\033[?1004l\\033[?2004l\\033[?2048l\\033[?2026l\\033[<u\\033[?7h"  # focus, paste, size, keys, wrap
     "\\033[?1049l\\033[?25h\\033[0m"  # the screen as it was, and its cursor
 )
-_KILLED = "\\r\\nThe dashboard was killed; the training goes on. Back to it: perftui\\r\\n"
 _SCRIPT = """
 trap '' HUP INT TERM
 said=
 read -r said
 [ "$said" = well ] && exit
 printf '%b' "$1" >&2
-[ "$said" ] || printf '%b' "$2" >&2
+[ "$said" ] || printf '\\r\\n%s\\r\\n' "$2" >&2
 sleep 0.3
 case "$(stty -a <&2 2>/dev/null)" in
 *-isig*-icanon*) stty "$3" <&2 2>/dev/null ;;
@@ -32,15 +31,16 @@ esac
 
 
 @contextlib.contextmanager
-def guarded_terminal(left_clean: Callable[[], bool]) -> Iterator[None]:
+def guarded_terminal(left_clean: Callable[[], bool], when_killed: str) -> Iterator[None]:
     """Keep watch over the terminal on stderr while the body paints on it; without a shell, do nothing.
 
     Args:
         left_clean: whether the terminal has taken all that gives it back, asked after the body.
+        when_killed: one line for the person, of what goes on and the way back.
     """
     try:
         guard = subprocess.Popen(
-            ["/bin/sh", "-c", _SCRIPT, "perftui", _GIVE_BACK, _KILLED, line_settings(2)],
+            ["/bin/sh", "-c", _SCRIPT, "perftui", _GIVE_BACK, when_killed, line_settings(2)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=sys.__stderr__,

@@ -1,13 +1,11 @@
 """What the keys of profiling windows do: open one at once or after a question, end the one that is open."""
 
 from collections.abc import Callable
-from typing import Any
-
-from textual.app import App
 
 from perftui.ipc.dashboard_link import new_command_id
 from perftui.ipc.dashboard_messages import CancelProfileCommand, Command, ProfileCommand
 from perftui.tui.glyphs import Glyphs
+from perftui.tui.ordering_app import OrderingApp
 from perftui.tui.screens.ask import WINDOW_WORDS, ConfirmScreen
 from perftui.tui.screens.choose_window import ChooseWindowScreen
 from perftui.tui.state import DashboardState, open_window
@@ -27,7 +25,7 @@ class WindowKeys:
 
     def __init__(
         self,
-        app: App[Any],
+        app: OrderingApp,
         glyphs: Glyphs,
         may_change: Callable[[], bool],
         command: Callable[[Command, str], None],
@@ -50,25 +48,28 @@ class WindowKeys:
         elif self._may_change():
             ranks = [view.rank for view in state.ranks]
             choice = first_choice(ranks, in_view if in_view in ranks else None)
-            self._app.push_screen(ChooseWindowScreen(self._glyphs, choice), self._open)
+            self._app.ask(ChooseWindowScreen(self._glyphs, choice), self._open)
 
     def end(self, state: DashboardState) -> None:
         """Ask, then end the open window without a result."""
-        if open_window(state) is not None and self._may_change():
+        window = open_window(state)
+        if window is not None and self._may_change():
             question = ConfirmScreen(self._glyphs, "end this profiling window?", WINDOW_WORDS, state)
-            self._app.push_screen(question, self._end)
+            self._app.ask(question, lambda _: self._end(window.window_id))
 
-    def _open(self, choice: WindowChoice | None) -> None:
-        if choice is not None:
-            command = ProfileCommand(
-                command_id=new_command_id(),
-                steps=choice.steps,
-                ranks=choice.kept_ranks,
-                preset=choice.preset,
-            )
-            self._command(command, "profile")
-            self._show()
+    def _open(self, choice: WindowChoice) -> None:
+        command = ProfileCommand(
+            command_id=new_command_id(),
+            steps=choice.steps,
+            ranks=choice.kept_ranks,
+            preset=choice.preset,
+        )
+        self._command(command, "profile")
+        self._show()
 
-    def _end(self, yes: bool | None) -> None:
-        if yes:
+    def _end(self, window_id: str) -> None:
+        now = open_window(self._app.live)
+        if now is None or now.window_id != window_id:
+            self._app.notify("that window has ended already: nothing was done", markup=False)
+        else:
             self._command(CancelProfileCommand(command_id=new_command_id()), "end the window")

@@ -16,6 +16,7 @@ from benchmarks.verdicts.binomial import exact_interval
 from benchmarks.verdicts.records import Campaign, ChainLaunch
 from perftui.ipc.ledger_records import Launch, Verdict
 from perftui.trainer.tuning.judge import judge, next_launch
+from perftui.trainer.tuning.known_noise import no_less_than_long_launches
 from perftui.trainer.tuning.noise import Seen, is_learned, learned_noise
 from perftui.trainer.tuning.procedure import ORDER
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Label, Noise
@@ -87,24 +88,25 @@ def _named(launches: Sequence[Launch], labels: Sequence[Label]) -> list[Launch]:
 
 
 def _noise_before(launch: ChainLaunch, campaign: Campaign) -> Noise:
-    """Return what a ledger would know: repeats of one setting in earlier launches of this kind of chain."""
+    """Return what a ledger would know: from the earlier launches of this kind of chain."""
     earlier = [
         each
         for each in campaign.launches
         if each.neighbour == launch.neighbour and each.launch.started_unix < launch.launch.started_unix
     ]
-    return learned_noise(
+    learned = learned_noise(
         [
             _window(chain[begin : begin + _OF_A_WINDOW])
             for chain in _chains(earlier)
             for begin in range(0, len(chain), _OF_A_WINDOW)
         ]
     )
+    return no_less_than_long_launches(learned, [each.launch for each in earlier])
 
 
 def _window(launches: Sequence[ChainLaunch]) -> list[Seen]:
     return [
-        Seen(each.launch.label, each.launch.log_step_s, each.launch.se)
+        Seen(each.launch.label, each.launch.log_step_s, each.launch.se, each.launch.foreign_cores or 0.0)
         for each in launches
         if each.launch.log_step_s is not None
         and each.launch.se is not None

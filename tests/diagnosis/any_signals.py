@@ -223,8 +223,8 @@ _changes = st.builds(
     compile_s=st.none() | st.floats(0, 60),
     recompiles=st.none() | st.integers(0, 9),
     alloc_retries=st.none() | st.integers(0, 9),
-    rss_mib=_amount,
-    rss_rise=_maybe_share,
+    kept_mib=_amount,
+    kept_rise=_maybe_share,
 )
 _pauses = st.lists(
     st.builds(

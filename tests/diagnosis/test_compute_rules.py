@@ -6,8 +6,11 @@ import msgspec.structs
 import pytest
 
 from perftui.ipc.facts import (
+    AllocatorFacts,
+    FsdpFacts,
     ModelFacts,
     OptimizerFacts,
+    ParallelFacts,
 )
 from perftui.ipc.trace_report import KernelFigures
 from perftui.trainer.diagnosis import judge
@@ -54,6 +57,27 @@ def test_a_model_on_the_cpu_beside_a_gpu() -> None:
     assert "compute.device" not in found(run(hidden, host=there))
     split = gpu_rank(facts=facts(model=_model(devices={"cpu": 300_000, "cuda:0": 700_000})))
     assert found(run(split, gpus=(gpu(),)))["compute.device"].severity == "warning"
+
+
+def test_parameters_that_are_kept_on_the_cpu_are_no_model_there() -> None:
+    there, kept = replace(QUIET, gpus_present=2), _model()
+    used = AllocatorFacts(
+        device="cuda:0", allocated_mib=0.0, reserved_mib=90.0, inactive_split_mib=0.0,
+        peak_allocated_mib=80.0, peak_reserved_mib=90.0, alloc_retries=0, ooms=0,
+    )  # fmt: skip
+    unused = msgspec.structs.replace(used, peak_allocated_mib=0.5)
+    sharded = ParallelFacts(fsdp=FsdpFacts(version=2, units=4, cpu_offload=True))
+    inside = msgspec.structs.replace(sharded, fsdp=FsdpFacts(version=2, units=4, cpu_offload=False))
+    for made, seen in (
+        (gpu_rank(facts=facts(model=kept)), False),
+        (rank(facts=facts(model=kept, allocator=used)), False),
+        (rank(facts=facts(model=kept, allocator=unused)), True),
+        (rank(facts=facts(model=kept, parallel=sharded)), False),
+        (rank(facts=facts(model=kept, parallel=inside)), True),
+    ):
+        assert ("compute.device" in found(run(made, host=there))) is seen
+    half = _model(devices={"cpu": 500_000, "cuda:0": 500_000})
+    assert "compute.device" not in found(run(gpu_rank(facts=facts(model=half, parallel=sharded))))
 
 
 def test_exact_products_with_idle_tensor_cores() -> None:

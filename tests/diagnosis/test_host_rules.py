@@ -274,7 +274,7 @@ def test_fragments_matter_when_memory_is_short() -> None:
 )
 def test_growth_of_the_process(grown: float | None, rise: float, seen: bool) -> None:
     process = ProcessFacts(rss_mib=2_000.0, threads=4, voluntary_switches=1, involuntary_switches=1)
-    made = rank(change=change(rss_mib=grown, rss_rise=rise), facts=facts(process=process))
+    made = rank(change=change(kept_mib=grown, kept_rise=rise), facts=facts(process=process))
     assert ("memory.host_growth" in found(run(made))) is seen
 
 

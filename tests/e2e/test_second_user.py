@@ -17,7 +17,7 @@ from tests.waiting import wait_until
 
 from .conftest import PERFTUI
 from .scripts import STARVED
-from .users import OWNER, STRANGER, User, made_user, why_not
+from .users import OWNER, STRANGER, User, clear_runtime, made_user, why_not
 
 pytestmark = pytest.mark.slow
 _why = cache(why_not)
@@ -75,7 +75,9 @@ def shared() -> Iterator[Path]:
         pytest.skip(_why() or "")
     folder = Path(tempfile.mkdtemp(prefix="pt-", dir="/tmp"))
     folder.chmod(0o1777)
+    clear_runtime()
     yield folder
+    clear_runtime()
     shutil.rmtree(folder)
 
 
@@ -95,7 +97,7 @@ def live(owner: User) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
     process = owner.start([*PERFTUI, "run", "--no-tui", "--", sys.executable, "-c", WORKS])
     wait_until(lambda: done_by(owner) > 5, "it works")
     run_id = str(runs_of(owner)[0]["run_id"])
-    wait_until(lambda: list(owner.shared.glob(f"perftui-{OWNER}/{run_id}/dash.sock")), "its hub is there")
+    wait_until(lambda: list(owner.runtime.glob(f"{run_id}/dash.sock")), "its hub is there")
     yield run_id, process
     owner.run([*PERFTUI, "stop", run_id, "--now"])
     process.communicate(timeout=60)
@@ -134,7 +136,7 @@ def test_a_run_is_neither_seen_nor_commanded(
     owner: User, stranger: User, shared: Path, live: tuple[str, "subprocess.Popen[str]"]
 ) -> None:
     run_id, _ = live
-    runtime = shared / f"perftui-{OWNER}" / run_id
+    runtime = owner.runtime / run_id
     assert (runtime / "dash.sock").exists()
     assert runs_of(stranger) == []
     for verb in ("status", "stop", "profile"):
@@ -159,7 +161,7 @@ def test_nothing_of_a_run_can_be_read_or_written_by_others(
 ) -> None:
     """Whatever the umask: here it lets everybody read."""
     open_to_others: list[str] = []
-    for root in (state_of(owner), shared / f"perftui-{OWNER}"):
+    for root in (state_of(owner), owner.runtime):
         assert stat.S_IMODE(root.stat().st_mode) & 0o077 == 0
         for folder, _, files in os.walk(root):
             open_to_others += [
@@ -177,7 +179,7 @@ def test_folders_left_open_do_not_open_the_sockets(
 ) -> None:
     """Should the owner open his folders to everybody, the hub still asks the kernel who it is that speaks."""
     run_id, _ = live
-    runtime = shared / f"perftui-{OWNER}" / run_id
+    runtime = owner.runtime / run_id
     for path in (runtime.parent, runtime):
         path.chmod(0o777)
     for name in ("dash.sock", "ranks.sock"):
@@ -197,7 +199,7 @@ def a_folder(at: Path, _: User) -> None:
 
 
 def a_link_to_his_own(at: Path, _: User) -> None:
-    mine = at.with_name("mine")
+    mine = at.with_name(f"{at.name}-mine")
     a_folder(mine, _)
     at.symlink_to(mine)
     os.lchown(at, STRANGER, STRANGER)
@@ -213,7 +215,7 @@ def a_link_to_the_owner_s(at: Path, owner: User) -> None:
 
 
 def a_link_to_nothing(at: Path, _: User) -> None:
-    at.symlink_to(at.with_name("not there"))
+    at.symlink_to(at.with_name(f"{at.name} not there"))
     os.lchown(at, STRANGER, STRANGER)
 
 
@@ -241,7 +243,7 @@ QUICK = a_link_to_his_own
 def test_what_stands_in_the_way_is_told_and_nothing_is_written_there(
     owner: User, shared: Path, put: Callable[[Path, User], None]
 ) -> None:
-    at = shared / f"perftui-{OWNER}"
+    at = owner.runtime
     put(at, owner)
     done = owner.run([*PERFTUI, "run", "--no-tui", "--", sys.executable, "-c", "print('trained')"])
     assert (done.returncode, done.stdout) == (4, "")
@@ -262,7 +264,7 @@ def test_what_stands_in_the_way_is_told_and_nothing_is_written_there(
 @pytest.mark.long
 def test_an_armed_training_goes_on_whatever_stands_in_the_way(owner: User, shared: Path) -> None:
     """After `perftui env` no command of ours is there to refuse: the training itself must not notice."""
-    a_link_to_his_own(shared / f"perftui-{OWNER}", owner)
+    a_link_to_his_own(owner.runtime, owner)
     script = owner.home / "train.py"
     script.write_text(TRAINS)
     command = [sys.executable, str(script), "60", "5", "0.002"]
@@ -270,7 +272,7 @@ def test_an_armed_training_goes_on_whatever_stands_in_the_way(owner: User, share
     exports = owner.run([*PERFTUI, "env"]).stdout
     armed = owner.run(["bash", "-c", f'{exports}\nexec "$@"', "bash", *command])
     assert (armed.returncode, armed.stdout) == (5, plain.stdout), armed.stderr
-    assert list((shared / "mine").iterdir()) == []
+    assert list(owner.runtime.with_name(f"{owner.runtime.name}-mine").iterdir()) == []
     assert processes_of(OWNER) == []
 
 
@@ -285,6 +287,6 @@ def test_a_stranger_s_lock_keeps_nobody_out(owner: User, stranger: User, shared:
         "    try:\n        fcntl.flock(open(path, 'a'), fcntl.LOCK_EX)\n        print('locked')\n"
         "    except OSError as error:\n        print(type(error).__name__)\n"
     )
-    paths = [shared / f"perftui-{OWNER}" / "arm.lock", state_of(owner) / "ledger.sqlite"]
+    paths = [owner.runtime / "arm.lock", state_of(owner) / "ledger.sqlite"]
     assert stranger.python(program, *map(str, paths)).stdout.split() == ["PermissionError"] * 2
     wait_until(lambda: not processes_of(OWNER), "its hub ends")

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from perftui.ipc.places import TEMPORARY
+
 OWNER, STRANGER = 61_001, 61_002
 _OPEN_THE_DOOR = """
 set -e
@@ -50,6 +52,11 @@ class User:
     uid: int
     home: Path
     shared: Path
+
+    @property
+    def runtime(self) -> Path:
+        """Where sockets are when nothing else is said."""
+        return TEMPORARY / f"perftui-{self.uid}"
 
     def environment(self, more: Mapping[str, str]) -> dict[str, str]:
         kept = {
@@ -90,6 +97,16 @@ def made_user(uid: int, folder: Path, shared: Path) -> User:
     home.mkdir(mode=0o700)
     os.chown(home, uid, uid)
     return User(uid, home, shared)
+
+
+def clear_runtime() -> None:
+    """Remove what the users, or who stood in their way, have left where sockets are."""
+    for uid in (OWNER, STRANGER):
+        for left in TEMPORARY.glob(f"perftui-{uid}*"):
+            if left.is_dir() and not left.is_symlink():
+                shutil.rmtree(left)
+            else:
+                left.unlink()
 
 
 def why_not() -> str | None:

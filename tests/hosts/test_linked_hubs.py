@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from perftui.ipc.audit import read_audit
+from perftui.ipc.dashboard_link import DashboardLink
 from perftui.ipc.dashboard_messages import Update
 from perftui.ipc.link_keys import write_key
 
 from .fake_ranks import PASSWORD
 from .namespaces import Host, Hosts
-from .stage import HERE, ROOT, Stage, host_news, hosts_of, link_of, state_of, steps_of
+from .stage import HERE, ROOT, Stage, host_news, hosts_of, link_of, snapshot_until, state_of, steps_of
 
 
 @pytest.fixture
@@ -104,6 +105,26 @@ def test_one_dashboard_shows_the_ranks_of_all_hosts_lost_and_regained(
         "host h2 is not heard; its training may well go on",
         "host h2 is heard again",
     ]
+
+
+def test_a_host_of_several_ranks_does_not_fall_behind(stage: Stage) -> None:
+    """Eight ranks make 80 messages a second; the lead says twice a second what it has."""
+    lead, member = stage.parts
+    lead.start_hub()
+    member.start_hub()
+    member.ranks(0, 8, 8)
+    there = DashboardLink(member.places.dashboard_socket)
+    try:
+        stage.until(lambda u: len(steps_of(u)) == 8)
+        time.sleep(8.0)
+        heard = snapshot_until(there, lambda u: len(steps_of(u)) == 8, 5.0)
+        brought = stage.until(lambda u: len(steps_of(u)) == 8)
+    finally:
+        there.close()
+    behind = [steps - steps_of(brought)[rank] for rank, steps in steps_of(heard).items()]
+    assert min(steps_of(heard).values()) > 300
+    assert max(behind) <= 25  # half a second of them
+    assert {view.state for view in brought.view.ranks} == {"training"}
 
 
 @pytest.mark.long

@@ -1,6 +1,7 @@
 """Folders of a run: private, ours, and short enough for a socket."""
 
 import os
+import shutil
 import stat
 import tempfile
 from collections.abc import Callable
@@ -8,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from perftui.ipc import places
 from perftui.ipc.errors import NoSuchRun, Refused, UsageError
+from perftui.ipc.hub_sockets import HubSockets
 from perftui.ipc.places import make_run_places, run_places, runtime_root, state_root
 
 FOREIGN_UID = 65534
@@ -21,10 +24,10 @@ def _mode(path: Path) -> int:
 def test_folders_are_private(runtime_dirs: object) -> None:
     before = os.umask(0)
     try:
-        places = make_run_places("abc-1")
+        run = make_run_places("abc-1")
     finally:
         os.umask(before)
-    made = (runtime_root(), state_root(), places.runtime, places.state, places.recording, places.profiles)
+    made = (runtime_root(), state_root(), run.runtime, run.state, run.recording, run.profiles)
     assert {path.name: oct(_mode(path)) for path in made} == {path.name: "0o700" for path in made}
 
 
@@ -32,7 +35,7 @@ def test_our_runtime_directory_open_to_others_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PERFTUI_RUNTIME_DIR", raising=False)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(places, "TEMPORARY", tmp_path)
     runtime_root().chmod(0o777)
     assert _mode(runtime_root()) == 0o700
 
@@ -79,7 +82,7 @@ def test_a_temporary_directory_in_which_anybody_may_rename_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PERFTUI_RUNTIME_DIR", raising=False)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(places, "TEMPORARY", tmp_path)
     tmp_path.chmod(0o1777)
     assert runtime_root().parent == tmp_path
     tmp_path.chmod(0o777)
@@ -161,6 +164,54 @@ def test_a_socket_path_that_is_too_long_says_so(tmp_path: Path, monkeypatch: pyt
         _ = run_places("abc-1").dashboard_socket
 
 
+@pytest.mark.parametrize("letter", ["d", "é", "漢"])
+@pytest.mark.parametrize("excess", [0, 1])
+def test_the_limit_of_a_socket_path_is_in_bytes(
+    letter: str, excess: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """107 of them can be bound, 108 are refused before anything is made."""
+    root = Path(tempfile.mkdtemp(prefix="pt-", dir="/tmp"))
+    room = 107 + excess - len(f"{root}//abc-1/ranks.sock")
+    size = len(letter.encode())
+    name = letter * (room // size) + "x" * (room % size)
+    monkeypatch.setenv("PERFTUI_RUNTIME_DIR", str(root / name))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    try:
+        if excess:
+            with pytest.raises(UsageError, match=r"socket path of 108 bytes, the system allows 107"):
+                make_run_places("abc-1")
+            return
+        HubSockets(make_run_places("abc-1")).close()
+    finally:
+        shutil.rmtree(root)
+
+
+@pytest.mark.parametrize(
+    ("variable", "find"), [("PERFTUI_RUNTIME_DIR", runtime_root), ("XDG_STATE_HOME", state_root)]
+)
+def test_a_folder_whose_path_is_not_utf8_is_one_clear_line(
+    variable: str, find: Callable[[], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, f"{tmp_path}/caf\udce9")
+    with pytest.raises(Refused, match=rf"caf\\udce9.* is not UTF-8; set {variable} to a folder"):
+        find()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["job", "rank0", "shell"])
+def test_all_processes_of_a_run_mean_the_same_sockets(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever temporary folder a job, a rank or the script itself has."""
+    assert Path("/tmp") == places.TEMPORARY
+    monkeypatch.setattr(places, "TEMPORARY", tmp_path)
+    monkeypatch.delenv("PERFTUI_RUNTIME_DIR", raising=False)
+    monkeypatch.setenv("TMPDIR", str(tmp_path / name))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / name))
+    (tmp_path / name).mkdir()
+    assert runtime_root() == tmp_path / f"perftui-{os.getuid()}"
+
+
 @pytest.mark.parametrize(
     "text", ["", "ab", "../../etc", "a/b/c", ".hidden", "UPPER", "a b c", "a" * 62, "abc\n"]
 )
@@ -170,6 +221,6 @@ def test_what_cannot_be_a_run_never_becomes_a_path(text: str, runtime_dirs: obje
 
 
 def test_asking_for_places_makes_nothing(runtime_dirs: object) -> None:
-    places = run_places("abc-1")
-    assert not places.runtime.exists()
-    assert not places.state.exists()
+    run = run_places("abc-1")
+    assert not run.runtime.exists()
+    assert not run.state.exists()

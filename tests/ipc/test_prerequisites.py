@@ -1,5 +1,6 @@
 """What settings need, on what a rank has told: a reason where it is known to be missing, else nothing."""
 
+import msgspec.structs
 import pytest
 
 from perftui.ipc.facts import (
@@ -11,6 +12,7 @@ from perftui.ipc.facts import (
     OptimizerFacts,
     ParallelFacts,
     RankFacts,
+    TensorFacts,
 )
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.prerequisites import PREREQUISITES, Told, why_idle, why_impossible
@@ -33,6 +35,15 @@ def batches(shapes: int) -> RankFacts:
     return RankFacts(batch=BatchFacts(looked=4, newest=BatchSignature(tensors=[]), distinct_shapes=shapes))
 
 
+def on(device: str) -> RankFacts:
+    newest = BatchSignature(tensors=[TensorFacts(shape=[4], dtype="float32", device=device)])
+    return RankFacts(batch=BatchFacts(looked=1, newest=newest, distinct_shapes=1))
+
+
+MAPPED = msgspec.structs.replace(STREAM, iterable=False)
+OWN_WORKERS = msgspec.structs.replace(MAPPED, num_workers=2)
+
+
 @pytest.mark.parametrize(
     ("asked", "told", "key"),
     [
@@ -47,6 +58,9 @@ def batches(shapes: int) -> RankFacts:
         ({"loader.prefetch_factor": 4}, Told(in_force={"loader.num_workers": 0}), "workers"),
         ({"loader[1].persistent_workers": True, "loader[1].num_workers": 0}, Told(), "workers"),
         ({"loader.num_workers": 2}, Told(loader=STREAM), "sharded_stream"),
+        ({"loader.num_workers": 2}, Told(loader=MAPPED, facts=on("cuda:0")), "host_batches"),
+        ({"loader.pin_memory": True}, Told(loader=MAPPED, facts=on("cuda:1")), "host_batches"),
+        ({"loader.pin_memory": True}, Told(loader=OWN_WORKERS, facts=on("cuda:0")), "host_batches"),
         ({"torchrun.nproc_per_node": 2}, Told(command=("python", "a.py")), "torchrun"),
     ],
 )
@@ -67,6 +81,11 @@ def test_what_is_missing_is_said(asked: Settings, told: Told, key: str) -> None:
         ({"loader.prefetch_factor": 4, "loader.num_workers": 2}, Told(in_force={"loader.num_workers": 0})),
         ({"loader.persistent_workers": False}, Told(in_force={"loader.num_workers": 0})),
         ({"loader[1].num_workers": 2}, Told(loader=STREAM)),
+        ({"loader.num_workers": 2, "loader.pin_memory": True}, Told(loader=MAPPED, facts=on("cpu"))),
+        ({"loader.num_workers": 0, "loader.pin_memory": False}, Told(loader=MAPPED, facts=on("cuda:0"))),
+        ({"loader.num_workers": 4}, Told(loader=OWN_WORKERS, facts=on("cuda:0"))),
+        ({"loader[1].num_workers": 2}, Told(loader=MAPPED, facts=on("cuda:0"))),
+        ({"loader.num_workers": 2}, Told(loader=MAPPED, facts=batches(1))),
         ({"torchrun.nproc_per_node": 2}, Told(command=("torchrun", "a.py"))),
         ({"env.OMP_NUM_THREADS": "1"}, Told()),
     ],

@@ -73,6 +73,35 @@ def test_the_budget_holds_and_the_beginning_stays(tmp_path: Path) -> None:
     assert len(found) < 5000
 
 
+def test_writers_that_begin_again_and_again_keep_all_within_the_budget(tmp_path: Path) -> None:
+    for first in range(0, 36, 3):
+        _write(tmp_path, range(first, first + 3))
+    assert len(_segments(tmp_path)) == 12
+    assert list(read_recording(tmp_path)) == [_entry(number) for number in range(36)]
+
+
+def test_the_budget_holds_whoever_writes(tmp_path: Path) -> None:
+    """Small segments go before it is spent; the first, and what is newest, stay."""
+    budget = 64 * 1024
+    for first in range(0, 3000, 30):
+        _write(tmp_path, range(first, first + 30), budget)
+        assert sum(path.stat().st_size for path in _segments(tmp_path)) <= budget
+    found = [int(entry.unix - 1000) for entry in read_recording(tmp_path)]
+    assert found[:30] == list(range(30))
+    assert found[30:] == list(range(found[30], 3000))
+    assert sum(path.stat().st_size for path in _segments(tmp_path)) > budget * 3 // 4
+
+
+def test_an_entry_longer_than_a_segment_makes_its_own_room(tmp_path: Path) -> None:
+    budget = 64 * 1024
+    _write(tmp_path, range(1000), budget)
+    writer = RecordingWriter(tmp_path, budget)
+    writer.append(Entry(unix=5000.0, hosts=[HostView(name="h" * 30_000, age_s=0.5, cpus=2.0)]))
+    writer.close()
+    assert sum(path.stat().st_size for path in _segments(tmp_path)) <= budget
+    assert [entry.unix for entry in read_recording(tmp_path)][-1] == 5000.0
+
+
 def test_damage_in_the_middle_names_file_and_byte(tmp_path: Path) -> None:
     _write(tmp_path, range(10))
     segment = _segments(tmp_path)[0]
@@ -112,8 +141,9 @@ unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
 writer = here.RecordingWriter(Path(sys.argv[1]), here.BIG)
 for number in range(50):
     writer.append(here._entry(number))
-resource.setrlimit(resource.RLIMIT_FSIZE, (0, unlimited[1]))
-for number in range(50, 150):
+at = Path(sys.argv[1], "000001.rec").stat().st_size
+for number in range(50, 150):  # some of an entry is taken, and then none of it
+    resource.setrlimit(resource.RLIMIT_FSIZE, (at + 20 if number < 100 else 0, unlimited[1]))
     writer.append(here._entry(number))
 assert writer.failed_entries == 100, writer.failed_entries
 assert writer.failure == "File too large", writer.failure
@@ -132,6 +162,7 @@ def test_a_full_disk_costs_entries_that_are_counted_and_the_rest_can_be_read(tmp
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    assert len(_segments(tmp_path)) == 1
     entries = list(read_recording(tmp_path))
     found = [int(entry.unix - 1000) for entry in entries]
     assert found == [*range(50), *range(150, 200)]

@@ -12,8 +12,10 @@ from termios import TIOCSWINSZ
 
 import pytest
 
+from perftui.trainer.launch import terminal_check
 from perftui.trainer.launch.interpreter import InterpreterCheck
 from perftui.trainer.launch.outcome import Ending, last_lines, outcome_of
+from perftui.trainer.launch.terminal_check import terminal_checks
 from perftui.trainer.launch.versions import version_checks
 
 ENTRY = [sys.executable, "-c", "import sys; from perftui.tui.cli import main; sys.exit(main())"]
@@ -75,6 +77,48 @@ def in_terminal(words: list[str], columns: int, rows: int, term: str, home: Path
         shown += data
     os.close(master)
     return process.wait(60), shown.decode()
+
+
+def test_the_terminals_own_size_is_told_not_one_that_was_exported(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("LINES", "12")
+    _, shown = in_terminal(["doctor"], 100, 30, "xterm-256color", home)
+    assert "xterm-256color, 100 x 30" in shown
+    _, shown = in_terminal(["doctor"], 0, 0, "xterm-256color", home)
+    assert "xterm-256color, its size is not known" in shown
+
+
+UTF8 = {"LANG": "C.UTF-8"}
+ASCII = "the dashboard is drawn with ASCII"
+
+
+@pytest.mark.parametrize(
+    ("environment", "colours", "encoding"),
+    [
+        ({"TERM": "xterm", **UTF8}, "16", "UTF-8"),
+        ({"TERM": "xterm", "NO_COLOR": "", **UTF8}, "16", "UTF-8"),
+        ({"TERM": "xterm", "NO_COLOR": "1", **UTF8}, "off (NO_COLOR)", "UTF-8"),
+        ({"TERM": "xterm", "COLORTERM": "TrueColor", **UTF8}, "16 million", "UTF-8"),
+        ({"TERM": "xterm-kitty", **UTF8}, "256", "UTF-8"),
+        ({"TERM": "linux", **UTF8}, "16", f"UTF-8: {ASCII} (TERM=linux)"),
+        ({"TERM": "vt100", **UTF8}, "none, by this terminal's description", f"UTF-8: {ASCII} (TERM=vt100)"),
+        ({"TERM": "xterm", "PERFTUI_ASCII": "1", **UTF8}, "16", f"UTF-8: {ASCII} (PERFTUI_ASCII)"),
+        ({"TERM": "xterm", "LC_ALL": "C"}, "16", f"not UTF-8: {ASCII}"),
+        ({"TERM": "xterm", "LC_ALL": "C", "PERFTUI_ASCII": "0"}, "16", "not UTF-8"),
+        ({"TERM": "xterm"}, "16", "no locale is set"),
+        ({"TERM": "xterm", "TMUX": "/tmp/t,1,0"}, "16", f"no locale is set: {ASCII}"),
+    ],
+)
+def test_colours_and_characters_are_told_as_the_dashboard_has_them(
+    environment: dict[str, str], colours: str, encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # a process reads one description only
+    monkeypatch.setattr(terminal_check, "described_colours", lambda term: 0 if term == "vt100" else 8)
+    said = {name: (state, text) for state, name, text, _ in terminal_checks(environment)}
+    assert said["colours"] == ("ok", colours)
+    assert said["encoding"] == ("ok" if "LANG" in environment else "warn", encoding)
 
 
 def test_a_terminal_that_is_too_small_is_one_clear_line(home: Path) -> None:

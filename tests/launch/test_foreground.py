@@ -32,6 +32,30 @@ def test_the_code_is_the_trainings_own(script: Script, text: str, code: int) -> 
     assert perftui("run", "--no-tui", "--", *script(text)).returncode == code
 
 
+def test_what_stands_before_a_later_separator_is_the_commands_own(script: Script) -> None:
+    command = script("import os, sys; print(os.nice(0), *sys.argv[1:])")
+    nicer = str(min(19, os.nice(0) + 5))
+    for words, said in (
+        (["nice", "-n", "5", "--", *command], f"{nicer}"),
+        ([*command, "--", "--lr", "3"], f"{os.nice(0)} -- --lr 3"),
+        (["--", *command, "--", "--lr", "3"], f"{os.nice(0)} -- --lr 3"),
+        (["--", "nice", "-n", "5", "--", *command, "a"], f"{nicer} a"),
+    ):
+        done = perftui("run", "--no-tui", *words)
+        assert (done.returncode, done.stdout.decode()) == (0, f"{said}\n"), words
+
+
+@pytest.mark.parametrize("closed", ["<&-", "<&- >&-", "<&- 2>&-", "<&- >&- 2>&-"])
+def test_streams_that_were_closed_before_keep_nothing_from_training(
+    script: Script, home: Path, closed: str
+) -> None:
+    out = home / "seen"
+    text = f"import os, sys; open({str(out)!r}, 'w').write(sys.stdin.read() + os.readlink('/proc/self/fd/0'))"
+    words = ["sh", "-c", f'exec "$@" {closed}', "sh", *ENTRY, "run", "--", *script(text)]
+    done = subprocess.run(words, capture_output=True, check=False, timeout=60)
+    assert (done.returncode, out.read_text()) == (0, "/dev/null"), done.stderr
+
+
 def test_output_is_byte_for_byte_that_of_a_plain_run(script: Script, home: Path) -> None:
     text = (
         "import random, sys\nrng = random.Random(0)\n"
@@ -145,6 +169,33 @@ def test_a_stalled_reader_stops_no_supervision(script: Script, until: Until) -> 
     process.stdout.close()
 
 
+NOT_IN = "no process of the command imported torch with perftui's probe"
+NO_STEP = "neither an optimizer of torch nor `watch().step()`"
+
+
+@pytest.mark.parametrize(
+    ("shell", "text", "said", "unsaid"),
+    [
+        ("PYTHONPATH=. python {}", "", NOT_IN, NO_STEP),
+        ("python -I {}", "", NOT_IN, NO_STEP),
+        ("python -E {}", "", NOT_IN, NO_STEP),
+        ("env -u PYTHONPATH python {}", "", NOT_IN, NO_STEP),
+        ("python {}", "", NOT_IN, NO_STEP),
+        ("PYTHONPATH=.:$PYTHONPATH python {}", "import torch", NO_STEP, NOT_IN),
+    ],
+)
+def test_a_run_without_a_step_says_whether_the_probe_got_in(
+    script: Script, shell: str, text: str, said: str, unsaid: str
+) -> None:
+    path = script(text)[1]
+    done = perftui("run", "--no-tui", "--", "bash", "-c", f"{shell.format(path)}; true")
+    assert done.returncode == 0
+    last = done.stderr.decode().splitlines()[-1]
+    assert said in last
+    assert unsaid not in last
+    assert all(word in last for word in ("PYTHONPATH", "-I", "-E")) is (said == NOT_IN)
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
@@ -157,6 +208,9 @@ def test_a_stalled_reader_stops_no_supervision(script: Script, until: Until) -> 
         (["status"], 3, "perftui run"),
         (["stop", "nothing-like-that"], 3, "perftui ls"),
         (["ls", "--", "python"], 2, "takes no command"),
+        (["--", "python", "x.py"], 2, "to train: perftui run -- python x.py"),
+        (["some-run", "--", "python", "x.py"], 2, "takes no command"),
+        (["--read-only", "--", "python", "x.py"], 2, "takes no command"),
         (["run", "--stepps", "3"], 2, "--help"),
         (["demo", "no-such-demo"], 2, "starved"),
         (["relaunch", "none", "--set", "loader.num_workers=2"], 3, "perftui ls"),

@@ -17,6 +17,13 @@ BIN = Path(sys.executable).parent
 PATH = f"{BIN}:/usr/bin:/bin"
 
 
+@pytest.fixture
+def bare(home: Path) -> Path:
+    """A Python with neither torch nor msgspec, as programs that are installed apart run in."""
+    venv.create(home / "bare", with_pip=False, symlinks=True)
+    return home / "bare" / "bin" / "python"
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -99,13 +106,54 @@ def test_cupti_is_torn_down_only_where_it_is_known_safe(cuda: str | None, *, can
     assert InterpreterCheck(torch_cuda=cuda).can_tear_down_cupti is can
 
 
-def test_a_python_without_the_probes_needs_is_refused_with_the_command(home: Path) -> None:
-    venv.create(home / "bare", with_pip=False, symlinks=True)
-    python = home / "bare" / "bin" / "python"
+def test_a_python_without_the_probes_needs_is_refused_with_the_command(bare: Path, home: Path) -> None:
     with pytest.raises(Refused) as caught:
-        check_interpreter([str(python), "train.py"], home, {"PATH": PATH})
-    assert f"{python} -m pip install 'msgspec>=0.19'" in str(caught.value)
+        check_interpreter([str(bare), "train.py"], home, {"PATH": PATH})
+    assert f"{bare} -m pip install 'msgspec>=0.19'" in str(caught.value)
     assert caught.value.exit_code == 4
+
+
+def console_script(path: Path, first_line: str) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!{first_line}\nprint(1)\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize("flags", ["", " -E", " -I"])
+@pytest.mark.parametrize("name", ["poetry", "conda", "pipenv", "hatch", "starts-trainings"])
+def test_a_program_of_a_python_without_torch_is_not_refused(
+    name: str, flags: str, bare: Path, home: Path
+) -> None:
+    console_script(home / "tools" / name, f"{bare}{flags}")
+    command = ["nice", name, "run", "python", "train.py"]
+    check = check_interpreter(command, home, {"PATH": f"{home / 'tools'}:{PATH}"})
+    assert (check.path, check.python, check.blinded_by) == (None, None, None)
+    assert check.problem is not None
+    assert "keeps perftui out" not in environment_line(check)
+
+
+def test_what_runs_an_environment_is_not_asked_though_it_has_torch(home: Path) -> None:
+    """conda's own Python is that of its base environment, which may have all sorts of things."""
+    for name in ("conda", "poetry"):
+        console_script(home / "tools" / name, sys.executable)
+        assert find_interpreter([f"tools/{name}", "run", "python"], home, PATH) is None
+    for words in (["-m", "poetry", "run"], ["-Im", "pipenv", "run"], ["-X", "dev", "-mhatch", "run"]):
+        assert find_interpreter(["python", *words, "python", "train.py"], home, PATH) is None
+    for words in (["-m", "package", "poetry"], ["poetry"], ["-c", "pass", "-m", "poetry"], ["-Wm", "poetry"]):
+        assert find_interpreter(["python", *words], home, PATH) is not None
+
+
+@pytest.mark.parametrize("name", ["torchrun", "accelerate", "deepspeed", "own-entry-point"])
+def test_a_program_whose_python_has_torch_is_refused_without_the_probes_needs(
+    name: str, bare: Path, home: Path
+) -> None:
+    console_script(home / "tools" / name, str(bare))
+    (home / "torch").mkdir()
+    (home / "torch" / "__init__.py").touch()
+    (home / "torch" / "version.py").write_text("__version__ = '2.9.9'\n")
+    with pytest.raises(Refused, match=f"{bare} -m pip install 'msgspec>=0.19'"):
+        check_interpreter([f"tools/{name}"], home, {"PATH": PATH, "PYTHONPATH": str(home)})
 
 
 def test_env_lines_survive_a_shell_and_arm_it(home: Path) -> None:

@@ -213,6 +213,34 @@ def test_the_keeper_is_a_session_of_its_own_without_the_tag(
     ended(places)
 
 
+WITHOUT_A_READER = """
+import os, sys
+from pathlib import Path
+from perftui.trainer.launch.keeper import Keeper
+from perftui.trainer.launch.keeper_files import read_order
+state = Path(sys.argv[1])
+reader, ready = os.pipe()
+os.close(reader)
+Keeper(read_order(state), state).run(ready)
+"""
+
+
+def test_a_keeper_whose_starter_was_killed_keeps_the_training(
+    start: Start, ended: Ended, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Ctrl-C or the system may kill it, between the training's start and the word that it has started."""
+
+    def start_keeper(places: RunPlaces, _spec: object, environment: dict[str, str]) -> None:
+        command = [sys.executable, "-c", WITHOUT_A_READER, str(places.state)]
+        subprocess.run(command, env=environment, start_new_session=True, check=True)
+
+    monkeypatch.setattr("perftui.trainer.launch.start._start_keeper", start_keeper)
+    places = start(script("print('whole'); raise SystemExit(5)"))
+    record = ended(places)
+    assert (record.exit_code, record.last_lines) == (5, ["whole"])
+    assert not (places.state / "keeper.log").exists()
+
+
 def test_the_keeper_needs_the_standard_library_alone() -> None:
     code = (
         "import sys; import perftui.trainer.launch.keeper\n"

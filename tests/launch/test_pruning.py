@@ -138,6 +138,22 @@ def test_what_somebody_needs_stays(home: Path, start: Start, script: Script, unt
     assert wait_for_exit(live, 30) is not None
 
 
+@pytest.mark.parametrize("what", ["recording", "segment", "console"])
+def test_a_live_run_whose_hub_is_not_seen_from_here_stays(home: Path, what: str) -> None:
+    """Another runtime folder, or a /tmp of its own: what it writes tells that it lives."""
+    places = ended_run("armed", 0, owned=False)
+    segment = places.recording / "0.rec"
+    places.exit_record.unlink()
+    places.console.touch()
+    at = time.time() - LONG_AGO
+    for path in (segment, places.recording, places.console, places.state):
+        os.utime(path, (at, at))
+    os.utime({"recording": places.recording, "segment": segment, "console": places.console}[what])
+    assert prune(Keep(0, 0), set) == []
+    os.utime({"recording": places.recording, "segment": segment, "console": places.console}[what], (at, at))
+    assert [run.run_id for run in prune(Keep(0, 0), set)] == ["armed"]
+
+
 def test_what_the_ledger_stands_on_is_known(home: Path) -> None:
     assert evidence_runs() == set()
     line = Comparison(

@@ -1,6 +1,7 @@
 """Listing runs and finding the one that is meant."""
 
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -97,7 +98,7 @@ def test_a_run_of_someone_elses_launch_lives_while_its_hub_does(home: Path) -> N
         name="watched",
         command=["python"],
         cwd="/",
-        host="h",
+        host=socket.gethostname(),
         started_unix=1.0,
         owned=False,
     )

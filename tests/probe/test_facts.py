@@ -12,6 +12,7 @@ import torch
 from perftui.ipc.facts import SUBJECTS, AllocatorFacts, RankFacts, merged
 from perftui.ipc.messages import Facts, RankEvent
 from perftui.ipc.step_record import StepRecord
+from perftui.trainer.probe import effective as effective_module
 from perftui.trainer.probe import facts as facts_module
 from perftui.trainer.probe.allocator_reading import AllocatorReader
 from perftui.trainer.probe.batch_signature import BatchBook
@@ -72,6 +73,28 @@ def rank(live: LiveObjects) -> Iterator[Rank]:
 
 def told(facts: RankFacts) -> set[str]:
     return {name for name in SUBJECTS if getattr(facts, name) is not None} | set(facts.missing)
+
+
+@pytest.mark.parametrize(("peak_mib", "device"), [(64, "cuda:3"), (0, "cpu"), (None, "cpu")])
+def test_parameters_kept_on_the_cpu_are_of_the_gpu_that_has_tensors(
+    rank: Rank, monkeypatch: pytest.MonkeyPatch, peak_mib: int | None, device: str
+) -> None:
+    """As with DeepSpeed's ZeRO-Offload: the optimizer's parameters are on the CPU, the model is not."""
+    amount = {"all": {"current": 0, "peak": (peak_mib or 0) * 2**20}}
+    stats = {"allocated_bytes": amount, "reserved_bytes": amount, "num_alloc_retries": 0, "num_ooms": 0}
+    found = None if peak_mib is None else ("cuda:3", stats)
+
+    def nested(_device: int | None) -> tuple[str, dict[str, Any]] | None:
+        return found
+
+    def uuid(_device: torch.device | None) -> None:
+        """There is no such GPU."""
+
+    monkeypatch.setattr(effective_module, "nested_stats", nested)
+    monkeypatch.setattr(effective_module, "_uuid", uuid)
+    optimizer = torch.optim.SGD(torch.nn.Linear(2, 2).parameters(), lr=0.1)
+    rank.recorder.note_optimizer(optimizer)
+    assert read_in_force(rank.recorder, {}).device == device
 
 
 def test_first_all_is_told_with_a_reason_for_each_that_is_not_known(rank: Rank) -> None:

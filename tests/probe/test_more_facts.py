@@ -1,17 +1,13 @@
-"""Memory of the process, denormal weights, and streams that divide their data."""
+"""Memory of the process, and denormal weights."""
 
-from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
-from typing import cast
 
+import numpy as np
 import pytest
 import torch
-from torch.utils.data import DataLoader, IterableDataset
 
-from perftui.trainer.probe.loader_reading import read_loader
 from perftui.trainer.probe.model_reading import read_model
-from perftui.trainer.probe.process_reading import read_process
+from perftui.trainer.probe.process_reading import memory_in, read_process
 
 pytestmark = pytest.mark.torch
 
@@ -29,6 +25,26 @@ def test_the_process_grows_by_what_it_keeps() -> None:
     del kept
 
 
+def test_a_mapped_file_is_not_kept(tmp_path: Path) -> None:
+    (tmp_path / "tokens").write_bytes(bytes(64 * 2**20))
+    mapped = np.memmap(tmp_path / "tokens", dtype=np.uint8, mode="r")
+    before, _ = read_process()
+    assert mapped.sum() == 0
+    after, _ = read_process()
+    assert before is not None
+    assert after is not None
+    assert before.file_mib is not None
+    assert after.file_mib is not None
+    assert after.rss_mib - before.rss_mib == pytest.approx(64, abs=16)
+    assert after.file_mib - before.file_mib == pytest.approx(64, abs=16)
+
+
+def test_a_kernel_that_does_not_tell_files_apart() -> None:
+    status = b"Name:\tpython\nVmRSS:\t    2048 kB\nRssAnon:\t 1024 kB\n"
+    assert memory_in(status, b"VmRSS") == 2.0
+    assert memory_in(status, b"RssFile") is None
+
+
 @pytest.mark.parametrize(("scale", "share"), [(1.0, 0.0), (1e-39, 1.0)], ids=["usual weights", "below 1e-38"])
 def test_denormal_weights_are_counted(scale: float, share: float) -> None:
     layer = torch.nn.Linear(64, 64)
@@ -44,41 +60,3 @@ def test_zeros_and_integers_are_no_denormal_numbers() -> None:
     assert read_model([torch.optim.SGD([zero], 0.1)], []).subnormal == 0.0
     half = torch.nn.Parameter(torch.ones(100, dtype=torch.float16))
     assert read_model([torch.optim.SGD([half], 0.1)], []).subnormal is None
-
-
-_WHOLE = """
-from torch.utils.data import IterableDataset
-
-class Whole(IterableDataset):
-    def __iter__(self):
-        yield from range(8)
-"""
-_DIVIDED = _WHOLE.replace("yield from range(8)", "yield from range(get_worker_info().id, 8, 2)")
-
-
-@pytest.mark.parametrize(("source", "sharded"), [(_WHOLE, False), (_DIVIDED, True)])
-def test_a_stream_of_the_scripts_own_is_told_by_its_source(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, sharded: bool
-) -> None:
-    name = f"stream_{sharded}".lower()
-    (tmp_path / f"{name}.py").write_text(source)
-    monkeypatch.syspath_prepend(tmp_path)
-    kind = cast("type[IterableDataset[int]]", vars(import_module(name))["Whole"])
-    assert read_loader(0, DataLoader(kind(), num_workers=0)).sharded is sharded
-    prepared: DataLoader[int] = DataLoader(kind(), num_workers=2, worker_init_fn=_nothing)
-    assert read_loader(0, prepared).sharded is (True if sharded else None)
-
-
-def _nothing(_worker: int) -> None:
-    """Prepare a worker."""
-
-
-class _Listed(IterableDataset[int]):
-    def __iter__(self) -> Iterator[int]:
-        yield 1
-
-
-def test_what_cannot_be_read_is_not_told() -> None:
-    no_source: type[IterableDataset[int]] = type("Made", (_Listed,), {"__module__": "nowhere"})
-    assert read_loader(0, DataLoader(no_source())).sharded is None
-    assert read_loader(0, DataLoader([1, 2])).sharded is None  # type: ignore[arg-type]

@@ -10,7 +10,9 @@ import pytest
 import torch
 from torch.utils.data import Dataset, IterableDataset
 
-from perftui.ipc.messages import BLANK, Beat
+from perftui.ipc.codec import MAX_RANK_FRAME_BYTES, decode_from_rank, encode
+from perftui.ipc.errors import ProtocolError
+from perftui.ipc.messages import BLANK, Beat, FromRank, RankEvent, StepBatch
 from perftui.ipc.rank_link import RankLink
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.border import FAILURES_ALLOWED, Border
@@ -184,4 +186,50 @@ def test_outbox_keeps_events_and_drops_the_oldest_steps(tmp_path: Path) -> None:
         outbox.post(step_batch([record(2 * number)], 0))
     assert not outbox.send(link, 3)
     assert outbox.dropped > 160
+    link.close()
+
+
+class Taken:
+    """A link that takes everything, and says what it was."""
+
+    def __init__(self) -> None:
+        self.frames: list[FromRank] = []
+
+    def send(self, message: FromRank) -> bool:
+        frame = encode(message)
+        if len(frame) > MAX_RANK_FRAME_BYTES:
+            raise ProtocolError("too long")
+        self.frames.append(decode_from_rank(frame))
+        return True
+
+
+def event(text: str, at_ns: int = 1) -> RankEvent:
+    return RankEvent(**BLANK, at_ns=at_ns, event="checkpoint", text=text)
+
+
+@pytest.mark.parametrize(
+    "unsayable",
+    [event("too late", at_ns=1 << 70), event(object()), event("x" * MAX_RANK_FRAME_BYTES)],  # type: ignore[arg-type]
+    ids=["integer", "type", "length"],
+)
+def test_outbox_leaves_out_what_no_frame_can_say(unsayable: RankEvent) -> None:
+    outbox, link = Outbox("run-1", "here"), Taken()
+    for message in (event("caf\udce9.pt"), unsayable, event("after")):
+        outbox.post(message)
+    outbox.post(step_batch([StepRecord(3, 1 << 70, *record(3)[2:]), record(4)], 0))
+    outbox.post(step_batch([record(5)], 0))
+    assert outbox.send(link, 2)  # type: ignore[arg-type]
+    told = [message.text for message in link.frames if isinstance(message, RankEvent)]
+    assert told == ["caf\ufffd.pt", "after"]
+    (batch,) = [message for message in link.frames if isinstance(message, StepBatch)]
+    assert (batch.first_step, batch.dropped) == (5, 2)
+    assert [message.seq for message in link.frames] == [0, 1, 2]  # nothing seems to be lost on the way
+    assert (outbox.unsayable, outbox.dropped) == (2, 2)
+
+
+def test_a_frame_that_no_hub_takes_is_not_sent(tmp_path: Path) -> None:
+    link = RankLink(f"ipc://{tmp_path}/nobody", "r0.1")
+    with pytest.raises(ProtocolError, match="the limit is"):
+        link.send(event("x" * MAX_RANK_FRAME_BYTES))
+    assert link.send(event("short"))
     link.close()

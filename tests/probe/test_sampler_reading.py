@@ -52,8 +52,9 @@ def begun(watch: SamplerWatch, loader: DataLoader[Any], index: int = 0) -> Sampl
     return read(watch, index)
 
 
-def read(watch: SamplerWatch, index: int = 0) -> SamplingFacts:
-    facts, reason = watch.read(index)
+def read(watch: SamplerWatch, index: int = 0, trained: int = 99) -> SamplingFacts:
+    """Read a loader, of which every iterator was trained on unless it is said how many were."""
+    facts, reason = watch.read(index, trained)
     assert reason is None
     assert facts is not None
     return facts
@@ -115,6 +116,34 @@ def test_without_set_epoch_the_second_epoch_shows_it() -> None:
     assert begun(watch, loader).set_epoch is False
 
 
+@pytest.mark.parametrize("looks", [1, 3])
+def test_a_look_at_a_batch_is_no_epoch(looks: int) -> None:
+    sampler = distributed()
+    loader = DataLoader(Numbers(), batch_size=4, sampler=sampler)
+    watch = SamplerWatch()
+    for _ in range(looks):
+        watch.begin(0, loader)
+        facts = read(watch, trained=0)
+        assert (facts.epochs_begun, facts.set_epoch) == (0, None)
+    for trained in range(2):
+        sampler.set_epoch(trained)
+        watch.begin(0, loader)
+        for seen in (trained, trained + 1):  # before its first backward, and after it
+            facts = read(watch, trained=seen)
+            assert (facts.epochs_begun, facts.set_epoch) == (seen, True if trained else None)
+
+
+def test_a_look_under_the_seed_of_the_first_epoch_is_none_either() -> None:
+    loader = DataLoader(Numbers(), batch_size=4, shuffle=True)
+    watch = SamplerWatch()
+    for _ in range(2):
+        torch.manual_seed(0)
+        watch.begin(0, loader)
+        watch.iterate(0, iter(loader))
+    assert read(watch, trained=1).epochs_alike == 1
+    assert read(watch, trained=2).epochs_alike == 2
+
+
 def test_a_resumed_first_epoch_shows_it_and_an_epoch_that_stands_still_does_not() -> None:
     sampler = distributed()
     sampler.set_epoch(5)
@@ -140,14 +169,14 @@ def test_loaders_that_are_built_anew_count_as_one(moves: bool) -> None:
 
 def test_what_is_gone_leaves_its_last_reading() -> None:
     watch = SamplerWatch()
-    assert watch.read(None) == (None, NOT_SEEN)
-    assert watch.read(0) == (None, NOT_SEEN)
+    assert watch.read(None, 0) == (None, NOT_SEEN)
+    assert watch.read(0, 0) == (None, NOT_SEEN)
     known = begun(watch, DataLoader(Numbers(), batch_size=4, shuffle=True))
     assert read(watch) == known
     watch.begin(1, DataLoader(Numbers(), batch_size=4, sampler=distributed(seed=3)))
     assert read(watch, 1).seed == 3
     watch.begin(2, DataLoader(Numbers(), batch_size=4, sampler=Backwards()))
-    assert watch.read(2) == (None, GONE)
+    assert watch.read(2, 0) == (None, GONE)
 
 
 def test_preparation_of_workers_and_a_generator_are_told() -> None:
@@ -169,7 +198,7 @@ def test_the_book_of_loaders_notes_each_iteration() -> None:
     book.note(loader)
     index = book.index_of(key)
     assert index == book.index(loader)
-    facts, _ = book.samplers.read(index)
+    facts, _ = book.samplers.read(index, 99)
     assert facts is not None
     assert (facts.epochs_begun, facts.loader) == (2, index)
 

@@ -71,6 +71,51 @@ def test_a_lost_head_does_not_shift_the_match(tmp_path: Path, sequence: bool) ->
     assert report.straggler == 2
 
 
+@pytest.mark.parametrize(
+    ("kernel", "args"),
+    [
+        ("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", {}),
+        ("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclDevComm*, unsigned long, ncclWork*)", {}),
+        ("ncclSendRecvKernel_copy_i8(ncclColl)", {}),
+        ("ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul>)", {}),
+        ("ncclDevKernel_SendRecv", {"Collective name": "recv", "Process Group Name": "pp"}),
+    ],
+)
+def test_a_pipelines_sends_and_receives_make_no_straggler(
+    tmp_path: Path, kernel: str, args: dict[str, object]
+) -> None:
+    """Four stages, of which each waits less in its receives than the one before: that is the schedule."""
+    paths: list[Path] = []
+    for stage in range(4):
+        maker = TraceMaker(head={"distributedInfo": {"rank": stage, "world_size": 4}})
+        maker.step()
+        for _ in range(10):
+            maker.compute(100_000 + stage * 40_000)
+            maker.communicate(150_000 - stage * 40_000, kernel, **args)
+        paths.append(maker.write(tmp_path / f"trace_{stage}.json"))
+    report = analyse_files(paths)
+    assert (report.straggler, report.waits) == (None, [])
+    assert "waited for rank" not in report.sentence
+    (shown,) = report.ranks[0].collectives
+    assert shown.count == 10
+    assert shown.total_us == pytest.approx(1500)
+
+
+def test_an_all_to_all_is_a_collective_though_its_kernel_sends_and_receives(tmp_path: Path) -> None:
+    paths: list[Path] = []
+    for rank, late in enumerate((0, 60_000)):
+        maker = TraceMaker(head={"distributedInfo": {"rank": rank, "world_size": 2}})
+        maker.step()
+        for number in range(10):
+            maker.compute(100_000 + late)
+            maker.communicate(
+                65_000 - late, "ncclDevKernel_SendRecv", **{"Collective name": "all_to_allv", "Seq": number}
+            )
+        paths.append(maker.write(tmp_path / f"trace_{rank}.json"))
+    report = analyse_files(paths)
+    assert (report.straggler, [wait.matched for wait in report.waits]) == (1, [10, 10])
+
+
 def test_equal_ranks_have_no_straggler(tmp_path: Path) -> None:
     report = analyse_files(made_ranks([3, 3], tmp_path, sequence=True))
     assert report.straggler is None

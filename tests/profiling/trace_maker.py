@@ -101,12 +101,12 @@ class TraceMaker:
         self.kernel(ns, name, correlation=self.launch(self.now_ns - ahead_ns, min(1000, ns)))
         self._busy("compute_only", ns)
 
-    def communicate(self, ns: int, **args: object) -> None:
-        """Communicate alone."""
+    def communicate(self, ns: int, name: str | None = None, /, **args: object) -> None:
+        """Communicate alone, in an all-reduce unless another kernel is named."""
         correlation = self.launch(self.now_ns)
         self.kernel(
             ns,
-            f"{'n' if self.api == 'cuda' else 'r'}cclDevKernel_AllReduce_Sum_f32",
+            name or f"{'n' if self.api == 'cuda' else 'r'}cclDevKernel_AllReduce_Sum_f32",
             SIDE,
             None,
             correlation=correlation,

@@ -5,6 +5,7 @@ import pytest
 
 from perftui.ipc.dashboard_messages import Update
 from perftui.ipc.findings import Evidence, Finding, nested
+from perftui.ipc.settings import SettingValue
 from perftui.ipc.step_history import StepHistory
 from perftui.trainer.hub.step_blocks import step_history
 from perftui.tui.renderables.band_chart import BAND_ROLE, band_chart, band_key
@@ -13,6 +14,7 @@ from perftui.tui.renderables.distribution import distribution
 from perftui.tui.renderables.figure_grid import Figure, figure_grid
 from perftui.tui.renderables.finding_blocks import finding_blocks, finding_text, relaunch_command
 from perftui.tui.renderables.finding_lines import finding_lines
+from perftui.tui.renderables.ledger_blocks import changed_command
 from perftui.tui.renderables.ledger_columns import LedgerOrder, change_of, ordered
 from perftui.tui.renderables.lines import Line, plain, width_of
 from perftui.tui.renderables.output_lines import drawn, first_of_last_page, found_at, matching
@@ -116,6 +118,52 @@ def test_what_is_copied_is_the_whole_finding_and_a_command_a_shell_takes() -> No
     assert "loader wait: 42 % (over 200 steps)" in copied
     assert copied.endswith("perftui relaunch demo-1 --set loader.num_workers=7")
     assert relaunch_command(page_scenes.ADVICE, state()) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "words"),
+    [
+        (
+            {"loader.num_workers": 4},
+            {"loader.pin_memory": True},
+            " --set loader.num_workers=4 --set loader.pin_memory=true",
+        ),
+        ({"loader.num_workers": 4}, {"loader.num_workers": 8}, " --set loader.num_workers=8"),
+        (
+            {"precision.tf32": True, "gc.freeze": True},
+            {"precision.autocast": "bf16"},
+            " --set gc.freeze=true --set precision.autocast=bf16",
+        ),
+        ({"env.OMP_NUM_THREADS": "4"}, {}, " --set env.OMP_NUM_THREADS=4"),
+        ({}, {}, ""),
+    ],
+)
+def test_what_is_copied_of_an_experiment_starts_what_was_measured(
+    before: dict[str, SettingValue], change: dict[str, SettingValue], words: str
+) -> None:
+    experiment = page_scenes.comparison(1, before=before, set=change)
+    assert changed_command(experiment) == f"perftui run{words} -- python train.py"
+
+
+@pytest.mark.parametrize(
+    ("reached_as", "recorded", "command"),
+    [
+        ("demo-1", False, "perftui relaunch demo-1 --set loader.num_workers=7"),
+        ("replay-4", True, "perftui relaunch demo-1 --set loader.num_workers=7"),
+        ("gpu07:47700", False, None),
+    ],
+)
+def test_the_command_of_a_finding_names_the_run_that_is_meant(
+    reached_as: str, recorded: bool, command: str | None
+) -> None:
+    view = msgspec.structs.replace(page_scenes.pages(), header=scenes.header(replay=recorded))
+    known = apply(DashboardState(run_id=reached_as), Update(number=1, snapshot=True, view=view))
+    assert relaunch_command(page_scenes.CAUSE, known) == command
+    copied = finding_text(page_scenes.CAUSE, known)
+    assert ("perftui relaunch" in copied) is (command is not None)
+    assert command is None or copied.endswith(command)
+    assert "by hand: DataLoader(..., num_workers=7)" in copied
+    assert reached_as == "demo-1" or reached_as not in copied
 
 
 def test_settings_tell_what_was_set_what_failed_and_where_ranks_differ() -> None:

@@ -129,3 +129,22 @@ def test_a_proposal_says_how_long_its_trials_take_where_that_is_known() -> None:
     without = " ".join(texts(proposal_lines(dataclasses.replace(state, trials_s=None), *found, 90)))
     assert "how long they take is not known yet" in " ".join(without.split())
     assert " min" not in without
+
+
+@pytest.mark.parametrize(
+    ("ended", "replayed", "relaunch", "words"),
+    [
+        (False, False, None, "the training goes on without it; reconnecting"),
+        (True, False, scenes.RELAUNCH, "what measures the change goes on without it; reconnecting"),
+        (False, True, None, "the recording is as it was: q leaves, and `perftui replay` plays it again"),
+    ],
+)
+def test_a_hub_that_is_silent_is_said_to_leave_alone_what_there_is(
+    ended: bool, replayed: bool, relaunch: RelaunchView | None, words: str
+) -> None:
+    header = scenes.header(state="stopped" if ended else "training", replay=replayed)
+    silent = DashboardState("demo-1", header=header, relaunch=relaunch, connected=False, silent_s=12.0)
+    first, second = texts(verdict_lines(silent, 120))
+    whose = "the replay" if replayed else "the run's hub"
+    assert first.strip() == f"! NO ANSWER from {whose} for 12 s; what stands below is the last picture"
+    assert second.strip() == words

@@ -12,8 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from perftui.tui.picker import PickerApp
+from perftui.tui.search_app import SearchApp
+from perftui.tui.terminal_app import TerminalApp
+from perftui.tui.trace_app import TraceApp
 from tests.tui import scenes
-from tests.tui.pty_terminal import Terminal
+from tests.tui.pty_terminal import RUN, Terminal
 from tests.tui.scripted_hub import ScriptedHub
 from tests.waiting import wait_until
 
@@ -52,6 +56,33 @@ def test_a_killed_dashboard_gives_the_terminal_back(terminal: Terminal) -> None:
         assert end.rindex(b"\x1b[?" + mode + b"l") > 0
     assert end.rindex(b"\x1b[?25h") > end.rindex(b"\x1b[?25l")
     wait_until(lambda: termios.tcgetattr(terminal.slave) == terminal.before, "line mode and echo")
+
+
+WHEN_KILLED = {
+    "": "The dashboard was killed; the training goes on. Back to it: perftui",
+    ", recorded=True": "perftui was killed. Back to it: the same command again",
+}
+
+
+@pytest.mark.parametrize("shown", WHEN_KILLED)
+def test_what_is_left_of_a_killed_one_tells_of_a_training_only_where_one_goes_on(
+    places: Path, shown: str
+) -> None:
+    with ScriptedHub("demo-1", scenes.starved()):
+        terminal = Terminal(command=("-c", RUN.format(shown)))
+        try:
+            terminal.wait_for("input.workers")
+            terminal.process.kill()
+            terminal.process.wait()
+            terminal.wait_for_bytes(f"\n{WHEN_KILLED[shown]}\r".encode())
+            assert ("training goes on" in terminal.text) is (shown == "")
+        finally:
+            terminal.close()
+
+
+@pytest.mark.parametrize("kind", [PickerApp, TraceApp, SearchApp])
+def test_no_other_screen_speaks_of_a_training(kind: type[TerminalApp[object]]) -> None:
+    assert kind.when_killed == "perftui was killed. Back to it: the same command again"
 
 
 def test_q_detaches_with_code_0_and_prints_no_error(terminal: Terminal) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from perftui.trainer.launch import terminal_check
+from perftui.trainer.launch.terminal_check import terminal_checks
 from tests.tui import scenes
 from tests.tui.pty_terminal import RUN, Terminal
 from tests.tui.scripted_hub import ScriptedHub
@@ -33,6 +35,7 @@ KINDS: dict[str, tuple[Mapping[str, str], str, bool]] = {
     "no-locale-tmux": ({"LC_ALL": "", "TMUX": "/tmp/tmux-0/default,1,0"}, "256", True),
     "utf8-tmux": ({"TMUX": "/tmp/tmux-0/default,1,0"}, "256", False),
 }
+NO_COLOURS = ("vt100", "vt220")
 QUICK = ("256", "vt100", "c-locale", "no-locale-tmux")
 
 
@@ -72,6 +75,18 @@ def test_each_kind_is_written_what_it_can_show(hub: ScriptedHub, kind: str) -> N
         terminal.close()
     assert colours_in(terminal.raw) == {colours} - {""}
     assert terminal.raw.isascii() == ascii_only
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_doctor_says_what_the_dashboard_draws_with(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    environment, colours, ascii_only = KINDS[kind]
+    # a process reads one description only
+    monkeypatch.setattr(terminal_check, "described_colours", lambda term: 0 if term in NO_COLOURS else 8)
+    known = {"TERM": "xterm-256color", "LC_ALL": "C.UTF-8", **environment}
+    said = {name: text for _, name, text, _ in terminal_checks(known)}
+    depth = {"16m": "16 million", "": "none"}.get(colours, colours)
+    assert said["colours"].startswith(depth) or (depth == "none" and said["colours"] == "off (NO_COLOR)")
+    assert ("ASCII" in said["encoding"]) is ascii_only
 
 
 @pytest.mark.parametrize("size", [(40, 10), pytest.param((400, 100), marks=pytest.mark.long)])
@@ -151,6 +166,43 @@ def test_ctrl_z_gives_the_shell_back_and_fg_the_screen(shell: Terminal) -> None:
     shell.wait_until(lambda: shell.text.rstrip().endswith("ready>"), "the prompt")
     shell.type(b"echo $((7 * 7))\r")
     shell.wait_for("\n49")
+
+
+def test_in_the_background_it_stops_again_and_fg_still_brings_screen_and_keys(shell: Terminal) -> None:
+    shell.type(b"\x1a")
+    shell.wait_for("Stopped")
+    for number in (6, 7):
+        painted = shell.raw.count(b"\x1b[?1049h")
+        shell.type(b"bg\r")
+        shell.read_for(1.0)
+        shell.type(f"jobs; echo $(({number} * {number}))\r".encode())
+        shell.wait_for(f"\n{number * number}")
+        assert shell.raw.count(b"\x1b[?1049h") == painted
+        assert "Running" not in shell.text
+    shell.type(b"fg\r")
+    shell.wait_for("q detach")
+    shell.type(b"i")
+    shell.wait_for("settings in force")
+    shell.type(b"qq")
+    shell.wait_until(lambda: shell.text.rstrip().endswith("ready>"), "the prompt")
+    shell.type(b"stty -a; echo $((8 * 8))\r")
+    shell.wait_for("\n64")
+    assert "\nisig icanon iexten echo " in shell.text
+
+
+def test_a_dashboard_in_the_background_ends_when_it_is_killed_and_leaves_the_terminal_alone(
+    shell: Terminal,
+) -> None:
+    shell.type(b"\x1a")
+    shell.wait_for("Stopped")
+    painted = len(shell.raw)
+    shell.type(b"kill %1\r")
+    shell.read_for(2.0)
+    shell.type(b"stty -a; echo $((7 * 7))\r")  # and the shell tells what became of its job
+    shell.wait_for("\n49")
+    assert "Exit 143" in shell.text
+    assert "\nisig icanon iexten echo " in shell.text
+    assert b"\x1b[?1049" not in shell.raw[painted:]
 
 
 def test_the_shell_of_a_killed_dashboard_is_usable_at_once(shell: Terminal) -> None:

@@ -58,10 +58,10 @@ class MadeRank:
             Effective(**self._common(), settings=in_force, failed=failed, loader=loader, device="cpu")  # type: ignore[arg-type]
         )
 
-    def train(self, wall_ms: float, wait_ms: float) -> None:
-        """Tell of steps of that length, twenty at a time, until a signal ends the process."""
+    def train(self, wall_ms: float, wait_ms: float, until: int | None = None) -> None:
+        """Tell of steps of that length, twenty at a time, up to a step or until a signal ends the process."""
         first = 0
-        while True:
+        while until is None or first < until:
             self._link.send(self._steps(first, wall_ms, wait_ms))
             first += BATCH
             self._link.send(LossSample(**self._common(), step=first - 10, value=1.0 / first))  # type: ignore[arg-type]

@@ -1,8 +1,8 @@
 """A training that speaks the protocol by itself: real process, keeper and hub, made-up step times.
 
 Its steps take 40 ms, 20 ms with loader workers, 80 ms with three; so what a relaunch finds does not hang on
-how busy this machine is. It refuses to run with four workers, and to apply five. With `--stubborn` no
-signal but SIGKILL ends it.
+how busy this machine is. It refuses to run with four workers, and to apply five; with six it breaks down
+after 300 steps. With `--stubborn` no signal but SIGKILL ends it.
 """
 
 import signal
@@ -25,9 +25,10 @@ def main() -> None:
     if rank.workers == 4:
         sys.exit("four workers are more than I can bear")
     failed = {"loader.num_workers": "five is right out"} if rank.workers == 5 else {}
-    rank.begin({"loader.num_workers": rank.workers % 5}, failed)
+    rank.begin({"loader.num_workers": 0 if rank.workers == 5 else rank.workers}, failed)
     wall_ms = STEP_MS.get(rank.workers, 20.0)
-    rank.train(wall_ms, wall_ms / 2)
+    rank.train(wall_ms, wall_ms / 2, 300 if rank.workers == 6 else None)
+    sys.exit("six workers have eaten all the memory")
 
 
 main()

@@ -1,5 +1,6 @@
 """What a launch runs under, from its hub's updates."""
 
+import msgspec
 import pytest
 
 from perftui.ipc.facts import AllocatorFacts, CompileFacts, RankFacts
@@ -75,3 +76,13 @@ def test_what_was_never_measured_is_none_and_half_the_energy_is_none_too() -> No
     assert log.result().energy_j_per_step is None
     assert log.result().busy_cores is None
     assert log.result().sm_clock_mhz == pytest.approx(1900)
+
+
+def test_what_a_step_reads_from_storage() -> None:
+    log = CircumstancesLog()
+    for mib_s, steps_per_s in ((30.0, 4.0), (10.0, 6.0), (None, None)):
+        host = HostView(name="h", age_s=0, run_storage_read_mib_s=mib_s)
+        ranks = [msgspec.structs.replace(rank(None), steps_per_s=steps_per_s)]
+        log.take(RunView(header=HEADER, ranks=ranks, hosts=[host]))
+    assert log.result().storage_mib_per_step == pytest.approx(20.0 / 5.0)
+    assert CircumstancesLog().result().storage_mib_per_step is None

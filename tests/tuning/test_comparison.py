@@ -2,6 +2,7 @@
 
 import math
 
+import msgspec
 import pytest
 
 from perftui.ipc.ledger_records import Launch
@@ -73,5 +74,9 @@ def test_the_loss_of_a_neutral_change_is_told_and_does_not_judge() -> None:
     assert (verdict.verdict, verdict.loss_agrees) == ("faster", False)
     assert verdict.loss is not None
     assert verdict.loss.startswith("loss at step 200: 1.5 before, 3 after")
-    other = trials("changes-training", trial("A", 0.2, CURVE), trial("B", 0.1, SPOILT)).verdict()
+    a, b = (
+        Trial(msgspec.structs.replace(each.launch, samples_per_step=8.0), losses=each.losses)
+        for each in (trial("A", 0.2, CURVE), trial("B", 0.1, SPOILT))
+    )
+    other = trials("changes-training", a, b).verdict()
     assert (other.verdict, other.loss_agrees, other.loss) == ("faster", None, "loss: not comparable")

@@ -7,11 +7,14 @@ import msgspec
 import pytest
 
 from perftui.ipc.ledger_records import Circumstances, Launch
-from perftui.trainer.tuning.explained import explains, is_loaded, reasons
-from perftui.trainer.tuning.judge import judge, next_launch, unit_of
-from perftui.trainer.tuning.regression import DEFAULT_NOISE
+from perftui.trainer.tuning.explained import explains, is_loaded, reasons, without_cold
+from perftui.trainer.tuning.judge import judge, next_launch
+from perftui.trainer.tuning.regression import Noise
+from perftui.trainer.tuning.work_of_steps import unit_of
 
 CPUS = 4.0
+KNOWN = Noise(0.01, 8.0, foreign_cores=1.5)
+"""Learned, beside other work too."""
 
 
 def launch(label: str, step_s: float, foreign: float | None = 0.1, **circumstances: object) -> Launch:
@@ -32,18 +35,18 @@ def launch(label: str, step_s: float, foreign: float | None = 0.1, **circumstanc
 
 
 def word(*launches: Launch) -> str:
-    return judge(launches, DEFAULT_NOISE, CPUS).verdict
+    return judge(launches, KNOWN, CPUS).verdict
 
 
 def test_a_gain_that_is_the_clock_s_is_not_called_one() -> None:
     a, b = launch("A", 0.115, sm_clock_mhz=1600.0), launch("B", 0.1, sm_clock_mhz=1980.0)
-    verdict = judge([a, b], DEFAULT_NOISE, CPUS)
+    verdict = judge([a, b], KNOWN, CPUS)
     assert verdict.verdict == "inconclusive"
     assert verdict.gain == pytest.approx(0.15)
     assert verdict.sentence.endswith(
         "the GPU ran at 1600 MHz in A and at 1980 MHz in B, which may be all of it"
     )
-    assert next_launch([a, b], DEFAULT_NOISE, CPUS, 4) == "B"
+    assert next_launch([a, b], KNOWN, CPUS, 4) == "B"
     assert word(launch("A", 0.3, sm_clock_mhz=1600.0), b) == "faster"
     assert word(launch("A", 0.115, sm_clock_mhz=1980.0), launch("B", 0.1, sm_clock_mhz=1600.0)) == "faster"
     assert word(launch("A", 0.115, sm_clock_mhz=1975.0), b) == "faster"
@@ -110,24 +113,73 @@ def test_contention_is_measured_by_the_host() -> None:
     assert not is_loaded(0.5, 64)
 
 
+COLD, WARM = {"storage_mib_per_step": 6.0}, {"storage_mib_per_step": 0.1}
+
+
+def test_a_baseline_that_read_cold_files_proves_nothing_until_it_is_launched_again() -> None:
+    a, b = launch("A", 0.3, **COLD), launch("B", 0.1, **WARM)
+    verdict = judge([a, b], KNOWN, CPUS)
+    assert verdict.verdict == "inconclusive"
+    assert "A read 6 MiB a step from storage, B found most of it in memory" in verdict.sentence
+    assert [next_launch([a, b, b][:done], KNOWN, CPUS, 4) for done in (2, 3)] == ["B", "A"]
+    warm = launch("A", 0.1, **WARM)
+    same = judge([a, b, b, warm], KNOWN, CPUS)
+    assert same.verdict == "inconclusive"
+    assert same.gain == pytest.approx(0.0, abs=0.01)
+    assert same.sentence.endswith(
+        "not counted: 1 launch that read from storage what later ones found in memory"
+    )
+    real = judge([a, b, b, launch("A", 0.15, **WARM)], KNOWN, CPUS)
+    assert (real.verdict, real.launches) == ("faster", 4)
+    assert real.gain == pytest.approx(0.5, abs=0.01)
+
+
+def test_a_change_that_reads_less_each_time_is_none_of_the_page_cache() -> None:
+    a, b = launch("A", 0.3, **COLD), launch("B", 0.1, **WARM)
+    assert judge([a, b, b, a], KNOWN, CPUS).verdict == "faster"
+    assert without_cold([a, b, b, a]) == [a, b, b, a]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({}, WARM),  # not measured
+        (COLD, {"storage_mib_per_step": 4.0}),  # more data than memory: both read
+        ({"storage_mib_per_step": 0.2}, {"storage_mib_per_step": 0.0}),  # next to nothing
+    ],
+)
+def test_reading_that_is_alike_or_small_explains_nothing(
+    before: dict[str, float], after: dict[str, float]
+) -> None:
+    assert word(launch("A", 0.3, **before), launch("B", 0.1, **after)) == "faster"
+
+
+def test_cold_files_of_the_change_do_not_make_it_slower() -> None:
+    b, a = launch("B", 0.3, **COLD), launch("A", 0.1, **WARM)
+    assert word(b, a) == "inconclusive"
+    assert word(launch("A", 0.1, **WARM), b, launch("B", 0.05, **WARM), a) == "faster"
+
+
 def test_other_work_a_step_is_compared_by_the_sample() -> None:
     small = [msgspec.structs.replace(launch("A", 0.1), samples_per_step=32.0)]
     large = [msgspec.structs.replace(launch("B", 0.15), samples_per_step=64.0)]
-    verdict = judge(small + large, DEFAULT_NOISE, CPUS)
+    verdict = judge(small + large, KNOWN, CPUS)
     assert (verdict.verdict, verdict.per) == ("faster", "sample")
     assert verdict.gain == pytest.approx(64 / 32 * 0.1 / 0.15 - 1)
-    assert verdict.sentence.endswith("per sample, for steps hold different numbers of them")
+    assert verdict.sentence.endswith(
+        "2 launches, 200 steps; per sample, for steps hold different numbers of them"
+    )
     assert verdict.payback_steps is None
     nearly = msgspec.structs.replace(large[0], samples_per_step=32.3)
     assert unit_of([*small, nearly]) == "step"
     unknown = msgspec.structs.replace(large[0], samples_per_step=None)
-    assert judge([*small, unknown], DEFAULT_NOISE, CPUS).verdict == "slower"
+    assert judge([*small, unknown], KNOWN, CPUS).verdict == "slower"
 
 
 def test_memory_energy_and_payback_stand_beside_the_speed() -> None:
     a = launch("A", 0.2, gpu_memory_mib=4000.0, energy_j_per_step=50.0, compile_s=0.0)
     b = launch("B", 0.1, gpu_memory_mib=5200.0, energy_j_per_step=40.0, compile_s=30.0)
-    verdict = judge([a, b], DEFAULT_NOISE, CPUS)
+    verdict = judge([a, b], KNOWN, CPUS)
     assert verdict.memory_change_mib == 1200.0
     assert verdict.energy_change == pytest.approx(-0.2)
     assert verdict.payback_steps == 300
@@ -136,14 +188,14 @@ def test_memory_energy_and_payback_stand_beside_the_speed() -> None:
         "energy: 50 J a step before, 40 J after (-20%)",
         "the start takes 30 s longer, which 300 steps make up for",
     ]
-    slower = judge([b, msgspec.structs.replace(a, label="B")], DEFAULT_NOISE, CPUS)
+    slower = judge([b, msgspec.structs.replace(a, label="B")], KNOWN, CPUS)
     assert slower.payback_steps is None
-    plain = judge([launch("A", 0.2), launch("B", 0.1)], DEFAULT_NOISE, CPUS)
+    plain = judge([launch("A", 0.2), launch("B", 0.1)], KNOWN, CPUS)
     assert (plain.memory_change_mib, plain.energy_change, plain.payback_steps) == (None, None, None)
     assert plain.notes == []
 
 
 def test_a_longer_start_without_figures_of_compilations_counts_too() -> None:
     late = msgspec.structs.replace(launch("B", 0.1), startup_s=25.0)
-    verdict = judge([launch("A", 0.2), late], DEFAULT_NOISE, CPUS)
+    verdict = judge([launch("A", 0.2), late], KNOWN, CPUS)
     assert verdict.payback_steps == 200

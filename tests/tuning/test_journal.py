@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from perftui.ipc.pid_space import own_pid_space
 from perftui.ipc.places import make_run_places, run_places, state_root
 from perftui.ipc.run_files import ExitRecord, RunDescription, read_record, write_record
 from perftui.ipc.settings import Settings
@@ -21,6 +22,8 @@ from perftui.trainer.tuning.plan import RelaunchPlan
 pytestmark = pytest.mark.usefixtures("runtime_dirs")
 GONE = 2**22 + 1
 """A pid that no process can have."""
+A_CONTAINER = f"{(own_pid_space() or '').partition(' ')[0]} 1"
+"""The pid space of a container of this host that has its name."""
 
 
 CHANGE: Settings = {"loader.num_workers": 2}
@@ -55,9 +58,10 @@ def test_one_that_goes_on_and_one_of_another_host_are_left_alone() -> None:
     assert (pid, ticks) == (os.getpid(), start_ticks(os.getpid()))
     Journal("here").write(underway("here", pid, start_ticks=ticks))
     Journal("there").write(underway("there", host="another-host"))
+    Journal("in-a-container").write(underway("in-a-container", pid_space=A_CONTAINER))
     assert take_broken_off(lambda _: True) == []
     assert [each.view.relaunch_id for each in still_under_way()] == ["here"]
-    assert len(list((state_root() / "relaunches").iterdir())) == 2
+    assert len(list((state_root() / "relaunches").iterdir())) == 3
     Journal("here").close()
     Journal("here").close()
     assert still_under_way() == []
@@ -122,6 +126,7 @@ def trial(run_id: str, **more: object) -> Path:
         {"trial": False},
         {"owned": False},
         {"host": "another-host"},
+        {"pid_space": A_CONTAINER},
         {"keeper_pid": None},
         {"keeper_pid": os.getpid(), "keeper_start_ticks": start_ticks(os.getpid())},
     ],

@@ -2,9 +2,10 @@
 
 import math
 
+import msgspec
 import pytest
 
-from perftui.ipc.ledger_records import Launch
+from perftui.ipc.ledger_records import BROKEN, Launch, Outcome
 from perftui.trainer.tuning.judge import is_contended, judge, next_launch
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Noise
 from perftui.trainer.tuning.wording import percent
@@ -50,11 +51,42 @@ def test_a_clear_gain_takes_two_launches() -> None:
     verdict = judge(launches, DEFAULT_NOISE, CPUS)
     assert verdict.verdict == "faster"
     assert verdict.gain == pytest.approx(0.84)
-    assert verdict.sentence.startswith("1.84 times as fast (+84 %, 98 % interval +7")
+    assert verdict.sentence.startswith("1.84 times as fast (+84 %, 98 % interval +58 to +115 %)")
     assert verdict.sentence.endswith("2 launches, 212 steps")
     assert verdict.lo is not None
     assert verdict.hi is not None
-    assert 0.7 < verdict.lo < 0.84 < verdict.hi < 1.0
+    assert 0.5 < verdict.lo < 0.84 < verdict.hi < 1.2
+    learned = judge(launches, Noise(0.005, 8.0), CPUS)
+    assert learned.lo is not None
+    assert 0.75 < learned.lo < 0.84
+
+
+def test_a_small_gain_takes_a_repeat_where_nobody_knows_what_launches_differ_by() -> None:
+    launches = [launch("A", 0.11), launch("B", 0.1)]
+    assert judge(launches, Noise(0.005, 8.0), CPUS).verdict == "faster"
+    assert judge(launches, DEFAULT_NOISE, CPUS).verdict == "inconclusive"
+    assert following(launches) == "B"
+    launches.append(launch("B", 0.1))
+    assert following(launches) is None
+    assert judge(launches, DEFAULT_NOISE, CPUS).verdict == "faster"
+    back = [msgspec.structs.replace(launches[1], label="A"), msgspec.structs.replace(launches[0], label="B")]
+    assert judge(back, DEFAULT_NOISE, CPUS).verdict == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("foreign", "gain", "word"),
+    [
+        (0.1, 1.15, "inconclusive"),
+        (0.1, 1.21, "faster"),
+        (1.0, 1.26, "inconclusive"),
+        (1.0, 1.7, "faster"),
+    ],
+)
+def test_two_launches_on_an_unknown_host_show_a_large_gain_only(
+    foreign: float, gain: float, word: str
+) -> None:
+    pair = [launch("A", 0.1 * gain, foreign=foreign), launch("B", 0.1, foreign=foreign)]
+    assert judge(pair, DEFAULT_NOISE, CPUS).verdict == word
 
 
 def test_order_of_launches() -> None:
@@ -117,9 +149,22 @@ def test_a_small_gain_on_a_busy_host_waits_until_its_noise_is_known() -> None:
     busy = [launch("A", 0.108, foreign=1.0), launch("B", 0.1, foreign=1.0)]
     assert judge(busy, DEFAULT_NOISE, CPUS).verdict == "inconclusive"
     assert following(busy) == "B"
-    assert judge(busy, Noise(0.005, 8.0), CPUS).verdict == "faster"
+    assert judge(busy, Noise(0.005, 8.0), CPUS).verdict == "inconclusive"
+    assert judge(busy, Noise(0.005, 8.0, foreign_cores=0.2), CPUS).verdict == "inconclusive"
+    assert judge(busy, Noise(0.005, 8.0, foreign_cores=1.0), CPUS).verdict == "faster"
+    four = [busy[0], busy[1], busy[1], busy[0]]
+    assert judge(four, DEFAULT_NOISE, CPUS).verdict == "inconclusive"
     unknown = [launch("A", 0.108, foreign=None), launch("B", 0.1, foreign=None)]
-    assert judge(unknown, DEFAULT_NOISE, CPUS).verdict == "faster"
+    assert judge([*unknown, unknown[1]], DEFAULT_NOISE, CPUS).verdict == "faster"
+
+
+@pytest.mark.parametrize("gain", [0.053, 0.1, 0.15])
+def test_noise_that_was_learned_on_a_quiet_host_says_nothing_of_a_busy_one(gain: float) -> None:
+    pair = [launch("A", math.exp(-2 + gain), foreign=4.0), launch("B", math.exp(-2), foreign=4.0)]
+    assert judge(pair, Noise(0.005, 8.0), 16).verdict == "inconclusive"
+    assert judge(pair, Noise(0.005, 8.0, foreign_cores=4.0), 16).verdict == "faster"
+    quiet = [msgspec.structs.replace(each, foreign_cores=0.1) for each in pair]
+    assert judge(quiet, Noise(0.005, 8.0), 16).verdict == "faster"
 
 
 def test_unsettled_launches_give_no_verdict() -> None:
@@ -152,6 +197,16 @@ def test_failed_launch_ends_it_with_its_reason() -> None:
     verdict = judge(launches, DEFAULT_NOISE, CPUS)
     assert verdict.verdict == "failed"
     assert verdict.sentence == "a launch with the change could not be measured: out of memory"
+
+
+@pytest.mark.parametrize("outcome", sorted(BROKEN))
+def test_a_launch_that_broke_down_is_no_ground_for_a_verdict_whatever_it_measured(outcome: Outcome) -> None:
+    broken = msgspec.structs.replace(launch("B", 0.1, note="killed"), outcome=outcome)
+    launches = [launch("A", 0.2), broken]
+    assert following(launches) is None
+    verdict = judge(launches, DEFAULT_NOISE, CPUS)
+    assert verdict.verdict == "failed"
+    assert verdict.sentence == "a launch with the change could not be measured: killed"
 
 
 def test_different_hardware_is_never_compared() -> None:

@@ -7,18 +7,22 @@ The hub in here is the real pair of sockets in a thread; what it serves is writt
 import threading
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from perftui.ipc.codec import decode_from_dashboard
 from perftui.ipc.dashboard_messages import Pull, Update
 from perftui.ipc.hub_sockets import HubSockets
+from perftui.ipc.ledger_records import Launch, Outcome
 from perftui.ipc.messages import FLAG_COMPILING, FLAG_EPOCH_START, FLAG_PROFILED
 from perftui.ipc.places import RunPlaces, make_run_places
+from perftui.ipc.run_files import ExitRecord
 from perftui.ipc.settings import Settings, SettingValue
 from perftui.ipc.view import Header, HostView, RankHistory, RankView, RunState, RunView
 from perftui.trainer.tuning.collector import Collector
 from perftui.trainer.tuning.measure import Followed, Follower, Promise
 from perftui.trainer.tuning.plan import Caps
+from perftui.trainer.tuning.trials import launch_of
 
 CAPS = Caps(fewest_seconds=0.0, seconds=30.0, start_seconds=20.0, silent_seconds=20.0)
 
@@ -174,6 +178,7 @@ def test_after_ample_time_a_launch_need_only_be_good_enough_for_a_verdict(places
     followed, _ = follow(places, restless, caps=Caps(steps=300, fewest_seconds=0.0, ample_seconds=0.2))
     assert followed.end == "enough"
     assert 80 <= len(followed.steps_s) < 200
+    assert followed.se_wanted == 0.015
 
 
 @pytest.mark.parametrize(("suffices", "steps"), [(0.04, range(70, 160)), (0.001, range(300, 301))])
@@ -188,6 +193,7 @@ def test_what_a_launch_promises_may_make_it_enough(places: RunPlaces, suffices: 
     assert followed.end == "enough"
     assert len(followed.steps_s) in steps
     assert asked
+    assert followed.se_wanted == max(suffices, 0.007)
 
 
 def test_blocks_follow_the_workers_in_force(places: RunPlaces) -> None:
@@ -204,6 +210,44 @@ def test_a_launch_that_ends_by_itself_with_enough_steps_is_a_good_one(places: Ru
     assert followed.end == "enough"
     assert followed.over
     assert len(followed.steps_s) == 180
+
+
+@pytest.mark.parametrize("state", ["failed", "lost"])
+def test_a_launch_that_breaks_down_is_none_however_many_steps_it_made(
+    places: RunPlaces, state: RunState
+) -> None:
+    def script(pull: int) -> Update:
+        told = growing(pull, 90, state=state if pull == 1 else "training")
+        header = msgspec.structs.replace(told.view.header, message="killed by signal 9")
+        return msgspec.structs.replace(told, view=msgspec.structs.replace(told.view, header=header))
+
+    followed, _ = follow(places, script, caps=Caps(fewest_seconds=3600.0, seconds=7200.0))
+    assert (followed.end, followed.over) == ("failed", True)
+    assert followed.reason == "it broke down by itself after step 179: killed by signal 9"
+    assert followed.assessment.estimate is not None
+
+
+@pytest.mark.parametrize("outcome", ["failed", "lost", "oom_host", "oom_gpu", "hung"])
+def test_a_launch_that_breaks_down_after_it_was_measured_is_none_either(
+    places: RunPlaces, outcome: Outcome
+) -> None:
+    followed, _ = follow(places, lambda pull: growing(pull, 20))
+    assert followed.end == "enough"
+
+    def launched(outcome: Outcome, stopped_by: str | None = None) -> Launch:
+        record = ExitRecord(
+            exit_code=1, ended_unix=1.0, outcome=outcome, stopped_by=stopped_by, last_lines=["Killed"]
+        )
+        return launch_of("B", "r", {}, followed, record, 0.0, 0.0)
+
+    broken = launched(outcome)
+    assert (broken.outcome, broken.log_step_s, broken.se) == (outcome, None, None)
+    assert broken.note is not None
+    assert broken.note.startswith("it broke down by itself after step ")
+    assert broken.note.endswith(": Killed")
+    good = launched("stopped", "relaunch")
+    assert good.log_step_s is not None
+    assert (good.note, good.se_wanted) == (None, 0.007)
 
 
 def test_a_launch_that_ends_too_soon_fails_with_the_count(places: RunPlaces) -> None:

@@ -2,13 +2,17 @@
 
 import math
 import random
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from perftui.ipc.ledger_records import Comparison, Launch, Verdict
 from perftui.ipc.settings import Settings
+from perftui.trainer.tuning.judge import judge
+from perftui.trainer.tuning.known_noise import no_less_than_long_launches
 from perftui.trainer.tuning.ledger import open_ledger
 from perftui.trainer.tuning.noise import Seen, is_learned, learned_noise, noise_for
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Noise
@@ -170,3 +174,76 @@ def test_the_ledger_tells_a_calm_training_from_a_wild_one(tmp_path: Path) -> Non
         assert 0.05 < ledger.noise("here", OTHER).tau0 < 0.2
         assert 0.03 < ledger.noise("here", ["python", "new.py"]).tau0 < ledger.noise("here", OTHER).tau0
         assert ledger.noise("nowhere") == DEFAULT_NOISE
+
+
+def test_a_launch_under_other_work_teaches_of_a_busy_host() -> None:
+    busy = [Seen(each, -1.0, 0.001, cores) for each, cores in zip("ABBA", (2.0, 2.5, 3.0, 0.0), strict=True)]
+    quiet = [Seen(each, -1.0, 0.001) for each in "ABBA"]
+    assert learned_noise([busy] * 8) == Noise(0.005, 8.0, 2.0)
+    assert learned_noise([busy] * 4 + [quiet] * 4).foreign_cores == 0.0
+    assert learned_noise([busy] * 6 + [quiet] * 3).foreign_cores == 0.0
+    seen = windows_of([line(msgspec.structs.replace(launch("A", -1.0, 0), foreign_cores=1.5))])
+    assert seen[0][0].foreign_cores == 1.5
+
+
+def short_of(se: float, wanted: float | None = 0.007, unix: float = 0.0) -> Launch:
+    return msgspec.structs.replace(launch("A", -1.0, unix, se=se), se_wanted=wanted)
+
+
+def test_what_long_launches_are_not_known_to_no_short_one_is_known_to() -> None:
+    known = Noise(0.005, 8.0)
+    assert no_less_than_long_launches(known, []) == known
+    assert no_less_than_long_launches(known, [short_of(0.006), short_of(0.003)] * 5) == known
+    found = no_less_than_long_launches(known, [short_of(0.05), short_of(0.006)])
+    assert found == Noise(pytest.approx(0.05 / math.sqrt(2)), 4.0)  # type: ignore[arg-type]
+    loud = Noise(0.08, 8.0)
+    assert no_less_than_long_launches(loud, [short_of(0.05)]) == loud
+
+
+@pytest.mark.parametrize(("se", "wanted"), [(0.035, 0.04), (0.014, 0.015), (0.014, None)])
+def test_a_launch_that_ended_because_that_was_enough_says_nothing(se: float, wanted: float | None) -> None:
+    assert no_less_than_long_launches(DEFAULT_NOISE, [short_of(se, wanted)] * 9) == DEFAULT_NOISE
+
+
+def test_a_host_that_has_calmed_down_is_believed_again() -> None:
+    launches = [short_of(0.05, unix=float(place)) for place in range(20)]
+    calm = [short_of(0.005, unix=100.0 + place) for place in range(20)]
+    assert no_less_than_long_launches(DEFAULT_NOISE, launches).tau0 == pytest.approx(0.05)
+    assert no_less_than_long_launches(DEFAULT_NOISE, [*calm, *launches]) == DEFAULT_NOISE
+
+
+def test_the_ledger_counts_noisy_launches_of_the_same_training(tmp_path: Path) -> None:
+    with open_ledger(tmp_path / "ledger.sqlite") as ledger:
+        ledger.append(line(short_of(0.06), short_of(0.05, unix=9.0)))
+        assert ledger.noise("here", TRAIN).tau0 == pytest.approx(math.hypot(0.06, 0.05) / math.sqrt(2))
+        assert ledger.noise("here", OTHER) == DEFAULT_NOISE
+        assert ledger.noise("there", TRAIN) == DEFAULT_NOISE
+
+
+RESULT = Path(__file__).parents[2] / "benchmarks/results/verdict_aa_lanes_h200_host_2026-12-01.json"
+
+
+def pairs_of_equal_launches() -> Iterator[tuple[list[Launch], list[Launch]]]:
+    """Yield neighbouring launches of identical settings, as A and B, with the earlier ones of their chain."""
+    read = msgspec.json.decode(RESULT.read_bytes(), type=dict[str, msgspec.Raw])["launches"]
+    every = msgspec.json.decode(read, type=list[dict[str, msgspec.Raw]])
+    chains: dict[bytes, list[Launch]] = {}
+    for each in every:
+        chains.setdefault(bytes(each["chain"]), []).append(msgspec.json.decode(each["launch"], type=Launch))
+    for chain in chains.values():
+        chain.sort(key=lambda each: each.started_unix)
+        for place in range(len(chain) - 1):
+            a, b = chain[place : place + 2]
+            pair = [msgspec.structs.replace(a, label="A"), msgspec.structs.replace(b, label="B")]
+            yield pair, chain[:place]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_identical_launches_on_a_host_of_changing_speed_are_not_told_apart(known: bool) -> None:
+    words = [
+        judge(pair, no_less_than_long_launches(DEFAULT_NOISE, earlier if known else []), 2.0).verdict
+        for pair, earlier in pairs_of_equal_launches()
+    ]
+    assert len(words) == 89
+    assert words.count("faster") + words.count("slower") == 0
+    assert words.count("too_noisy") == 81

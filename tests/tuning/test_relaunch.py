@@ -131,6 +131,27 @@ def test_switch_to_something_that_dies_brings_the_original_back(
     assert workers_of(view.successor) == "as the script has it"
 
 
+@pytest.mark.parametrize("trial", [True, False])
+def test_a_change_that_breaks_down_after_a_while_brings_the_original_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trial: bool
+) -> None:
+    live = start_live(tmp_path)
+    monkeypatch.setattr("perftui.trainer.tuning.relaunch.effective_cpus", lambda: 8.0)
+    caps = Caps(steps=200, fewest_seconds=4.0, start_seconds=60.0)
+    plan = RelaunchPlan(run_id=live.run_id, set={"loader.num_workers": 6}, trial=trial, caps=caps)
+    view = relaunch(plan, lambda _: None, lambda: False)
+    assert view.state == "failed"
+    assert view.verdict is not None
+    assert view.verdict.verdict == "failed"
+    assert "broke down by itself after step 299" in view.verdict.sentence
+    assert workers_of(view.successor) == "as the script has it"
+    broken = ledger_lines()[0].launches[-1]
+    assert (broken.label, broken.outcome, broken.log_step_s) == ("B", "failed", None)
+    assert broken.steps >= 60
+    assert broken.note is not None
+    assert "six workers have eaten all the memory" in broken.note
+
+
 def test_a_command_without_a_run_is_only_measured(tmp_path: Path) -> None:
     command = [sys.executable, str(SCRIPT)]
     plan = RelaunchPlan(

@@ -85,7 +85,7 @@ def test_a_host_of_which_nothing_is_known_gives_a_provisional_verdict() -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"others_busy": 3.0}, "other work kept 3.0 cores of the host busy during B"),
+        ({"others_busy": 3.0, "step_s": 0.05}, "other work kept 3.0 cores of the host busy during B"),
         ({"others_busy": None}, "whether others computed on the host during B was not measured"),
         ({"started": 1_000_010.0}, "they ran at the same time and got in each other's way"),
         ({"started": 1_040_000.0}, "11 h lie between them: the host may have changed"),

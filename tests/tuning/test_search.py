@@ -7,10 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from perftui.ipc.search_records import Measured
+from perftui.ipc.search_records import Begun, Measured, Picture, Proposal
 from perftui.ipc.settings import Semantics, check_together, semantics_of
 from perftui.trainer.tuning.search.guards import most_waiting_workers
 from perftui.trainer.tuning.search.next_move import (
+    FINAL_CODE,
     Known,
     LaunchMove,
     StopMove,
@@ -103,7 +104,24 @@ def test_the_original_need_not_be_known_well_where_it_is_three_times_too_slow(
     begun = fold(PLAN, [sitting("neutral")])
     seen = job.measured(LaunchMove("A", {}), random.Random(1), 1)
     assert seen.picture is not None
-    assert promised_se(begun, seen.picture, KNOWN) == se
+    assert promised_se(begun, "A", seen.picture, 0.0, KNOWN) == se
+
+
+@pytest.mark.parametrize(("foreign_cores", "se"), [(0.1, 0.04), (0.41, 0.0), (1.0, 0.0), (None, 0.0)])
+@pytest.mark.parametrize("final", [False, True])
+def test_no_original_ends_early_for_a_promise_on_a_busy_host(
+    final: bool, foreign_cores: float | None, se: float
+) -> None:
+    seen = Job(40.0, 0.5, 6.0, 3.0, 0.2, 0.3).measured(LaunchMove("A", {}), random.Random(1), 1)
+    state = fold(PLAN, [sitting("neutral")])
+    if final:
+        proposal = Proposal(set={"loader.num_workers": 6}, code=FINAL_CODE, expected=4.0)
+        state = fold(
+            PLAN, [sitting("neutral"), seen, Begun(comparison_id="c", purpose="final", proposal=proposal)]
+        )
+        assert promised_se(state, "B", Picture(), foreign_cores, KNOWN) == 0.0
+    assert seen.picture is not None
+    assert promised_se(state, "A", seen.picture, foreign_cores, KNOWN) == se
 
 
 def test_a_chain_uses_the_last_launch_again_and_the_final_does_not() -> None:

@@ -6,8 +6,8 @@ import pytest
 from perftui.ipc.facts import BackendFacts, BatchFacts, BatchSignature, OptimizerFacts, RankFacts, TensorFacts
 from perftui.ipc.findings import Finding, Remedy
 from perftui.ipc.ledger_records import Comparison, Launch, Verdict
-from perftui.ipc.search_records import Begun, Judged, Measured, Picture, Proposal, SearchEntry
-from perftui.ipc.settings import Settings, semantics_of
+from perftui.ipc.search_records import Begun, Judged, Measured, Picture, Proposal, Purpose, SearchEntry
+from perftui.ipc.settings import Semantics, Settings, semantics_of
 from perftui.trainer.tuning.search.already import done_by_script
 from perftui.trainer.tuning.search.calibration import calibrated, calibration_of
 from perftui.trainer.tuning.search.guards import batch_mib, most_waiting_workers, most_workers, why_too_much
@@ -257,3 +257,35 @@ def test_launches_that_suffice_are_judged_after_a_kill_without_another_one() -> 
         ],
     )
     assert isinstance(next_move(state, KNOWN), JudgeMove)
+
+
+CURVE: dict[int, float | None] = {step: 2.0 - step / 400 for step in range(10, 210, 10)}
+
+
+def compared(semantics: Semantics, purpose: Purpose, losses: dict[int, float | None]) -> SearchState:
+    """A faster change after A B."""
+    change: Settings = {"precision.tf32": True}
+    proposal = Proposal(set=change, code="compute.fp32", semantics=semantics, expected=1.5)
+    entries: list[SearchEntry] = [
+        sitting("numeric"),
+        Begun(comparison_id="c", purpose=purpose, proposal=proposal),
+        msgspec.structs.replace(measured(launch()), losses=losses),
+        msgspec.structs.replace(measured(launch("B", change, -3.0)), losses=losses),
+    ]
+    return fold(PLAN, entries)
+
+
+@pytest.mark.parametrize("purpose", ["trial", "final"])
+def test_a_faster_numeric_change_takes_a_second_original_for_its_losses(purpose: Purpose) -> None:
+    state = compared("numeric", purpose, CURVE)
+    assert next_move(state, KNOWN) == LaunchMove("A", {})
+    state = advance(state, msgspec.structs.replace(measured(launch()), losses=CURVE))
+    assert isinstance(next_move(state, KNOWN), JudgeMove)
+
+
+@pytest.mark.parametrize("purpose", ["trial", "final"])
+@pytest.mark.parametrize(("semantics", "losses"), [("neutral", CURVE), ("numeric", {})])
+def test_no_second_original_where_it_tells_nothing(
+    purpose: Purpose, semantics: Semantics, losses: dict[int, float | None]
+) -> None:
+    assert isinstance(next_move(compared(semantics, purpose, losses), KNOWN), JudgeMove)

@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 
 from perftui.trainer.tuning.enough import assess, sufficient_se, wanted_se
-from perftui.trainer.tuning.noise import Seen, learned_noise
+from perftui.trainer.tuning.noise import Seen, before_repeats, learned_noise
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.procedure import next_label
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Noise, Point
@@ -22,9 +22,9 @@ def run_procedure(host: HostModel, gain: float, rng: random.Random, noise: Noise
     points: list[Point] = []
     for _, point in simulate_launches(host, gain, rng, CAPS, noise.tau0):
         points.append(point)
-        if next_label(points, noise) is None:
+        if next_label(points, before_repeats(noise, len(points))) is None:
             break
-    return decide(points, noise).word
+    return decide(points, before_repeats(noise, len(points))).word
 
 
 def learn(host: HostModel, rng: random.Random) -> Noise:

@@ -140,7 +140,7 @@ def _explains(cause: Finding, finding: Finding, case: Case) -> bool:
     if cause.severity == "info" and finding.severity != "info":
         return False
     holds = ONLY_WHERE.get((finding.code, cause.code))
-    if holds is not None and not holds(case, finding):
+    if holds is not None and not holds(case, cause, finding):
         return False
     same_rank = cause.rank is None or finding.rank is None or cause.rank == finding.rank
     same_host = cause.host is None or finding.host is None or cause.host == finding.host

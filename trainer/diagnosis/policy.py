@@ -119,8 +119,7 @@ class Policy:
     cold_ratio: float = 2.5
     """Factor. Wait share of the first epoch over that of the later ones: a cold cache."""
     needless_item_ms: float = 3.0
-    """Milliseconds of waiting a step under which workers that hardly compute cost more than they bring
-    (Lightning#17410)."""
+    """Milliseconds of waiting a step under which idle workers cost more than they bring (Lightning#17410)."""
     many_workers: float = 2.0
     """Factor. Workers on a host over its usable cores (deit#81: 256 processes on 32 cores)."""
     inline_share: float = 0.25
@@ -152,6 +151,8 @@ class Policy:
     """Share of the quota's periods that ran out of quota; own choice: a period is 100 ms."""
     throttled_critical: float = 0.5
     """The same, from which it is the first thing to change."""
+    throttled_explains: float = 0.5
+    """Share of these periods over a wait's share of the step, from which the wait may follow; own choice."""
     affinity_own: float = 0.40
     """Share of the mask's cores that the run itself keeps busy, at least."""
     affinity_full: float = 0.85
@@ -376,8 +377,7 @@ class Policy:
     """Epochs in a row that began with the same random state, least: a number of 64 bits that is drawn from it
     does not repeat by chance."""
     same_losses: int = 5
-    """Steps at which all ranks' losses agree to the last bit but noise, before they are taken to see the
-    same data."""
+    """Steps at which all ranks' losses agree but for noise, before they are taken to see the same data."""
     same_loss_tolerance: float = 1e-6
     """Relative. DDP keeps parameters equal, so equal losses mean equal batches."""
 

@@ -6,6 +6,13 @@ from typing import TypeAlias
 
 from perftui.ipc.findings import Finding
 from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.follows import (
+    memory_delays_loading,
+    memory_takes_time,
+    quota_costs_as_much,
+    threads_hold_workers_up,
+    workers_begin_anew,
+)
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.rules import (
     communication,
@@ -27,7 +34,7 @@ from perftui.trainer.diagnosis.rules import (
 )
 from perftui.trainer.diagnosis.rules.compute_bound import compute_bound
 from perftui.trainer.diagnosis.rules.crowd import crowd
-from perftui.trainer.diagnosis.rules.epoch_waits import cold_start, epoch_start, workers_begin_anew
+from perftui.trainer.diagnosis.rules.epoch_waits import cold_start, epoch_start
 from perftui.trainer.diagnosis.rules.operators import operator
 from perftui.trainer.diagnosis.rules.own_state import contended, dropped, overhead
 from perftui.trainer.diagnosis.rules.proportions import backward_ratio
@@ -36,7 +43,8 @@ from perftui.trainer.diagnosis.rules.starvation import starvation
 from perftui.trainer.diagnosis.rules.straggler_input import straggler_input
 
 Evaluate: TypeAlias = Callable[[Case], Iterable[Finding | Abstention]]
-Holds: TypeAlias = Callable[[Case, Finding], bool]
+Holds: TypeAlias = Callable[[Case, Finding, Finding], bool]
+"""Takes the cause, and what may follow from it."""
 
 
 @dataclass(frozen=True)
@@ -155,12 +163,18 @@ CAUSES: dict[str, tuple[str, ...]] = {
     "compute.operator": ("compute.fp32", "compute.denormals"),
     "compile.not_worth": ("compile.graph_breaks", "compile.recompiles"),
     "drift.slower": ("memory.growth", "memory.host_growth", "memory.near_limit", "gpu.throttled", "pause.gc"),
-    "memory.growth": ("memory.near_limit",),
 }
 """What may follow from what: where both are found, the consequence hangs under the cause."""
 
 ONLY_WHERE: dict[tuple[str, str], Holds] = {
     ("input.epoch_start", "input.too_many_workers"): workers_begin_anew,
+    ("input.workers", "cpu.oversubscribed"): threads_hold_workers_up,
+    ("input.item", "cpu.oversubscribed"): threads_hold_workers_up,
+    ("input.workers", "cpu.quota"): quota_costs_as_much,
+    ("input.item", "cpu.quota"): quota_costs_as_much,
+    ("input.too_many_workers", "cpu.quota"): quota_costs_as_much,
+    ("input.workers", "memory.near_limit"): memory_delays_loading,
+    ("drift.slower", "memory.near_limit"): memory_takes_time,
 }
 """By consequence and cause: what must hold as well for the one to follow from the other."""
 

@@ -28,10 +28,10 @@ class FactsChange:
     reserved_mib: float | None = None
     limit_hits: float | None = None
     cudagraph_skips: float | None = None
-    rss_mib: float | None = None
-    """Resident memory of the rank's process."""
-    rss_rise: float | None = None
-    """Share of the looks within this time at which the resident memory was higher than ever before."""
+    kept_mib: float | None = None
+    """Resident memory of the rank's process, without pages of mapped files."""
+    kept_rise: float | None = None
+    """Share of the looks within this time at which it was higher than ever before."""
     allocated_rise: float | None = None
     """The same for memory allocated on the GPU."""
 

@@ -80,7 +80,7 @@ def _in_the_training_thread(case: Case, rank: RankSignals, host: HostSignals | N
     if stacked is not None and stacked >= policy.collating * (rank.shares.loader_wait or 1.0):
         why = f"at least {100 * stacked:.0f} % of each step is copying samples into a batch"
         return WaitCause("collate", why, stacked=True)
-    busy = _busy_while_waiting(rank)
+    busy = _busy_while_waiting(case, rank)
     # On a busy host a thread that wants to compute may not be let: it looks idle and is not.
     if busy is None or busy > policy.worker_idle or case.strongly_contended(rank.host):
         return WaitCause("storage" if _storage_plain(case, host, busy) else "compute", "")
@@ -108,17 +108,30 @@ def _storage_plain(case: Case, host: HostSignals | None, busy: float | None) -> 
     return busy is not None and busy <= case.policy.worker_idle and (read or 0.0) >= case.policy.storage_mib_s
 
 
-def _busy_while_waiting(rank: RankSignals) -> float | None:
-    """Return the CPU share of the training thread while it loads, at least; None: not measured.
+def _busy_while_waiting(case: Case, rank: RankSignals) -> float | None:
+    """Return the CPU share of the training thread while it loads, at most; None: not measured.
 
-    All that lies outside the loading is taken as busy throughout, which on a CPU it nearly is.
+    Only the CPU time of the whole step is known: what surely belongs to other parts is taken off.
     """
     wait = rank.shares.loader_wait
     if rank.cpu_share is None or not wait:
         return None
-    if rank.device != "cpu":
-        return None if rank.cpu_share > 1 - wait else 0.0
-    return max(0.0, rank.cpu_share - (1 - wait)) / wait
+    return max(0.0, rank.cpu_share - _surely_busy(case, rank, wait)) / wait
+
+
+def _surely_busy(case: Case, rank: RankSignals, wait: float) -> float:
+    """Return the share of a step in which the training thread surely computes outside of its loading.
+
+    A CPU alone computes throughout the model's part. Before a GPU the thread sleeps while the backward's own
+    thread works, and in each wait for the device; among ranks it sleeps in exchanges; with more threads than
+    cores, at the end of each operator.
+    """
+    host, backends = case.host(rank), rank.facts.backends
+    threads = None if backends is None else backends.num_threads
+    crowded = host is not None and host.cpus is not None and threads is not None and threads > host.cpus
+    if rank.device != "cpu" or max(case.signals.world_size, len(case.signals.ranks)) > 1 or crowded:
+        return 0.0
+    return max(0.0, 1 - wait - (rank.shares.other or 0.0))
 
 
 def _in_workers(case: Case, rank: RankSignals, host: HostSignals | None) -> WaitCause:

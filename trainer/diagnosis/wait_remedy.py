@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from perftui.ipc.findings import Remedy
 from perftui.ipc.messages import LoaderFacts
+from perftui.ipc.prerequisites import batches_on_device
 from perftui.ipc.settings import Settings
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.contention import UNSURE
@@ -23,6 +24,11 @@ _CHEAPER = (
 _UNSHARDED = (
     "more workers only after the dataset shards itself over them (torch.utils.data.get_worker_info): "
     "otherwise each worker reads all of the data again"
+)
+_ON_DEVICE = (
+    "the dataset puts its samples on the GPU, where forked workers cannot follow: keep them on the CPU, copy "
+    "whole batches in the loop, and take workers; or, with all of the data on the GPU, index a whole batch "
+    "at a time there (`__getitems__`, or no DataLoader)"
 )
 _STORAGE = (
     "a faster disk or a local copy; fewer and larger files (shards) instead of many small ones; one file "
@@ -73,6 +79,8 @@ def answer_to(case: Case, rank: RankSignals, cause: WaitCause) -> tuple[str, Ans
     if facts.iterable and facts.sharded is not True:
         doubt = None if facts.sharded is False else "whether the dataset shards itself is not known"
         return _named(cause), Answer(Remedy(advice=_UNSHARDED, at=_at(case, rank)), doubt)
+    if cause.cause != "collate" and _only_without_workers(rank, facts):
+        return _named(cause), Answer(Remedy(advice=_ON_DEVICE, bound=_bound(rank), at=_at(case, rank)))
     if cause.cause == "untold":
         return "input.workers", Answer(None, UNSURE)
     if cause.cause == "collate":
@@ -95,6 +103,17 @@ def answer_to(case: Case, rank: RankSignals, cause: WaitCause) -> tuple[str, Ans
 def setting_name(facts: LoaderFacts, name: str = "num_workers") -> str:
     """Return the key of a setting of this loader."""
     return f"loader.{name}" if facts.index == 0 else f"loader[{facts.index}].{name}"
+
+
+def _only_without_workers(rank: RankSignals, facts: LoaderFacts) -> bool:
+    """Tell whether the loader has no workers and could have none: its samples are made on the GPU."""
+    return facts.num_workers == 0 and batches_on_device(rank.facts) is True
+
+
+def _bound(rank: RankSignals) -> float | None:
+    """Return how many times as fast the training is at most without the steady wait."""
+    wait = steady_wait(rank)
+    return round(1 / (1 - wait), 2) if wait < 1 else None
 
 
 def _named(cause: WaitCause) -> str:
@@ -219,14 +238,12 @@ def _overlapped(
 def _collate(
     case: Case, rank: RankSignals, facts: LoaderFacts, host: HostSignals | None, cause: WaitCause
 ) -> Remedy:
-    wait = steady_wait(rank)
-    bound = round(1 / (1 - wait), 2) if wait < 1 else None
     proposal = None
-    if host is not None and host.cpus is not None:
+    if host is not None and host.cpus is not None and not _only_without_workers(rank, facts):
         proposal = _proposal(case, rank, facts, host, host.cpus)
     return Remedy(
         set={} if proposal is None else {setting_name(facts): max(proposal.num_workers, _at_least(case))},
-        bound=bound,
+        bound=_bound(rank),
         expected=None if proposal is None else round(proposal.expected, 2),
         advice=_FEWER_BYTES if cause.stacked else _FROM_TENSORS,
         at=_at(case, rank),
@@ -234,9 +251,8 @@ def _collate(
 
 
 def _fewer_pieces(rank: RankSignals) -> Remedy:
-    wait = steady_wait(rank)
     return Remedy(
-        bound=round(1 / (1 - wait), 2) if wait < 1 else None,
+        bound=_bound(rank),
         advice="let the dataset (or collate_fn) return one tensor or array for each field: a Python list "
         "becomes a tensor for each of its elements, and each tensor of a batch is handed over by itself",
     )
@@ -305,11 +321,10 @@ def _dear_items(case: Case, rank: RankSignals, facts: LoaderFacts, cpus: float) 
     else:
         shared = f" for {ranks} ranks" if ranks > 1 else ""
         full = f"{facts.num_workers} workers are all that {cpus:g} usable cores can run{shared}"
-    wait = steady_wait(rank)
     return Answer(
         Remedy(
             advice=f"{full}: {_CHEAPER}{_allocated(host)}",
-            bound=round(1 / (1 - wait), 2) if wait < 1 else None,
+            bound=_bound(rank),
             at=place,
         ),
         settled,

@@ -23,11 +23,18 @@ def main() -> int:
     parser.add_argument("--replay", type=Path, help="serve this run's folder or recording instead")
     parser.add_argument("--at-end", action="store_true", help="show the replay's last picture")
     parser.add_argument("--speed", type=float, default=1.0)
+    parser.add_argument("--child-of", type=int, help="the replay ends with this process, its parent")
     arguments = parser.parse_args()
     places = make_run_places(arguments.run_id)
     try:
         if arguments.replay is not None:
-            serve_replay(places, arguments.replay, at_end=arguments.at_end, speed=arguments.speed)
+            serve_replay(
+                places,
+                arguments.replay,
+                at_end=arguments.at_end,
+                speed=arguments.speed,
+                child_of=arguments.child_of,
+            )
         else:
             _serve_live(places)
     except PerftuiError as error:

@@ -22,7 +22,7 @@ OF_A_RANK = Rate(
 OF_A_HOST = Rate(
     frames_per_s=200.0, frames_at_once=4096.0, bytes_per_s=16.0 * 2**20, bytes_at_once=64.0 * 2**20
 )
-"""Another host's hub sends some 25 frames a second; after a cut what it has kept, 16 MiB at most."""
+"""Another host's hub sends some 12 frames a second; after a cut what it has kept, 16 MiB at most."""
 OF_A_COMMAND = Rate(
     frames_per_s=20.0, frames_at_once=100.0, bytes_per_s=1.0 * 2**20, bytes_at_once=4.0 * 2**20
 )

@@ -30,7 +30,7 @@ class FactsPoint(NamedTuple):
     reserved_mib: float | None
     limit_hits: int | None = None
     cudagraph_skips: int | None = None
-    rss_mib: float | None = None
+    kept_mib: float | None = None
 
 
 class FactsLog:
@@ -84,8 +84,8 @@ class FactsLog:
             reserved_mib=_grown(begin.reserved_mib, last.reserved_mib),
             limit_hits=_grown(begin.limit_hits, last.limit_hits),
             cudagraph_skips=_grown(begin.cudagraph_skips, last.cudagraph_skips),
-            rss_mib=_grown(begin.rss_mib, last.rss_mib),
-            rss_rise=rise_of([point.rss_mib for point in within]),
+            kept_mib=_grown(begin.kept_mib, last.kept_mib),
+            kept_rise=rise_of([point.kept_mib for point in within]),
             allocated_rise=rise_of([point.allocated_mib for point in within]),
         )
 
@@ -106,7 +106,7 @@ def point_of(unix: float, steps: int, facts: RankFacts) -> FactsPoint:
         reserved_mib=None if allocator is None else allocator.reserved_mib,
         limit_hits=None if compiled is None else compiled.limit_hits,
         cudagraph_skips=None if compiled is None else compiled.cudagraph_skips,
-        rss_mib=None if facts.process is None else facts.process.rss_mib,
+        kept_mib=None if facts.process is None else facts.process.rss_mib - (facts.process.file_mib or 0.0),
     )
 
 

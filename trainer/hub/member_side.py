@@ -42,7 +42,11 @@ _FIRST_BEAT_S = 0.1
 _FIRST_BEATS = 8
 _SILENT_S = 2.0
 _HELLO_AGAIN_S = 1.0
+_BRING_S = 0.1
+"""The loop wakes at each frame of a rank: a batch for each would be as many as there are frames."""
 _LEAVE_S = 3.0
+"""At the end without anything taken; while the lead takes what was kept, `_LEAVE_MOST_S`."""
+_LEAVE_MOST_S = 30.0
 
 
 class MemberSide:
@@ -71,6 +75,9 @@ class MemberSide:
         """When the beat left that tells of the end."""
         self._left_told = False
         self._over_s: float | None = None
+        self._brought_s = float("-inf")
+        self._taken_s = float("-inf")
+        """When the lead last said that it has more than before."""
         self._asked_s = float("-inf")
         """When the lead last asked for a trace."""
 
@@ -84,7 +91,8 @@ class MemberSide:
         """Whether the lead has not yet been told all; not for ever."""
         now = time.monotonic()
         self._over_s = self._over_s or now
-        return (not self._left_told and now - self._over_s < _LEAVE_S) or now - self._asked_s < _LEAVE_S
+        brings = now - max(self._over_s, self._taken_s) < _LEAVE_S and now - self._over_s < _LEAVE_MOST_S
+        return (not self._left_told and brings) or now - self._asked_s < _LEAVE_S
 
     @property
     def note(self) -> str | None:
@@ -110,11 +118,12 @@ class MemberSide:
             self._beat(now)
         for window_id, stacks, notes in self._run.windows.stacks_for_lead():
             self._socket.send(HostStacks(window_id=window_id, stacks=stacks, notes=notes))
-        self._queue.pack()
-        if self._welcomed and self._offset_told:
-            self._bring()
+        if self._welcomed and self._offset_told and now - self._brought_s >= _BRING_S:
+            self._bring(now)
 
-    def _bring(self) -> None:
+    def _bring(self, now: float) -> None:
+        self._brought_s = now
+        self._queue.pack()
         sent = 0
         for frame in self._queue.due():
             if not self._socket.send_frame(frame):
@@ -185,7 +194,10 @@ class MemberSide:
         self._offset.add(
             beat.asked_ns, beat.received_ns, beat.sent_ns, self._run.clock.unix_ns(), time.monotonic_ns()
         )
+        kept = self._queue.kept
         self._queue.taken(beat.last)
+        if self._queue.kept < kept:
+            self._taken_s = time.monotonic()
         self._left_told |= self._left_ns is not None and beat.asked_ns >= self._left_ns
 
     def _pass_on(self, message: ForRank) -> None:

@@ -1,5 +1,6 @@
 """A recorded run served over the same sockets as a live one: the dashboard need not know the difference."""
 
+import os
 import time
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from perftui.trainer.hub.views import Replay, RunFacts
 
 _LOOP_MS = 50
 _IDLE_END_S = 10.0
-"""A replay nobody looks at ends by itself."""
+"""A replay that nobody looks at, and that no process has begun for itself, ends."""
 _SPEED_MAX = 1000.0
 _JUDGED_BEFORE_S = 60.0
 """On the way to another time only the last judgements are made: what is shown depends on no older ones, and
@@ -187,15 +188,26 @@ def _unnamed(first: Entry) -> RunDescription:
     )
 
 
-def serve_replay(places: RunPlaces, folder: Path, *, at_end: bool, speed: float) -> None:
-    """Serve a recording until nobody has looked for a while."""
+def serve_replay(
+    places: RunPlaces, folder: Path, *, at_end: bool, speed: float, child_of: int | None = None
+) -> None:
+    """Serve a recording for as long as somebody may look.
+
+    Args:
+        places: where it is served.
+        folder: the recording's.
+        at_end: begin with its last picture.
+        speed: times as fast.
+        child_of: the process that started this one and shows the recording: as long as it lives, which may
+            be suspended for hours, the recording is served. None: until nobody has looked for a while.
+    """
     stopped = Stopped()
     run = ReplayRun(folder, at_end=at_end, speed=speed)
     server = DashboardServer(run)
     sockets = HubSockets(places)
     try:
-        idle_since = time.monotonic()
-        while not stopped.flag and time.monotonic() - idle_since < _IDLE_END_S:
+        looked_at_s = time.monotonic()
+        while not stopped.flag and _wanted(child_of, time.monotonic() - looked_at_s):
             for reply in server.take_all(sockets.arrivals(_LOOP_MS)):
                 sockets.to_dashboard(reply.peer, reply.message)
             run.advance()
@@ -203,6 +215,11 @@ def serve_replay(places: RunPlaces, folder: Path, *, at_end: bool, speed: float)
                 run.jumped = False
                 server.restart()
             if server.attached():
-                idle_since = time.monotonic()
+                looked_at_s = time.monotonic()
     finally:
         sockets.close()
+
+
+def _wanted(child_of: int | None, idle_s: float) -> bool:
+    """Whether somebody may still look; a process whose parent has died is another's child."""
+    return idle_s < _IDLE_END_S if child_of is None else os.getppid() == child_of

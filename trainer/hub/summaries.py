@@ -1,5 +1,6 @@
 """The summary JSON of a run, from the folded state."""
 
+import math
 from collections.abc import Sequence
 from importlib.metadata import version
 
@@ -7,7 +8,7 @@ import msgspec
 
 from perftui.ipc.host_links import HostLink
 from perftui.ipc.ledger_records import Verdict
-from perftui.ipc.summary import DeviceTime, RankSummary, Summary
+from perftui.ipc.summary import DeviceTime, NotFinite, RankSummary, Summary
 from perftui.ipc.view import HostView, ProfileView, Shares
 from perftui.trainer.diagnosis import judge
 from perftui.trainer.hub.fold import RunFold
@@ -95,7 +96,17 @@ def _rank_summary(track: RankTrack, workers: WorkerLog | None, phases: PhaseTime
         tokens_per_s=figures.tokens_per_s if figures else None,
         python=track.hello.python,
         torch=track.hello.torch,
+        loss_not_finite=not_finite(track.loss),
     )
+
+
+def not_finite(loss: float | None) -> NotFinite | None:
+    """Return the word for a loss that is no finite number."""
+    if loss is None or math.isfinite(loss):
+        return None
+    if math.isnan(loss):
+        return "nan"
+    return "inf" if loss > 0 else "-inf"
 
 
 def _device_time(track: RankTrack) -> DeviceTime:

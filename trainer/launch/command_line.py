@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perftui.ipc.errors import CommandNotFound, UsageError
@@ -22,6 +22,8 @@ _WRAPPERS: dict[str, frozenset[str]] = {
     "numactl": frozenset({"-N", "-m", "-C", "-i", "-p"}),
 }
 """Programs that only start another one, with those of their options that take a word of their own."""
+_STARTS_ANOTHER = frozenset({"conda", "hatch", "mamba", "nox", "pdm", "pipenv", "pipx", "poetry", "tox"})
+"""Written in Python themselves, and what they run has the Python of a project or an environment."""
 _FLAGS_WITH_VALUE = frozenset("WXcm")
 _BLINDING = {"I": "-I", "E": "-E", "S": "-S"}
 
@@ -33,6 +35,8 @@ class Interpreter:
     path: str
     blinded_by: str | None = None
     """A flag of the command that keeps the probe out: -I and -E ignore PYTHONPATH, -S sitecustomize."""
+    script: str | None = None
+    """The program whose first line names it, as torchrun's does; it may well start another Python."""
 
 
 def find_program(name: str, cwd: Path, search_path: str | None) -> str:
@@ -75,9 +79,14 @@ def find_interpreter(command: list[str], cwd: Path, search_path: str | None) -> 
     wrapped = _unwrap(command)
     if wrapped is not None:
         return find_interpreter(wrapped, cwd, search_path) if wrapped else None
-    if _PYTHON.fullmatch(Path(command[0]).name):
-        return Interpreter(program, _blinding_flag(command[1:]))
-    return _of_script(Path(program), cwd, search_path)
+    name = Path(command[0]).name
+    if name in _STARTS_ANOTHER:
+        return None
+    if _PYTHON.fullmatch(name):
+        another = _module_run(command[1:]) in _STARTS_ANOTHER
+        return None if another else Interpreter(program, _blinding_flag(command[1:]))
+    found = _of_script(Path(program), cwd, search_path)
+    return None if found is None else replace(found, script=name)
 
 
 def require_script(command: list[str], cwd: Path) -> None:
@@ -123,6 +132,23 @@ def _blinding_flag(arguments: list[str]) -> str | None:
                 return _BLINDING[letter]
             if letter in _FLAGS_WITH_VALUE:
                 return None
+    return None
+
+
+def _module_run(arguments: list[str]) -> str | None:
+    """Return the module that `-m` names; None where a script or code is run."""
+    words = iter(arguments)
+    for word in words:
+        if not word.startswith("-") or word.startswith("--") or word == "-":
+            return None
+        for at, letter in enumerate(word[1:], 2):
+            if letter == "c":
+                return None
+            if letter in _FLAGS_WITH_VALUE:
+                value = word[at:] or next(words, None)
+                if letter == "m":
+                    return value
+                break
     return None
 
 

@@ -5,6 +5,8 @@ Also what both ways of running share: the summary at the end, as a file and as o
 
 import sys
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -22,7 +24,8 @@ from perftui.ipc.view import HostView
 from perftui.trainer.launch.environment_line import environment_line
 from perftui.trainer.launch.family import send_signal
 from perftui.trainer.launch.host_plan import words_for_others
-from perftui.trainer.launch.runs import list_runs, successor_of, watchable
+from perftui.trainer.launch.noted_interrupts import interrupts_noted
+from perftui.trainer.launch.runs import list_runs, run_line, successor_of, watchable
 from perftui.trainer.launch.signals import SignalInbox
 from perftui.trainer.launch.spec import LaunchSpec
 from perftui.trainer.launch.start import check_launch, exit_of, launch
@@ -62,13 +65,25 @@ def run_in_foreground(spec: LaunchSpec, json_target: str | None) -> int:
     return finish(places, record, json_target)
 
 
-def start_for_dashboard(spec: LaunchSpec) -> RunPlaces:
-    """Launch for a dashboard that opens now; say the environment check before it covers the screen."""
+@contextmanager
+def started_for_dashboard(spec: LaunchSpec, json_target: str | None) -> Generator[RunPlaces, None, None]:
+    """Launch for a dashboard that opens within; say the environment check before it covers the screen.
+
+    Ctrl-C before it has the keyboard reaches no training: then it is said that the run goes on.
+    """
     check = check_launch(spec)
     _say(environment_line(check))
-    places = launch(spec, check)
-    _tell_other_hosts(places)
-    return places
+    with interrupts_noted() as noted:
+        places = launch(spec, check)
+        _tell_other_hosts(places)
+    if noted:
+        after_dashboard(places, json_target)
+        raise KeyboardInterrupt
+    try:
+        yield places
+    except KeyboardInterrupt:
+        after_dashboard(places, json_target)
+        raise
 
 
 def _tell_other_hosts(places: RunPlaces) -> None:
@@ -202,14 +217,15 @@ def _analyses(summary: bytes) -> bool:
 def minimal_summary(places: RunPlaces) -> bytes:
     """Return a summary from the keeper's record alone, so that a script always finds one."""
     description = read_record(places.description, RunDescription)
-    record = exit_of(places)
-    if description is None:
+    line, record = run_line(places), exit_of(places)
+    if description is None or line is None:
         raise LaunchFailed(f"{places.description} is gone: no summary can be made")
+    message = "the run's hub left no summary; nothing was measured"
     summary = Summary(
         run_id=places.run_id,
         name=description.name,
         command=description.command,
-        state=record.outcome if record else "running",
+        state=record.outcome if record else line.state,
         exit_code=record.exit_code if record else None,
         stopped_by=record.stopped_by if record else None,
         elapsed_s=(record.ended_unix if record else RunClock(description).unix()) - description.started_unix,
@@ -220,7 +236,7 @@ def minimal_summary(places: RunPlaces) -> bytes:
         findings=[],
         profiles=[],
         overhead=Overhead(),
-        message="the run's hub left no summary; nothing was measured",
+        message=f"it is {line.state_words}: ask there" if line.elsewhere else message,
     )
     return msgspec.json.format(msgspec.json.encode(summary), indent=1) + b"\n"
 
@@ -273,10 +289,20 @@ def _closing_line(places: RunPlaces, record: ExitRecord, summary: bytes) -> str:
     if glance.ranks:
         parts.append(f"{max(rank.steps for rank in glance.ranks)} steps")
     elif record.outcome == "finished":
-        parts.append("no training step was seen: neither an optimizer of torch nor `watch().step()`")
+        parts.append(f"no training step was seen: {_why_no_step(places)}")
     if record.survivors:
         parts.append(f"could not end {', '.join(map(str, record.survivors))}")
     return ", ".join(parts) + _lead_words(glance.findings)
+
+
+def _why_no_step(places: RunPlaces) -> str:
+    """Tell a training that is none of torch's from one that the probe could not get into."""
+    if places.probed.exists():
+        return "neither an optimizer of torch nor `watch().step()`"
+    return (
+        "no process of the command imported torch with perftui's probe in it, which PYTHONPATH brings there; "
+        'one that is set anew (write PYTHONPATH=".:$PYTHONPATH"), and -I, -E and -S of Python, keep it out'
+    )
 
 
 def _lead_words(findings: list[_FindingGlance]) -> str:

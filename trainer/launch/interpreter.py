@@ -86,7 +86,8 @@ def check_interpreter(command: list[str], cwd: Path, environment: dict[str, str]
     Raises:
         UsageError: no command.
         CommandNotFound: the command does not exist.
-        Refused: that Python is too old, or lacks what the probe needs; the message has the pip command.
+        Refused: that Python is too old, or lacks what the probe needs; the message has the pip command. Never
+            said of a program's own Python that has no torch: the training runs in another one.
     """
     interpreter = find_interpreter(command, cwd, environment.get("PATH"))
     if interpreter is None:
@@ -94,6 +95,10 @@ def check_interpreter(command: list[str], cwd: Path, environment: dict[str, str]
     answer = ask_interpreter(interpreter.path, cwd, environment)
     if isinstance(answer, str):
         return InterpreterCheck(path=interpreter.path, blinded_by=interpreter.blinded_by, problem=answer)
+    if interpreter.script is not None and answer["torch"] is None:
+        return InterpreterCheck(
+            problem=f"{interpreter.script} runs in a Python without torch; what it starts is not known before"
+        )
     python: tuple[int, ...] = tuple(answer["python"])
     _require(interpreter.path, python, [name for name in _NEEDED if not answer[name]])
     return InterpreterCheck(

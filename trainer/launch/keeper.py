@@ -78,7 +78,8 @@ class Keeper:
         drop_inherited_files(keep=ready)
         self._family = Family(self._order.run_id, self._child.pid, start_ticks(self._child.pid))
         self._note_pids()
-        os.write(ready, b"+")
+        with suppress(OSError):  # who waits for it may have been killed: the training goes on
+            os.write(ready, b"+")
         os.close(ready)
         self._supervise()
         self._end(streams)
@@ -230,7 +231,7 @@ class Keeper:
 
     def _never_started(self, error: OSError, ready: int) -> None:
         code = 127 if isinstance(error, FileNotFoundError) else 126
-        line = f"{self._order.command[0]}: {error.strerror}"
+        line = os.fsencode(f"{self._order.command[0]}: {error.strerror}").decode("utf-8", "replace")
         ended = Ended(code, time.time(), "died_at_start", last_lines=[line])
         record_exit(self._state, ended)
         os.write(ready, b"+")

@@ -54,8 +54,7 @@ def stop(line: RunLine, *, at_once: bool) -> ExitRecord:
     """
     places = run_places(line.run_id)
     description = read_record(places.description, RunDescription)
-    if not line.running:
-        raise Refused(f"{line.run_id} has ended already ({line.state})")
+    _require_running(line, "there is nothing to stop")
     if description is None or not description.owned:
         raise Refused(f"{line.run_id} was not started by `perftui run`: stop it where it was started")
     if at_once:
@@ -66,6 +65,13 @@ def stop(line: RunLine, *, at_once: bool) -> ExitRecord:
     if record is None:
         raise ConnectionLost(f"{line.run_id} did not end within {_STOP_S:.0f} s; try: perftui stop --now")
     return record
+
+
+def _require_running(line: RunLine, consequence: str) -> None:
+    if line.elsewhere:
+        raise Refused(f"{line.run_id} is {line.state_words}: give this command there")
+    if not line.running:
+        raise Refused(f"{line.run_id} has ended ({line.state}): {consequence}")
 
 
 def _ask_to_stop(places: RunPlaces) -> None:
@@ -85,8 +91,7 @@ def profile(line: RunLine, *, steps: int, ranks: list[int] | None, preset: Prese
         Refused: the run has ended, or its hub declines.
         ConnectionLost: the hub is silent, or the window did not end in time.
     """
-    if not line.running:
-        raise Refused(f"{line.run_id} has ended ({line.state}): there is nothing to profile")
+    _require_running(line, "there is nothing to profile")
     command = ProfileCommand(command_id=new_command_id(), steps=steps, ranks=ranks, preset=preset)
     with linked(run_places(line.run_id)) as link:
         return link.ask(command, timeout_s)
@@ -99,7 +104,6 @@ def cancel_profile(line: RunLine) -> Done:
         Refused: none is open, or the run has ended.
         ConnectionLost: the hub is silent.
     """
-    if not line.running:
-        raise Refused(f"{line.run_id} has ended ({line.state}): no window is open")
+    _require_running(line, "no window is open")
     with linked(run_places(line.run_id)) as link:
         return link.ask(CancelProfileCommand(command_id=new_command_id()), _ANSWER_S)

@@ -6,14 +6,13 @@ whose loader workers and ranks outlive it, would go on for ever. Live runs are n
 
 import shutil
 import signal
-import socket
 import time
 from contextlib import suppress
 
 from perftui.ipc.places import RUN_ID, run_places, state_root
 from perftui.ipc.run_files import ExitRecord, RunDescription, read_record, write_record
 from perftui.trainer.launch.family import Family, kill_all
-from perftui.trainer.launch.keeper_alive import keeper_is_alive
+from perftui.trainer.launch.keeper_alive import is_elsewhere, keeper_is_alive
 from perftui.trainer.launch.start import console_lines
 
 _GONE_WITHIN_S = 10.0
@@ -21,10 +20,10 @@ _POLL_S = 0.1
 
 
 def is_orphaned(description: RunDescription) -> bool:
-    """Whether a run is a trial on this host whose keeper has gone without recording an end."""
+    """Whether a run is a trial that can be seen from here, and its keeper gone without recording an end."""
     if not description.trial or not description.owned or description.keeper_pid is None:
         return False
-    if description.host != socket.gethostname():  # the state folder may be shared
+    if is_elsewhere(description):  # the state folder may be shared
         return False
     places = run_places(description.run_id)
     return not keeper_is_alive(description) and read_record(places.exit_record, ExitRecord) is None

@@ -1,6 +1,5 @@
 """What the commands print for a reader without a dashboard: tables and short paragraphs. Pure."""
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,7 +36,7 @@ def runs_table(lines: list[RunLine], now: float) -> list[str]:
     """Return one line a run."""
     rows = [("RUN", "STATE", "PID", "STARTED", "COMMAND")]
     for line in lines:
-        state = line.state + (" (trial)" if line.trial else "")
+        state = line.state_words + (" (trial)" if line.trial else "")
         pid = _NEVER if line.pid is None else str(line.pid)
         command = " ".join(line.command)
         rows.append((line.run_id, state, pid, ago(now - line.started), command[:80]))
@@ -52,6 +51,12 @@ def ago(seconds: float) -> str:
     return f"{max(0.0, seconds):.0f} s ago"
 
 
+def clock(seconds: float) -> str:
+    """Return a duration as 06:01:01, with days where there are any: 1 d 06:01:01."""
+    days, rest = divmod(max(0, int(seconds)), 86_400)
+    return (f"{days} d " if days else "") + f"{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
+
+
 def status_text(summary: dict[str, Any]) -> list[str]:
     """Return a summary JSON as a few lines."""
     how = summary["state"]
@@ -59,7 +64,7 @@ def status_text(summary: dict[str, Any]) -> list[str]:
         how += f", exit code {summary['exit_code']}"
     if summary["stopped_by"]:
         how += f", stopped by {summary['stopped_by']}"
-    lines = [f"{summary['run_id']}: {how}, {time.strftime('%H:%M:%S', time.gmtime(summary['elapsed_s']))}"]
+    lines = [f"{summary['run_id']}: {how}, {clock(summary['elapsed_s'])}"]
     lines.append("command   " + " ".join(summary["command"]))
     if summary["settings"]:
         shown = (f"{name}={format_value(value)}" for name, value in summary["settings"].items())
@@ -94,7 +99,7 @@ def _ranks_table(ranks: list[dict[str, Any]]) -> list[str]:
                 _number(wait, ".0%"),
                 _number(rank["samples_per_s"], ".1f"),
                 _number(rank.get("tokens_per_s"), ",.0f"),
-                _number(rank["loss"], ".4g"),
+                rank.get("loss_not_finite") or _number(rank["loss"], ".4g"),
                 rank["device"],
             )
         )

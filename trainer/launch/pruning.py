@@ -1,7 +1,8 @@
 """Removes the folders of runs that ended long ago, so that they stay within a bound: hubs do it at their end.
 
 A run's folder holds up to 64 MiB of recording, 64 MiB of output, and the traces of its newest windows. The
-oldest go first. What lives, what is about to, what another host wrote and what the ledger stands on stays.
+oldest go first. What lives or is about to, what may live on another host or in another container, and what
+the ledger stands on stays.
 """
 
 import os
@@ -16,14 +17,15 @@ from pathlib import Path
 import msgspec
 
 from perftui.ipc.errors import UsageError
-from perftui.ipc.places import RUN_ID, run_places, state_root
+from perftui.ipc.places import RUN_ID, RunPlaces, run_places, state_root
 from perftui.ipc.run_files import RunDescription, read_record, write_record
 from perftui.trainer.launch.runs import has_hub, run_line
 
 RUNS_VARIABLE, GB_VARIABLE = "PERFTUI_KEEP_RUNS", "PERFTUI_KEEP_GB"
 _ALL = "all"
 _YOUNG_S = 600.0
-"""A folder that was made so recently may belong to a run that is about to start."""
+"""A folder that was made so recently may belong to a run that is about to start; a live hub records each
+second."""
 _NOTE = "pruned.json"
 _GOING = ".removed-"
 
@@ -139,11 +141,27 @@ def _ended(folder: Path) -> list[EndedRun]:
         line = run_line(places)
         if description is None or line is None or description.host != here:
             continue
-        if line.running or has_hub(entry.name) or abs(now - entry.stat().st_mtime) < _YOUNG_S:
+        may_run = line.running or line.elsewhere or has_hub(entry.name)
+        if may_run or _is_young(places, now):
             parents.add(description.parent or "")
             continue
         found.append(EndedRun(entry.name, description.started_unix, _size(places.state)))
     return [run for run in found if run.run_id not in parents]
+
+
+def _is_young(places: RunPlaces, now: float) -> bool:
+    """Whether a run was made lately; or, as long as no end of it is written, has left anything lately.
+
+    Its hub may not be seen from here: it has another PERFTUI_RUNTIME_DIR, or a /tmp of its own.
+    """
+    written = [places.state]
+    if not (places.exit_record.exists() or places.summary.exists()):
+        written += [places.recording, *places.recording.glob("*.rec"), places.console]
+    for path in written:
+        with suppress(OSError):  # not there, or gone meanwhile
+            if abs(now - path.stat().st_mtime) < _YOUNG_S:
+                return True
+    return False
 
 
 def _size(folder: Path) -> int:

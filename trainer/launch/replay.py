@@ -1,6 +1,7 @@
 """Opens a recorded run: a hub that serves the recording as if it were live, for as long as one looks."""
 
 import contextlib
+import os
 import shutil
 import subprocess
 import time
@@ -35,7 +36,8 @@ def replayed(source: Path, *, at_end: bool = False, speed: float = 1.0) -> Itera
     if not source.exists():
         raise RecordingError(f"{source}: no such file or folder")
     places = make_run_places(new_run_id("replay"))
-    options = ["--replay", str(source.resolve()), "--speed", str(speed), *(["--at-end"] if at_end else [])]
+    options = ["--replay", str(source.resolve()), "--speed", str(speed), "--child-of", str(os.getpid())]
+    options += ["--at-end"] if at_end else []
     log = places.state / "hub.log"
     with open(log, "wb", opener=opener) as stream:
         hub = subprocess.Popen(

@@ -7,7 +7,7 @@ from perftui.ipc.hub_lock import hub_lock_is_held
 from perftui.ipc.places import RUN_ID, RunPlaces, run_places, state_root
 from perftui.ipc.run_files import ExitRecord, RunDescription, read_record
 from perftui.ipc.run_lines import RunLine
-from perftui.trainer.launch.keeper_alive import keeper_is_alive
+from perftui.trainer.launch.keeper_alive import is_elsewhere, keeper_is_alive
 
 _HINT = "start one with: perftui run -- python train.py"
 
@@ -66,6 +66,7 @@ def run_line(places: RunPlaces) -> RunLine | None:
         stopped_by=stopped_by,
         trial=description.trial,
         parent=description.parent,
+        host=description.host,
     )
 
 
@@ -74,11 +75,12 @@ def _ending(places: RunPlaces, description: RunDescription) -> tuple[str, int | 
     if record is not None:
         known = {"finished": "finished", "stopped": "stopped", "lost": "lost"}
         return known.get(record.outcome, "failed"), record.exit_code, record.stopped_by
+    unseen = "elsewhere" if is_elsewhere(description) else "lost"
     if description.owned:
-        return ("running" if keeper_is_alive(description) else "lost"), None, None
+        return ("running" if keeper_is_alive(description) else unseen), None, None
     if hub_lock_is_held(places.hub_lock):
         return "running", None, None
-    ended = read_record(places.summary, _State) or _State()
+    ended = read_record(places.summary, _State) or _State(unseen)
     return ended.state, ended.exit_code, None
 
 

@@ -3,6 +3,7 @@
 The launcher does not stay: what it starts lives on without it, unless `die_with` says otherwise.
 """
 
+import json
 import os
 import shutil
 import socket
@@ -12,10 +13,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 
-import msgspec
-
 from perftui.ipc.audit import note, this_process
 from perftui.ipc.errors import LaunchFailed, Refused, UsageError
+from perftui.ipc.pid_space import own_pid_space
 from perftui.ipc.places import RunPlaces, make_run_places
 from perftui.ipc.run_files import (
     AppliedSettings,
@@ -32,7 +32,7 @@ from perftui.trainer.launch.environment import clean_environment, training_addit
 from perftui.trainer.launch.environment_line import environment_line
 from perftui.trainer.launch.host_plan import with_key_written
 from perftui.trainer.launch.interpreter import InterpreterCheck, check_interpreter
-from perftui.trainer.launch.keeper_alive import keeper_is_alive
+from perftui.trainer.launch.keeper_alive import is_elsewhere, keeper_is_alive
 from perftui.trainer.launch.keeper_files import KeeperOrder, take_reserve
 from perftui.trainer.launch.leftovers import clear_leftovers
 from perftui.trainer.launch.outcome import last_lines
@@ -96,11 +96,14 @@ def launch(
     )
     try:
         _write_files(places, spec, check, name)
-        write_bytes(places.state / "keeper.json", msgspec.json.encode(asdict(order)))
+        # unlike msgspec it keeps what is no UTF-8: these very words are started
+        write_bytes(places.state / "keeper.json", json.dumps(asdict(order)).encode())
         take_reserve(places.state)
-    except OSError as error:
+    except BaseException as error:
         for folder in (places.state, places.runtime):
             shutil.rmtree(folder, ignore_errors=True)
+        if not isinstance(error, OSError):
+            raise
         raise Refused(
             f"{places.state} cannot be written ({error.strerror}); free space there, or set XDG_STATE_HOME"
         ) from error
@@ -128,6 +131,7 @@ def _write_files(places: RunPlaces, spec: LaunchSpec, check: InterpreterCheck, n
         host=socket.gethostname(),
         started_unix=time.time(),
         started_monotonic_s=time.monotonic(),
+        pid_space=own_pid_space(),
         settings=spec.settings,
         trial=spec.trial,
         parent=spec.parent,
@@ -160,7 +164,7 @@ def _start_keeper(places: RunPlaces, spec: LaunchSpec, environment: dict[str, st
     )
     if done.returncode:
         log = places.state / "keeper.log"
-        lines = last_lines(log.read_text(), 1) if log.exists() else []
+        lines = last_lines(log.read_text(encoding="utf-8", errors="replace"), 1) if log.exists() else []
         why = lines[0] if lines else f"see {log}"
         raise LaunchFailed(f"the keeper of {places.run_id} did not start: {why}")
 
@@ -181,16 +185,30 @@ def wait_for_exit(places: RunPlaces, timeout_s: float) -> ExitRecord | None:
 
 
 def exit_of(places: RunPlaces) -> ExitRecord | None:
-    """Return how the training ended; None while it runs."""
+    """Return how the training ended; None while it runs, or where that cannot be seen."""
     record = read_record(places.exit_record, ExitRecord)
     if record is not None:
         return record
     description = read_record(places.description, RunDescription)
-    if description is None or keeper_is_alive(description) or not description.owned:
+    if description is None or not description.owned or is_elsewhere(description):
+        return None
+    if keeper_is_alive(description):
         return None
     return read_record(places.exit_record, ExitRecord) or ExitRecord(
         exit_code=_LOST_EXIT_CODE, ended_unix=time.time(), outcome="lost", last_lines=console_lines(places)
     )
+
+
+def require_seen(description: RunDescription, places: RunPlaces) -> None:
+    """Refuse what is to be done to a run of which it cannot be seen from here whether it goes on.
+
+    Raises:
+        Refused: it is on another host or in another container, and no end is recorded.
+    """
+    if is_elsewhere(description) and not places.exit_record.exists():
+        raise Refused(
+            f"{places.run_id} is on {description.host}, not seen from here: give this command there"
+        )
 
 
 def console_lines(places: RunPlaces, count: int = 20) -> list[str]:

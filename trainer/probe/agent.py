@@ -179,7 +179,12 @@ class Agent:
         self._read_back(at_end=True)
         self._facts.close()
         self._outbox.post(
-            Goodbye(**BLANK, reason=reason, dropped=self._outbox.dropped, errors=self._recorder.border.errors)
+            Goodbye(
+                **BLANK,
+                reason=reason,
+                dropped=self._outbox.dropped,
+                errors=self._recorder.border.errors + self._outbox.unsayable,
+            )
         )
         self._outbox.send(self._link, self._identity.rank)
         self._link.flush(_LEAVE_S)

@@ -13,6 +13,7 @@ import torch
 
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
+from perftui.trainer.probe.allocator_reading import as_facts, nested_stats
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.loader_reading import join_name, settings_in
 from perftui.trainer.probe.loader_settings import LoaderBook
@@ -22,6 +23,8 @@ Reader: TypeAlias = Callable[[bool], tuple[dict[str, SettingValue], dict[str, st
 """Takes whether the process ends; returns the settings that are in force, and those that failed with why."""
 readers: list[Reader] = []
 """Of settings beyond those of loaders and the environment, where any is asked for."""
+_AT_WORK_MIB = 1.0
+"""Most memory in tensors on a GPU, at least: less is a look at whether it works."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +112,21 @@ def _device(recorder: Recorder) -> torch.device | None:
         return None
     for group in optimizer.param_groups:
         for parameter in group["params"]:
-            return torch.device(parameter.device)
+            device = torch.device(parameter.device)
+            return (_gpu_at_work() or device) if device.type == "cpu" else device
     return None
+
+
+def _gpu_at_work() -> torch.device | None:
+    """Return the GPU that this process has tensors on; None: it has none.
+
+    What the optimizer holds may be kept on the CPU (ZeRO-Offload, FSDP with `cpu_offload`) while the model
+    computes on a GPU.
+    """
+    found = nested_stats(None)
+    if found is None or as_facts(*found).peak_allocated_mib < _AT_WORK_MIB:
+        return None
+    return torch.device(found[0])
 
 
 def _uuid(device: torch.device | None) -> str | None:

@@ -99,7 +99,7 @@ class FactsTeller:
             ("compile", _OFTEN_NS, self._compile.read),
             ("gc", _OFTEN_NS, lambda: (self._gc.facts(), None)),
             ("allocator", _OFTEN_NS, lambda: self._allocator.read(self._device)),
-            ("sampling", _OFTEN_NS, lambda: self._recorder.book.samplers.read(self._loader)),
+            ("sampling", _OFTEN_NS, self._read_sampling),
             ("batch", _OFTEN_NS, self._read_batch),
             ("phases", _OFTEN_NS, self.phases.read),
             ("backends", _SELDOM_NS, self._read_backends),
@@ -183,6 +183,10 @@ class FactsTeller:
     def _own_window(self) -> bool:
         window = self._recorder.window
         return window is not None and window.active
+
+    def _read_sampling(self) -> Reading:
+        trained = self._recorder.clock.fetches.epoch + 1  # before the epochs: what it lags is not counted
+        return self._recorder.book.samplers.read(self._loader, trained)
 
     def _read_batch(self) -> Reading:
         return self._recorder.batch_book.read(self._loader)

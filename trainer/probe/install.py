@@ -9,6 +9,8 @@ import multiprocessing
 import multiprocessing.util
 import os
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 import torch.utils.data
 
@@ -68,6 +70,13 @@ def _nothing() -> None:
     """Stand in for an agent that was never started."""
 
 
+def _leave_mark(state: str | None) -> None:
+    """Make the file by which the launcher knows that the probe got in, though nothing may train here."""
+    if state:
+        with suppress(OSError):
+            Path(state, "probed").touch(0o600)
+
+
 def _alter(probe: Probe) -> None:
     """Bring in what alters more than loaders; imported only where it is asked for."""
     if all(name.startswith(("loader", "env.")) for name in probe.applied.settings):
@@ -106,6 +115,8 @@ def install(*, explicit: bool = False) -> Probe | None:
     live_objects.install(probe.border)
     sharding_counts.install(probe.border)
     SCRIPT_PROFILERS.watch()
+    if not applied.trial:  # whose files are under protection
+        _leave_mark(environment.get("PERFTUI_RUN_STATE"))
     probe.border.guard("settings", _alter)(probe)
     if applied.trial:
         from perftui.trainer.probe import trial  # here: it brings all that stands before the user's files

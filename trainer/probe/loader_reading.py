@@ -3,9 +3,7 @@
 A loop over `DataLoader(...)` without a name keeps only the iterator alive.
 """
 
-import inspect
 import multiprocessing
-import sys
 
 from torch.utils.data import IterableDataset
 
@@ -13,7 +11,7 @@ from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.epoch_length import epoch_length
-from perftui.trainer.probe.source_lines import is_installed, lines_of
+from perftui.trainer.probe.stream_sharding import divides
 
 
 def built_by_script(loader: Foreign) -> Foreign:
@@ -54,30 +52,9 @@ def read_loader(index: int, loader: Foreign) -> LoaderFacts:
 
 
 def _sharded(loader: Foreign) -> bool | None:
-    """Tell by its source whether an IterableDataset divides its data over workers; None: cannot be told.
-
-    Only a class of the script's own that never speaks of workers is taken not to: what is installed may
-    leave that to other classes, and a `worker_init_fn` may do it.
-    """
-    kind = type(loader.dataset)
-    if kind not in _SHARDED:
-        if len(_SHARDED) > _KINDS_KEPT:
-            _SHARDED.clear()
-        _SHARDED[kind] = _speaks_of_workers(kind)
-    speaks = _SHARDED[kind]
-    return None if speaks is False and loader.worker_init_fn is not None else speaks
-
-
-_SHARDED: dict[type, bool | None] = {}
-_KINDS_KEPT = 64
-
-
-def _speaks_of_workers(kind: type) -> bool | None:
-    file = inspect.getsourcefile(kind) if kind.__module__ in sys.modules else None
-    if file is None or is_installed(file):
-        return None
-    text = "".join(lines_of(file))
-    return ("worker_info" in text or "worker_id" in text) if text else None
+    """Tell whether an IterableDataset divides its data over workers; None: cannot be told."""
+    divided = divides(loader.dataset)
+    return None if divided is False and loader.worker_init_fn is not None else divided
 
 
 def settings_in(facts: LoaderFacts) -> dict[str, SettingValue]:

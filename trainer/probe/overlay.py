@@ -79,9 +79,20 @@ class Overlay:
         self._own = (os.path.dirname(scratch), *(os.path.realpath(root) for root in own))
         self._protected = tuple(os.path.realpath(root) for root in protected)
         self._free = tuple(os.path.realpath(root) for root in free)
+        self._temporary: tuple[str, ...] = ()
+        self._there_before: frozenset[str] = frozenset()
         self.written: dict[str, None] = {}
         """User paths that were written since they were last taken, in order."""
         _make_folders(self._files)
+
+    def spare(self, roots: tuple[str, ...], entries: frozenset[str]) -> None:
+        """Protect what lay in temporary folders before the trial, though these are free.
+
+        Args:
+            roots: the temporary folders, without links in them.
+            entries: paths right below them.
+        """
+        self._temporary, self._there_before = roots, entries
 
     # Where a path is
 
@@ -124,7 +135,18 @@ class Overlay:
             return True
         if "/__pycache__/" in path or path.endswith("/__pycache__"):
             return True
-        return not _covered(path, self._protected) and _covered(path, self._free)
+        if _covered(path, self._protected):
+            return False
+        if _covered(path, self._free):
+            return True
+        return _covered(path, self._temporary) and (not self._was_there(path) or self._is_special(path))
+
+    def _was_there(self, path: str) -> bool:
+        return any(
+            path.startswith(root + "/")
+            and f"{root}/{path[len(root) + 1 :].partition('/')[0]}" in self._there_before
+            for root in self._temporary
+        )
 
     def in_scratch(self, path: str) -> str:
         """Return where the trial's version of a user path is, or would be."""

@@ -85,11 +85,13 @@ class SamplerWatch:
         if order is not None:
             order.states = states
 
-    def read(self, index: int | None) -> tuple[SamplingFacts | None, str | None]:
+    def read(self, index: int | None, trained: int) -> tuple[SamplingFacts | None, str | None]:
         """Return what is known of a loader, or None with the reason.
 
         Args:
             index: of the training loader; None where it is not known.
+            trained: epochs of which a batch was trained on. An iterator that only served for a look at a
+                batch is none.
         """
         order = None if index is None else self._orders.get(index)
         if index is None or order is None:
@@ -99,8 +101,14 @@ class SamplerWatch:
             order.known = _read(index, order, _chain(root))
         if order.known is None:
             return None, GONE
-        alike = None if order.states is None else order.states.alike()
-        return msgspec.structs.replace(order.known, workers_alike=alike, epochs_alike=order.alike), None
+        epochs = min(order.begun, trained)
+        return msgspec.structs.replace(
+            order.known,
+            epochs_begun=epochs,
+            set_epoch=None if order.known.epoch is None else _changes(order.epochs, epochs),
+            workers_alike=None if order.states is None else order.states.alike(),
+            epochs_alike=None if order.alike is None else min(order.alike, epochs),
+        ), None
 
 
 def _drawn_alike(loader: Foreign, sampler: Foreign) -> bool:
@@ -132,7 +140,6 @@ def _chain(root: Foreign) -> list[Foreign]:
 
 
 def _read(index: int, order: _Order, chain: list[Foreign]) -> SamplingFacts:
-    begun = order.begun  # before the epoch: set_epoch comes before the loader is iterated
     share = next((one for one in chain if _replicas(one) is not None), None)
     inner = chain[-1]
     epoch = getattr(share, "epoch", None)
@@ -146,9 +153,7 @@ def _read(index: int, order: _Order, chain: list[Foreign]) -> SamplingFacts:
         num_replicas=None if share is None else _replicas(share),
         rank=_number(share, "rank", "process_index"),
         seed=_number(share, "seed"),
-        epochs_begun=begun,
         epoch=epoch if isinstance(epoch, int) else None,
-        set_epoch=_changes(order.epochs, begun) if isinstance(epoch, int) else None,
         worker_init_fn=order.worker_init_fn,
         generator=order.generator,
     )

@@ -20,6 +20,7 @@ import msgspec
 from perftui.ipc.errors import PerftuiError, UsageError
 from perftui.ipc.hub_lock import hub_lock_is_held
 from perftui.ipc.owned_files import opener
+from perftui.ipc.pid_space import own_pid_space
 from perftui.ipc.places import RunPlaces, make_run_places, run_places, runtime_root
 from perftui.ipc.profile_schedule import ProfileSchedule, schedule_in
 from perftui.ipc.run_files import HostsPlan, RunDescription, read_record, write_record
@@ -119,6 +120,7 @@ def _new_run(key: str) -> RunPlaces:
             host=socket.gethostname(),
             started_unix=time.time(),
             started_monotonic_s=time.monotonic(),
+            pid_space=own_pid_space(),
             owned=False,
             interpreter=sys.executable,
             profile_schedule=_schedule(),

@@ -16,6 +16,7 @@ from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.overlay import Overlay
 from perftui.trainer.probe.overlay_native import patch_safetensors, patch_torch
 from perftui.trainer.probe.overlay_patches import patch_files
+from perftui.trainer.probe.temporary_entries import there_before
 
 _OFFLINE = {
     "WANDB_MODE": "offline",
@@ -58,7 +59,9 @@ def before_script() -> None:
     applied = read_applied(os.environ.get("PERFTUI_RUN_STATE"))
     if not applied.scratch:
         raise ValueError("settings.json names no scratch folder")
-    overlay = Overlay(applied.scratch, _protected(), _free(), _own())
+    roots = _temporary_roots()
+    overlay = Overlay(applied.scratch, _protected(), _caches(), _own())
+    overlay.spare(roots, there_before(applied.scratch, roots))
     _active.append(overlay)
     patch_files(overlay)
     _set_offline(applied.scratch)
@@ -94,22 +97,33 @@ def _rank_seed(seed: int) -> int:
 
 
 def _protected() -> tuple[str, ...]:
-    """Return the folders that are the user's even when they lie among temporary files."""
-    folders = [str(Path.cwd())]
-    folders += [str(Path(argument).parent) for argument in sys.orig_argv[1:] if argument.endswith(".py")]
+    """Return the folders that are the user's even when they lie among temporary files.
+
+    His working folder, the script's, and what the command names: `--out /tmp/run1`.
+    """
+    cwd, command = str(Path.cwd()), sys.orig_argv
     state = os.environ.get("PERFTUI_RUN_STATE")
+    given: list[str] = []
     if state:
         try:
-            folders.append(str(json.loads(Path(state, "run.json").read_bytes())["cwd"]))
-        except (OSError, ValueError, LookupError):  # not written yet: the working directory will do
-            return tuple(folders)
-    return tuple(folders)
+            run = json.loads(Path(state, "run.json").read_bytes())
+            given, command = [str(run["cwd"])], [*map(str, run["command"]), *command]
+        except (OSError, ValueError, LookupError):  # not written yet: what this process knows will do
+            given = []
+    scripts = [str(Path(argument).parent) for argument in command[1:] if argument.endswith(".py")]
+    values = [argument.partition("=")[2] or argument for argument in command[1:]]
+    return (cwd, *given, *scripts, *(value for value in values if os.path.isabs(value)))
 
 
-def _free() -> tuple[str, ...]:
+def _caches() -> tuple[str, ...]:
     home = Path("~").expanduser()
-    named = [os.environ[name] for name in (*_CACHES, *_TEMPORARY) if os.environ.get(name)]
-    return (*named, "/tmp", "/var/tmp", *(f"{home}/{name}" for name in _HOME_CACHES))
+    named = [os.environ[name] for name in _CACHES if os.environ.get(name)]
+    return (*named, *(f"{home}/{name}" for name in _HOME_CACHES))
+
+
+def _temporary_roots() -> tuple[str, ...]:
+    named = [os.environ[name] for name in _TEMPORARY if os.environ.get(name)]
+    return tuple(dict.fromkeys(os.path.realpath(root) for root in (*named, "/tmp", "/var/tmp")))
 
 
 def _own() -> tuple[str, ...]:

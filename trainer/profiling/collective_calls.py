@@ -9,6 +9,9 @@ from perftui.trainer.profiling.subject import Subject
 from perftui.trainer.profiling.trace_columns import KERNEL, Collective
 
 _POINT_TO_POINT = frozenset({"send", "recv", "isend", "irecv"})
+_NO_COLLECTIVE_FOR_SURE = ("SendRecv", "Generic")
+"""In names of kernels: NCCL's for sends and receives, on which torch writes nothing where they are batched as
+pipelines batch them, and RCCL's for anything at all."""
 
 
 @dataclass(frozen=True)
@@ -26,13 +29,16 @@ class CollectiveCall:
 
 
 def collective_calls(subject: Subject) -> list[CollectiveCall]:
-    """Return the communication kernels that began in the window in order of time, point-to-point left out."""
+    """Return the collectives that began in the window in order of time.
+
+    Sends and receives are left out: a stage of a pipeline ends its own without the others.
+    """
     device = subject.trace.device
     mine = np.flatnonzero(subject.in_window & subject.communicates)
     result: list[CollectiveCall] = []
     for span in mine[np.argsort(device.start[mine], kind="stable")].tolist():
         known = _identity(subject, span)
-        if known.name not in _POINT_TO_POINT:
+        if _is_collective(known.name):
             start, end = int(device.start[span]), int(device.end[span])
             result.append(
                 CollectiveCall(
@@ -45,6 +51,11 @@ def collective_calls(subject: Subject) -> list[CollectiveCall]:
                 )
             )
     return result
+
+
+def _is_collective(name: str) -> bool:
+    """Tell from torch's name, or from the kernel's where torch wrote none."""
+    return name not in _POINT_TO_POINT and not any(word in name for word in _NO_COLLECTIVE_FOR_SURE)
 
 
 def _identity(subject: Subject, span: int) -> Collective:

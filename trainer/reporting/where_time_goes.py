@@ -64,7 +64,7 @@ def _step_row(rank: RankSummary) -> tuple[str, ...]:
         *(number(value, ".2f") for value in times),
         number(rank.samples_per_s),
         number(rank.tokens_per_s, ",.0f"),
-        number(rank.loss, ".4g"),
+        rank.loss_not_finite or number(rank.loss, ".4g"),
     )
 
 

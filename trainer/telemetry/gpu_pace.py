@@ -5,7 +5,7 @@ from collections import deque
 _KEPT = 32
 _FEWEST = 8
 _TOO_MUCH = 0.02
-"""Most of a period that the readings may take, at the 95th percentile; beyond it the period doubles. At 5 % a
+"""Most of a period that the readings may take, at the 95th percentile; beyond it the period doubles. At 10 % a
 launch-bound step on the GPU that is read took 7 % longer on average and 2.3 times as long at the 99th
 percentile (docs/benchmarks.md)."""
 _LITTLE = 0.005

@@ -14,6 +14,7 @@ class CircumstancesLog:
     def __init__(self) -> None:
         self._gpus: list[list[GpuView]] = []
         self._hosts: list[HostView] = []
+        self._steps_per_s: list[float] = []
         self._facts: dict[int, RankFacts] = {}
 
     def take(self, view: RunView) -> None:
@@ -21,6 +22,7 @@ class CircumstancesLog:
         if view.gpus:
             self._gpus.append(view.gpus)
         self._hosts += (view.hosts or [])[:1]
+        self._steps_per_s += [rank.steps_per_s for rank in view.ranks if rank.steps_per_s]
         self._facts.update({rank.rank: rank.facts for rank in view.ranks if rank.facts is not None})
 
     def result(self) -> Circumstances:
@@ -38,8 +40,14 @@ class CircumstancesLog:
             busy_cores=_mean(host.cpu_busy for host in self._hosts),
             pressure_share=_mean(host.pressure_share for host in self._hosts),
             host_memory_mib=_most(host.memory_used_mib for host in self._hosts),
+            storage_mib_per_step=self._storage_mib_per_step(),
             compile_s=_most(map(_compile_s, self._facts.values())),
         )
+
+    def _storage_mib_per_step(self) -> float | None:
+        read_mib_s = _mean(host.run_storage_read_mib_s for host in self._hosts)
+        steps_per_s = _mean(self._steps_per_s)
+        return None if read_mib_s is None or not steps_per_s else read_mib_s / steps_per_s
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

@@ -3,13 +3,15 @@
 Apart from `measure.py` because it does no I/O: updates in, columns out.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import or_
 
 from perftui.ipc.dashboard_messages import Update
 from perftui.ipc.findings import Finding
 from perftui.ipc.host_view import HostView
 from perftui.ipc.ledger_records import Circumstances
-from perftui.ipc.messages import UNUSUAL_FLAGS
+from perftui.ipc.messages import FLAG_EPOCH_START, UNUSUAL_FLAGS
 from perftui.ipc.settings import Settings
 from perftui.ipc.view import RankView, RunState
 from perftui.trainer.tuning.circumstances import CircumstancesLog
@@ -23,13 +25,19 @@ def slowest_s(columns: Sequence[Mapping[int, tuple[float, int]]]) -> list[float]
     Args:
         columns: of each rank, wall milliseconds and flags by step.
     """
+    return [slowest_ms / 1000 for slowest_ms, _ in _usual_steps(columns)]
+
+
+def _usual_steps(columns: Sequence[Mapping[int, tuple[float, int]]]) -> list[tuple[float, int]]:
+    """Return milliseconds of the slowest rank and flags of any, of the steps that count."""
     common = set(columns[0]).intersection(*columns[1:])
-    found: list[float] = []
+    found: list[tuple[float, int]] = []
     for index in sorted(common):
         cells = [column[index] for column in columns]
         slowest_ms = max(wall_ms for wall_ms, _ in cells)
-        if slowest_ms > 0 and not any(flags & UNUSUAL_FLAGS for _, flags in cells):
-            found.append(slowest_ms / 1000)
+        flags = reduce(or_, (flags for _, flags in cells))
+        if slowest_ms > 0 and not flags & UNUSUAL_FLAGS:
+            found.append((slowest_ms, flags))
     return found
 
 
@@ -49,6 +57,7 @@ class Collector:
         self._steps: dict[int, dict[int, tuple[float, int]]] = {}
         self._foreign: list[float] = []
         self._samples: list[float] = []
+        self._tokens: list[float] = []
         self._circumstances = CircumstancesLog()
 
     def take(self, update: Update) -> None:
@@ -74,8 +83,10 @@ class Collector:
     def _take_host(self, update: Update) -> None:
         if self._steps:
             self._circumstances.take(update.view)
-            samples = _samples_per_step(update.view.ranks)
+            samples = _per_step(update.view.ranks, lambda rank: rank.samples_per_s)
             self._samples += [] if samples is None else [samples]
+            tokens = _per_step(update.view.ranks, lambda rank: rank.tokens_per_s)
+            self._tokens += [] if tokens is None else [tokens]
         for host in (update.view.hosts or [])[:1]:
             self.load_1m, self.host = host.load_1m, host
             if self._steps and host.cpu_busy is not None and host.run_busy is not None:
@@ -100,6 +111,13 @@ class Collector:
             return []
         return slowest_s(list(self._steps.values()))
 
+    def epoch_starts(self, first: int) -> int:
+        """Return with how many of `steps_s`, from place `first` on, an epoch began."""
+        if not self._steps or set(self._steps) != set(self.ranks):
+            return 0
+        steps = _usual_steps(list(self._steps.values()))[first:]
+        return sum(bool(flags & FLAG_EPOCH_START) for _, flags in steps)
+
     def effective(self) -> Settings:
         """Return settings as read back from live objects, of the lowest rank."""
         return dict(self.ranks[min(self.ranks)].settings) if self.ranks else {}
@@ -118,6 +136,10 @@ class Collector:
     def samples_per_step(self) -> float | None:
         """Return samples of a step over all ranks, mean over the updates; None where a rank does not know."""
         return sum(self._samples) / len(self._samples) if self._samples else None
+
+    def tokens_per_step(self) -> float | None:
+        """Return tokens of a step over all ranks, mean over the updates; None where a rank does not know."""
+        return sum(self._tokens) / len(self._tokens) if self._tokens else None
 
     def circumstances(self) -> Circumstances:
         """Return what the launch ran under so far."""
@@ -138,12 +160,14 @@ class Collector:
         return None
 
 
-def _samples_per_step(ranks: Sequence[RankView]) -> float | None:
+def _per_step(ranks: Sequence[RankView], rate: Callable[[RankView], float | None]) -> float | None:
+    """Return what a step of all ranks holds, by what each has a second."""
     found = 0.0
     for rank in ranks:
-        if rank.samples_per_s is None or not rank.steps_per_s:
+        per_s = rate(rank)
+        if per_s is None or not rank.steps_per_s:
             return None
-        found += rank.samples_per_s / rank.steps_per_s
+        found += per_s / rank.steps_per_s
     return found or None
 
 

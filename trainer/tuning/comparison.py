@@ -6,8 +6,9 @@ import msgspec
 
 from perftui.ipc.ledger_records import Launch, Verdict
 from perftui.ipc.settings import Settings
-from perftui.trainer.tuning.judge import failed_verdict, judge, next_launch
+from perftui.trainer.tuning.judge import failed_verdict, judge
 from perftui.trainer.tuning.loss_check import NOT_COMPARABLE, check_losses
+from perftui.trainer.tuning.next_trial import next_trial
 from perftui.trainer.tuning.regression import Label, Noise
 from perftui.trainer.tuning.trials import Trial
 
@@ -32,26 +33,9 @@ class Trials:
         return [trial.launch for trial in self.done]
 
     def next_label(self) -> Label | None:
-        """Return which setting to launch next; None when a verdict stands.
-
-        A faster change that may alter the arithmetic takes a second A, if there was one alone: what launches
-        of the same settings differ by in their losses is what those of the change are held against.
-        """
-        launches = self.launches
-        label = next_launch(launches, self.noise, self.cpus, self.most_launches)
-        if label is None:
-            return "A" if self._lacks_a_loss_spread() else None
-        return "B" if [launch.label for launch in launches] == ["A", "B", "A"] else label
-
-    def _lacks_a_loss_spread(self) -> bool:
-        curves = [trial.losses for trial in self.done if trial.launch.label == "A"]
-        return (
-            self.semantics == "numeric"
-            and len(self.done) < self.most_launches
-            and len(curves) == 1
-            and bool(curves[0])
-            and judge(self.launches, self.noise, self.cpus).verdict == "faster"
-        )
+        """Return which setting to launch next; None when a verdict stands."""
+        losses = [trial.losses for trial in self.done]
+        return next_trial(self.launches, losses, self.semantics, self.noise, self.cpus, self.most_launches)
 
     def settings_of(self, label: Label) -> Settings:
         """Return the settings that a label stands for."""
@@ -59,7 +43,7 @@ class Trials:
 
     def verdict(self) -> Verdict:
         """Return the verdict, with the losses compared; a numeric change that spoils them has failed."""
-        verdict = judge(self.launches, self.noise, self.cpus)
+        verdict = judge(self.launches, self.noise, self.cpus, semantics=self.semantics)
         if verdict.verdict == "failed":
             return verdict
         if self.semantics == "changes-training":

@@ -33,14 +33,15 @@ def wanted_se(tau0: float, expected: float | None = None) -> float:
     """Return the standard error at which a launch has been measured well enough, in log units.
 
     Below what launches differ by anyway it tells nothing; and a change that promises to halve the step needs
-    no per mille. What is promised is known before the change is measured, so this is no peeking.
+    no per mille. What is promised is known before the change is measured, so this is no peeking. However much
+    launches differ, each is to be a ground for a verdict.
 
     Args:
         tau0: launch noise of this host, in log units.
         expected: speed-up that the change promises, as a factor; None for nothing.
     """
     promised = _SE_OF_EXPECTED * math.log(max(expected or 1.0, 1.0))
-    return max(_SE_FLOOR, _SE_OF_NOISE * tau0, min(promised, SE_CEILING))
+    return max(_SE_FLOOR, min(max(_SE_OF_NOISE * tau0, promised), SE_CEILING))
 
 
 def sufficient_se(expected: float | None) -> float | None:

@@ -1,7 +1,9 @@
-"""What of a difference between A and B the circumstances explain: clocks, throttling, neighbours. Pure.
+"""What of a difference between A and B the circumstances explain: clocks, heat, neighbours, cold files. Pure.
 
 Each reason comes with the most that it can have brought, in log units: a launch whose GPU ran faster would
-have been faster by as much without the change. What is left after all of them is the change's own.
+have been faster by as much without the change. What is left after all of them is the change's own. What a
+first launch lost by reading from storage what later ones found in the page cache, nobody knows: it explains
+any difference, until its setting has been launched once more.
 """
 
 import math
@@ -19,6 +21,9 @@ _FOREIGN_CORES = 0.3
 _FOREIGN_SHARE = 0.05
 _SATURATED_SHARE = 0.85
 _MOST_SHARE = 0.95
+_READS_TIMES = 2.0
+_READS_MIB_S = 1.0
+"""Slower reading holds nothing up: log files, a module that is loaded late."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,24 @@ def is_loaded(foreign_cores: float, cpus: float) -> bool:
 
 def reasons(launches: Sequence[Launch], cpus: float) -> list[Reason]:
     """Return what differed between the launches of A and those of B, with what it can have brought."""
-    return [*_of_clocks(launches), *_of_foreign_processes(launches), *_of_foreign_cores(launches, cpus)]
+    return [
+        *_of_clocks(launches),
+        *_of_foreign_processes(launches),
+        *_of_foreign_cores(launches, cpus),
+        *_of_cold_files(launches),
+    ]
+
+
+def without_cold(launches: Sequence[Launch]) -> list[Launch]:
+    """Leave out launches that read from storage what a later one of their setting found in the page cache."""
+    return [
+        launch
+        for place, launch in enumerate(launches)
+        if not any(
+            later.label == launch.label and _reads_clearly_more(launch, later)
+            for later in launches[place + 1 :]
+        )
+    ]
 
 
 def explains(reasons_: Sequence[Reason], lo: float, hi: float) -> bool:
@@ -109,3 +131,28 @@ def _of_foreign_cores(launches: Sequence[Launch], cpus: float) -> Iterator[Reaso
     bought = math.log((cpus - min(a, b)) / (cpus - min(max(a, b), most)))
     words = f"other work kept {a:.1f} cores of the host busy during A and {b:.1f} during B"
     yield Reason(words, bought if a > b else -bought)
+
+
+def _of_cold_files(launches: Sequence[Launch]) -> Iterator[Reason]:
+    """Yield what the page cache can have brought: A reads cold files, and B the same ones from memory.
+
+    A launch of the first setting after one of the other shows whether it is the cache.
+    """
+    first = launches[0].label
+    early = [launch for launch in launches if launch.label == first]
+    others = [launch for launch in launches if launch.label != first]
+    if not others or [launch.label for launch in launches[: len(early)]] != [first] * len(early):
+        return
+    if all(_reads_clearly_more(launch, other) for launch in early for other in others):
+        mib = sum(launch.circumstances.storage_mib_per_step or 0.0 for launch in early) / len(early)
+        words = (
+            f"{first} read {mib:.3g} MiB a step from storage, {others[0].label} found most of it in memory"
+        )
+        yield Reason(words, math.inf if first == "A" else -math.inf)
+
+
+def _reads_clearly_more(launch: Launch, other: Launch) -> bool:
+    mib, others_mib = launch.circumstances.storage_mib_per_step, other.circumstances.storage_mib_per_step
+    if mib is None or others_mib is None or launch.log_step_s is None:
+        return False
+    return mib > _READS_TIMES * others_mib and mib > _READS_MIB_S * math.exp(launch.log_step_s)

@@ -5,13 +5,13 @@ in between, the process that measured leaves it behind.
 """
 
 import os
-import socket
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
+from perftui.ipc.pid_space import pids_mean_processes
 from perftui.ipc.places import state_root
 from perftui.ipc.run_files import read_record, write_record
 from perftui.ipc.settings import SettingValue
@@ -33,6 +33,8 @@ class Underway(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     command: list[str]
     host: str
+    pid_space: str | None = None
+    """Where `pid` means that process (`ipc.pid_space`)."""
     before: dict[str, SettingValue]
     began_unix: float
     view: RelaunchView
@@ -94,8 +96,8 @@ def take_broken_off(wanted: Callable[[Underway], bool]) -> list[Underway]:
 
 
 def _entries() -> Iterator[tuple[Path, Underway]]:
-    """Yield those of this host: a home folder may be shared, and pids mean nothing elsewhere."""
+    """Yield those whose process can be looked up: of a shared home, pids mean nothing elsewhere."""
     for path in sorted(_folder().glob(f"*{_SUFFIX}")):
         each = read_record(path, Underway)
-        if each is not None and each.host == socket.gethostname():
+        if each is not None and pids_mean_processes(each.host, each.pid_space):
             yield path, each

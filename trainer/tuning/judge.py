@@ -1,31 +1,33 @@
 """From measured launches to the verdict that is shown and kept. Pure."""
 
 import math
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from perftui.ipc.ledger_records import Launch, Verdict
+from perftui.ipc.ledger_records import BROKEN, Launch, Verdict
 from perftui.trainer.tuning.beside_speed import beside_speed
-from perftui.trainer.tuning.explained import Reason, explains, is_loaded, reasons
-from perftui.trainer.tuning.noise import is_learned
+from perftui.trainer.tuning.explained import Reason, explains, is_loaded, reasons, without_cold
+from perftui.trainer.tuning.noise import before_repeats, is_learned
 from perftui.trainer.tuning.procedure import ORDER, next_label
-from perftui.trainer.tuning.regression import Label, Noise, Point
+from perftui.trainer.tuning.regression import DEFAULT_NOISE, Label, Noise, Point
+from perftui.trainer.tuning.stalls import contradicts, plain_gain, stalls_words, unseen_epoch_words
 from perftui.trainer.tuning.verdict import Decision, decide
 from perftui.trainer.tuning.wording import (
     decision_sentence,
+    denied_sentence,
     explained_sentence,
     fraction_of,
     unsettled_sentence,
 )
+from perftui.trainer.tuning.work_of_steps import Unit, unequal_work, unit_of
 
-_SAME_WORK_WITHIN = 0.02
-"""Means of samples a step that are closer are the same work: the last batch of an epoch may be smaller."""
 _UNSETTLED_SE = 0.05
 """Of a launch whose step time was still changing at its end, in log units: above the limit, so that it gives
 no verdict, unless the win is obvious even so (by 22 %: four such errors)."""
 _UNKNOWN_CONTENDED_SD = 0.03
 """Between launches on a host that others use: a third of it makes every fourth verdict on identical settings
 a false one (`benchmarks/verdict_power.py`, the shared host)."""
+_SAYS_SO = frozenset({"faster", "slower", "same"})
 _MEASURED_WORDS = frozenset({"faster", "slower", "same", "inconclusive"})
 
 
@@ -38,23 +40,20 @@ def is_contended(launches: Sequence[Launch], cpus: float) -> bool | None:
     return False if known and len(known) == len(foreign) else None
 
 
-def noise_under(noise: Noise, *, contended: bool | None) -> Noise:
-    """Return the launch noise to reckon with: where others compute and nothing was learned, more of it."""
-    if not contended or is_learned(noise):
-        return noise
-    return Noise(max(noise.tau0, _UNKNOWN_CONTENDED_SD), noise.nu0)
+def noise_under(noise: Noise, launches: Sequence[Launch], cpus: float) -> Noise:
+    """Return the launch noise to reckon with: more of it where others compute, unless it was learned so.
 
-
-def unit_of(launches: Sequence[Launch]) -> Literal["step", "sample"]:
-    """Return what the speeds of these launches are to be compared by: steps, unless they hold other work.
-
-    Another batch size or number of ranks makes a step of other work; time per step would then mean nothing.
+    Args:
+        noise: what is known of the host.
+        launches: that are to be judged.
+        cpus: effective cores of the host.
     """
-    sizes = [launch.samples_per_step for launch in launches if launch.log_step_s is not None]
-    known = [size for size in sizes if size is not None]
-    if not known or len(known) < len(sizes):
-        return "step"
-    return "sample" if max(known) - min(known) > _SAME_WORK_WITHIN * max(known) else "step"
+    usual_sd = DEFAULT_NOISE.tau0
+    if is_contended(launches, cpus):
+        usual_sd = _UNKNOWN_CONTENDED_SD
+        if not (is_learned(noise) and is_loaded(noise.foreign_cores, cpus)):
+            noise = Noise(max(noise.tau0, usual_sd), DEFAULT_NOISE.nu0)
+    return before_repeats(noise, len(launches), usual_sd)
 
 
 def points_of(launches: Sequence[Launch]) -> list[Point]:
@@ -68,11 +67,14 @@ def points_of(launches: Sequence[Launch]) -> list[Point]:
             launch.df,
         )
         for launch in launches
-        if launch.log_step_s is not None and launch.se is not None and launch.df is not None
+        if launch.log_step_s is not None
+        and launch.se is not None
+        and launch.df is not None
+        and launch.outcome not in BROKEN
     ]
 
 
-def _log_work(launch: Launch, per: Literal["step", "sample"]) -> float:
+def _log_work(launch: Launch, per: Unit) -> float:
     return math.log(launch.samples_per_step) if per == "sample" and launch.samples_per_step else 0.0
 
 
@@ -81,71 +83,119 @@ def _standard_error(launch: Launch, se: float) -> float:
     return se if launch.settled else max(se, _UNSETTLED_SE)
 
 
+@dataclass(frozen=True)
+class _Look:
+    """What launches of both settings say, and under what."""
+
+    warm: list[Launch]
+    """Those that count."""
+    per: Unit
+    decision: Decision
+    differing: list[Reason]
+    contended: bool | None
+
+
+def _look(launches: Sequence[Launch], noise: Noise, cpus: float) -> _Look:
+    warm = without_cold(launches)
+    contended = is_contended(warm, cpus)
+    decision = decide(points_of(warm), noise_under(noise, warm, cpus), uncontended=contended is False)
+    return _Look(warm, unit_of(warm), decision, reasons(warm, cpus), contended)
+
+
 def next_launch(launches: Sequence[Launch], noise: Noise, cpus: float, most_launches: int) -> Label | None:
     """Return which setting to launch next; None when it is over, a failed launch included."""
-    points = points_of(launches)
-    if len(points) < len(launches) or _incomparable(launches):
+    done = len(launches)
+    if len(points_of(launches)) < done or _incomparable(launches) or done >= min(most_launches, len(ORDER)):
         return None
-    contended = is_contended(launches, cpus)
-    noise, calm = noise_under(noise, contended=contended), contended is False
-    label = next_label(points, noise, most_launches=most_launches, uncontended=calm)
-    if label is None and len(launches) < min(most_launches, len(ORDER)):
-        decision = decide(points, noise, uncontended=calm)
-        if _explained(decision, reasons(launches, cpus)):
-            return ORDER[len(launches)]  # perhaps the next ones run under equal circumstances
-    return label
+    warm = without_cold(launches)
+    calm = is_contended(warm, cpus) is False
+    label = next_label(
+        points_of(warm), noise_under(noise, warm, cpus), most_launches=most_launches, uncontended=calm
+    )
+    if label is None:
+        look = _look(launches, noise, cpus)
+        if not _explained(look) and not _contradicted(look):
+            return None
+    return ORDER[done]  # perhaps under equal circumstances, or with equal stalls
 
 
-def _explained(decision: Decision, found: Sequence[Reason]) -> bool:
-    return decision.word in ("faster", "slower") and explains(found, decision.effect.lo, decision.effect.hi)
+def _explained(look: _Look) -> bool:
+    effect = look.decision.effect
+    return look.decision.word in ("faster", "slower") and explains(look.differing, effect.lo, effect.hi)
 
 
-def judge(launches: Sequence[Launch], noise: Noise, cpus: float) -> Verdict:
-    """Return the verdict of launches in wall order; of an empty list or a failed launch, `failed`."""
-    failed = next((launch for launch in launches if launch.log_step_s is None), None)
+def _contradicted(look: _Look) -> bool:
+    return contradicts(plain_gain(look.warm, look.per), look.decision.word, look.decision.effect.log_gain)
+
+
+def judge(launches: Sequence[Launch], noise: Noise, cpus: float, *, semantics: str = "neutral") -> Verdict:
+    """Return the verdict of launches in wall order; of an empty list or a failed launch, `failed`.
+
+    Args:
+        launches: of both settings.
+        noise: what is known of the noise between launches here.
+        cpus: effective cores of the host.
+        semantics: of the change; one that makes another training may alter the work of a step.
+    """
+    failed = next((each for each in launches if each.log_step_s is None or each.outcome in BROKEN), None)
     if failed is not None:
         which = "the change" if failed.label == "B" else "the settings in force"
         return failed_verdict(f"a launch with {which} could not be measured: {failed.note}", launches)
     reason = _incomparable(launches)
-    points = points_of(launches)
-    if reason or {point.label for point in points} != {"A", "B"}:
+    if reason or {point.label for point in points_of(launches)} != {"A", "B"}:
         return failed_verdict(reason or "both settings must be measured once at least", launches)
-    contended = is_contended(launches, cpus)
-    noise = noise_under(noise, contended=contended)
-    decision = decide(points, noise, uncontended=contended is False)
-    if decision.word == "too_noisy" and not all(launch.settled for launch in launches):
+    look = _look(launches, noise, cpus)
+    if look.decision.word == "too_noisy" and not all(launch.settled for launch in look.warm):
         return Verdict(
             verdict="too_noisy",
-            sentence=unsettled_sentence(launches, contended=contended),
+            sentence=unsettled_sentence(look.warm, contended=look.contended),
             launches=len(launches),
             steps=sum(launch.steps for launch in launches),
         )
-    differing = reasons(launches, cpus)
-    sentence = decision_sentence(decision, launches, contended=contended)
-    word = decision.word
-    if _explained(decision, differing):
-        word = "inconclusive"
-        sentence = explained_sentence(decision.effect, launches, [each.words for each in differing])
-    per = unit_of(launches)
-    if per == "sample":
-        sentence += "; per sample, for steps hold different numbers of them"
-    measured = word in _MEASURED_WORDS
-    beside = beside_speed(launches, per, faster=word == "faster")
+    held_back = _held_back(look, semantics)
+    word = "inconclusive" if held_back else look.decision.word
+    sentence = held_back or decision_sentence(look.decision, look.warm, contended=look.contended)
+    effect, measured = look.decision.effect, word in _MEASURED_WORDS
+    beside = beside_speed(look.warm, look.per, faster=word == "faster")
     return Verdict(
         verdict=word,
-        sentence=sentence
-        + ("; per sample, for steps hold different numbers of them" if per == "sample" else ""),
-        gain=fraction_of(decision.effect.log_gain) if measured else None,
-        lo=fraction_of(decision.effect.lo) if measured else None,
-        hi=fraction_of(decision.effect.hi) if measured else None,
+        sentence="; ".join([sentence, *_clauses(look, word, cold=len(launches) - len(look.warm))]),
+        gain=fraction_of(effect.log_gain) if measured else None,
+        lo=fraction_of(effect.lo) if measured else None,
+        hi=fraction_of(effect.hi) if measured else None,
         launches=len(launches),
         steps=sum(launch.steps for launch in launches),
-        per=per,
+        per=look.per,
         memory_change_mib=beside.memory_change_mib,
         energy_change=beside.energy_change,
         payback_steps=beside.payback_steps,
-        notes=[*beside.notes, *(each.words for each in differing)],
+        notes=[*beside.notes, *(each.words for each in look.differing)],
     )
+
+
+def _held_back(look: _Look, semantics: str) -> str | None:
+    """Return why what the launches say is not called so, in a sentence; None: it is."""
+    effect, launches = look.decision.effect, look.warm
+    unequal = unequal_work(launches, semantics)
+    if unequal and look.decision.word in _SAYS_SO:
+        return denied_sentence(effect, launches, unequal)
+    if _explained(look):
+        return explained_sentence(effect, launches, [each.words for each in look.differing])
+    if _contradicted(look):
+        return denied_sentence(effect, launches, stalls_words(launches, look.per))
+    return None
+
+
+def _clauses(look: _Look, word: str, *, cold: int) -> Iterator[str]:
+    """Yield what else there is to say of a verdict; `cold`: launches that were left out."""
+    if look.per == "sample":
+        yield "per sample, for steps hold different numbers of them"
+    if cold:
+        which = "1 launch" if cold == 1 else f"{cold} launches"
+        yield f"not counted: {which} that read from storage what later ones found in memory"
+    unseen = unseen_epoch_words(look.warm)
+    if unseen and word in ("faster", "same"):
+        yield unseen
 
 
 def failed_verdict(sentence: str, launches: Sequence[Launch]) -> Verdict:

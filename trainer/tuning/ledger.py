@@ -16,9 +16,8 @@ import msgspec
 from perftui.ipc.errors import Refused
 from perftui.ipc.ledger_records import Comparison
 from perftui.trainer.tuning.file_systems import is_local
-from perftui.trainer.tuning.noise import noise_for
+from perftui.trainer.tuning.known_noise import known_noise
 from perftui.trainer.tuning.regression import Noise
-from perftui.trainer.tuning.repeats import windows_of
 
 SCHEMA_VERSION = 2
 _BUSY_S = 20.0
@@ -179,9 +178,7 @@ class Ledger:
             host: its name.
             command: argv of the training whose launches are to be judged.
         """
-        lines = self.newest(_COMPARISONS_FOR_NOISE, host)
-        own = [line for line in lines if command is not None and line.command == list(command)]
-        return noise_for(windows_of(own), windows_of(lines))
+        return known_noise(self.newest(_COMPARISONS_FOR_NOISE, host), command)
 
     def close(self) -> None:
         """Close the file."""

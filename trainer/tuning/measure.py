@@ -1,6 +1,7 @@
 """Follows one launch through its hub until it has been measured well enough, or cannot be.
 
-Only reads: whoever launched it stops it. A launch that ends by itself after enough steps is a good one.
+Only reads: whoever launched it stops it. A launch that comes to its own end after enough steps is a good one;
+one that breaks down is not, however many steps it made: it would break down again.
 """
 
 import time
@@ -31,7 +32,8 @@ _PROMISE_EVERY_S = 1.0
 _SETTINGS_READ_AFTER_STEPS = 20
 _SETTINGS_READ_AFTER_S = 5.0
 """From the first step: ranks read back once a second, and the hub may be busy."""
-_ENDED = frozenset({"finished", "failed", "stopped", "lost"})
+_BROKEN = frozenset({"failed", "lost"})
+_ENDED = _BROKEN | {"finished", "stopped"}
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,18 @@ class Followed:
     assessment: Assessment
     first_step_s: float | None
     """From the beginning of following to the first step."""
+    se_wanted: float
+    """The standard error that would have been enough in the end, in log units."""
+
+
+def broken_words(newest_step: int, message: str | None) -> str:
+    """Say that a launch broke down by itself, and when.
+
+    Args:
+        newest_step: the last step that it made.
+        message: how its hub tells the end; None: not told.
+    """
+    return f"it broke down by itself after step {newest_step}" + (f": {message}" if message else "")
 
 
 class Follower:
@@ -131,7 +145,8 @@ class Follower:
             reason = reason or self._too_short(steps_s, assessment, over=over)
             end = "failed" if reason else "enough"
         first = None if self._first_step_at is None else self._first_step_at - self._began
-        return Followed(end, reason, over, self._collector, steps_s, block, assessment, first)
+        goal = self._goal(now)
+        return Followed(end, reason, over, self._collector, steps_s, block, assessment, first, goal)
 
     def _note_step(self, now: float) -> None:
         newest = self._collector.newest_step()
@@ -160,17 +175,24 @@ class Follower:
         estimate = assessment.estimate
         if estimate is None or not assessment.settled:
             return False
-        ample = measured_s >= self._caps.ample_seconds and estimate.se <= SE_CEILING
-        return ample or estimate.se <= self._suffices(now)
+        self._ask_what_suffices(now)
+        return estimate.se <= self._goal(now)
 
-    def _suffices(self, now: float) -> float:
-        """Return the standard error that suffices for what this launch promises; 0 if it promises nothing."""
+    def _goal(self, now: float) -> float:
+        """Return the standard error that is enough by now, in log units."""
+        since_s = 0.0 if self._first_step_at is None else now - self._first_step_at
+        ample_se = SE_CEILING if since_s >= self._caps.ample_seconds else 0.0
+        return max(self._se_wanted, ample_se, self._promised_se)
+
+    def _ask_what_suffices(self, now: float) -> None:
+        """Ask now and then for the standard error that suffices for what this launch promises."""
         if self._promise is not None and now - self._promised_at >= _PROMISE_EVERY_S:
             self._promised_at, self._promised_se = now, self._promise(self._collector)
-        return self._promised_se
 
     def _reason_to_fail(self, now: float) -> str | None:
         reason = self._collector.why_not_applied(self._asked, final=self._settings_are_read(now))
+        if reason is None and self._collector.state in _BROKEN and self._first_step_at is not None:
+            return broken_words(self._collector.newest_step(), self._collector.message)
         if reason or self._collector.state in _ENDED:
             return reason
         if now - self._heard_at > _HUB_AWAY_S:

@@ -7,7 +7,7 @@ launch is known. Counted as noise a second time, either would hide real gains.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Noise
 
@@ -16,6 +16,11 @@ _CAUTION = 1.3
 """Launches of one comparison lie close in time; the walk of the host between launches adds to them."""
 _FLOOR = 0.005
 _LEARNED_DF = 8.0
+_WITHOUT_REPEATS = 2
+_UNSEEN_TIMES = 3.0
+"""Launches of identical settings on a host that nobody knew differed by 6 and 11 %, beside neighbours by 21 %
+(`benchmarks/results/verdict_aa_lanes_h200_host_2026-12-01.json`). Such pairs do not pass: it takes 18 %, and
+62 % beside others."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,8 @@ class Seen:
     """Which settings it had; launches of one word are repeats."""
     log_step_s: float
     se: float
+    foreign_cores: float = 0.0
+    """Busy with other work meanwhile; 0 where that was not measured."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +59,16 @@ def learned_noise(windows: Sequence[Sequence[Seen]]) -> Noise:
     left = max(0.0, sum(each.squares - each.known for each in sums))
     seen = _CAUTION * math.sqrt(left / df)
     if df >= _ENOUGH_DF:
-        return Noise(max(seen, _FLOOR), _LEARNED_DF)
+        return Noise(max(seen, _FLOOR), _LEARNED_DF, _usual_foreign_cores(windows))
     nu0, tau0 = DEFAULT_NOISE.nu0, DEFAULT_NOISE.tau0
     blended = math.sqrt((nu0 * tau0**2 + df * seen**2) / (nu0 + df))
     return Noise(max(tau0, blended), nu0)
+
+
+def _usual_foreign_cores(windows: Sequence[Sequence[Seen]]) -> float:
+    """Return the load of others that half of the launches which teach had at least."""
+    cores = sorted(each.foreign_cores for window in windows if _residuals(window).df for each in window)
+    return cores[(len(cores) - 1) // 2]
 
 
 def noise_for(of_training: Sequence[Sequence[Seen]], of_host: Sequence[Sequence[Seen]]) -> Noise:
@@ -80,6 +93,22 @@ def noise_for(of_training: Sequence[Sequence[Seen]], of_host: Sequence[Sequence[
 def is_learned(noise: Noise) -> bool:
     """Whether the host's own repeats say it, and not the default."""
     return noise.nu0 >= _LEARNED_DF
+
+
+def before_repeats(noise: Noise, launches: int, usual_sd: float = DEFAULT_NOISE.tau0) -> Noise:
+    """Return the noise to reckon with after so many launches: more until a setting has been launched twice.
+
+    Where nothing was learned, nobody has seen yet what launches differ by here. A gain of a fifth shows all
+    the same, so most changes worth having take two launches still.
+
+    Args:
+        noise: what is known of the host.
+        launches: of the comparison so far.
+        usual_sd: between launches on hosts of this kind, in log units.
+    """
+    if is_learned(noise) or launches > _WITHOUT_REPEATS:
+        return noise
+    return replace(noise, tau0=max(noise.tau0, _UNSEEN_TIMES * usual_sd))
 
 
 def _residuals(window: Sequence[Seen]) -> _Sums:

@@ -45,6 +45,7 @@ def measure_before(subject: Subject, se_wanted: float, caps: Caps) -> Trial | No
         log_step_s=found.estimate.log_step_s,
         se=found.estimate.se,
         df=found.estimate.df,
+        se_wanted=se_wanted,
         step_ms=1000 * sum(steady_s) / len(steady_s),
         samples_per_s=collector.samples_per_s(),
         host=socket.gethostname(),
@@ -55,6 +56,7 @@ def measure_before(subject: Subject, se_wanted: float, caps: Caps) -> Trial | No
         started_unix=subject.live.view.header.started_unix,
         settled=found.settled,
         samples_per_step=collector.samples_per_step(),
+        tokens_per_step=collector.tokens_per_step(),
         circumstances=collector.circumstances(),
     )
     return Trial(launch, steps_s)

@@ -30,6 +30,8 @@ class Noise:
     """Standard deviation between launches, in log units."""
     nu0: float = 4.0
     """Degrees of freedom that this knowledge is worth."""
+    foreign_cores: float = 0.0
+    """Cores kept busy by others during at least half of the launches that taught it."""
 
 
 DEFAULT_NOISE = Noise()

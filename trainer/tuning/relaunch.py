@@ -14,6 +14,7 @@ import msgspec
 
 from perftui.ipc.errors import PerftuiError
 from perftui.ipc.ledger_records import Verdict
+from perftui.ipc.pid_space import own_pid_space
 from perftui.ipc.places import RunPlaces, ledger_path
 from perftui.ipc.settings import Settings, combined, format_value, semantics_of
 from perftui.ipc.view import RelaunchView
@@ -121,6 +122,7 @@ class _Relaunch:
                 name=self._subject.name,
                 command=self._subject.command,
                 host=socket.gethostname(),
+                pid_space=own_pid_space(),
                 before=self._trials.before,
                 began_unix=self._began_unix,
                 view=self._tell.view,

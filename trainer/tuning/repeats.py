@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from perftui.ipc.ledger_records import Comparison, Launch
+from perftui.ipc.ledger_records import BROKEN, Comparison, Launch
+from perftui.trainer.tuning.explained import without_cold
 from perftui.trainer.tuning.noise import Seen
 from perftui.trainer.tuning.verdict import SE_LIMIT
 
@@ -26,7 +27,7 @@ def windows_of(lines: Sequence[Comparison]) -> list[list[Seen]]:
     """
     by_training: dict[bytes, dict[str, Launch]] = {}
     for line in lines:
-        for launch in line.launches:
+        for launch in without_cold(line.launches):
             if _is_well_measured(launch):
                 key = _word((line.command, line.commit, sorted(launch.gpu_uuids)))
                 by_training.setdefault(key, {})[launch.run_id] = launch
@@ -43,7 +44,7 @@ def _is_well_measured(launch: Launch) -> bool:
         and launch.se is not None
         and launch.se <= SE_LIMIT
         and launch.settled
-        and launch.outcome != "running"
+        and launch.outcome not in BROKEN | {"running"}
     )
 
 
@@ -56,6 +57,6 @@ def _windows(launches: Sequence[Launch]) -> Iterator[list[Seen]]:
             window = []
         last_unix = launch.started_unix
         setting = _word(launch.settings).decode()
-        window.append(Seen(setting, launch.log_step_s or 0.0, launch.se or 0.0))
+        window.append(Seen(setting, launch.log_step_s or 0.0, launch.se or 0.0, launch.foreign_cores or 0.0))
     if window:
         yield window

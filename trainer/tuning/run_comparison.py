@@ -152,10 +152,14 @@ def _launch(label: Label, run: RecordedRun, steps: Set[int]) -> Launch:
 
 
 def _for_work(launch: Launch, samples_per_step: float | None, unit: Unit) -> Launch:
-    """Return a launch whose time is of a sample, where steps hold different numbers of them."""
-    if unit == "step" or launch.log_step_s is None or samples_per_step is None:
+    """Return a launch whose times are of a sample, where steps hold different numbers of them."""
+    if unit == "step" or launch.log_step_s is None or launch.step_ms is None or samples_per_step is None:
         return launch
-    return msgspec.structs.replace(launch, log_step_s=launch.log_step_s - math.log(samples_per_step))
+    return msgspec.structs.replace(
+        launch,
+        log_step_s=launch.log_step_s - math.log(samples_per_step),
+        step_ms=launch.step_ms / samples_per_step,
+    )
 
 
 def _verdict(

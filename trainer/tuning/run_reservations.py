@@ -6,7 +6,7 @@ from perftui.trainer.tuning.explained import is_loaded
 from perftui.trainer.tuning.noise import is_learned
 from perftui.trainer.tuning.recorded_run import RecordedRun
 from perftui.trainer.tuning.regression import Noise
-from perftui.trainer.tuning.run_differences import Difference
+from perftui.trainer.tuning.run_differences import Difference, same_work
 
 _CLOSE_S = 3600.0
 """A choice, not a measurement: the drift that procedure P allows for is that of launches minutes apart."""
@@ -71,6 +71,15 @@ def _of_work(a: RecordedRun, b: RecordedRun, steps: Set[int]) -> Iterator[str]:
     if unknown:
         which = " and ".join(unknown)
         yield f"how many samples a step of {which} holds is not known: steps may not be equal work"
+        return
+    first, second = _tokens_a_sample(a, steps), _tokens_a_sample(b, steps)
+    if first is not None and second is not None and not same_work(first, second):
+        yield f"a sample holds {first:.4g} tokens in A and {second:.4g} in B: samples are not equal work"
+
+
+def _tokens_a_sample(run: RecordedRun, steps: Set[int]) -> float | None:
+    tokens, samples = run.per_step("tokens", steps), run.per_step("samples", steps)
+    return tokens / samples if tokens and samples else None
 
 
 def foreign_cores(run: RecordedRun, steps: Set[int]) -> float | None:

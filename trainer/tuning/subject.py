@@ -18,7 +18,8 @@ from perftui.ipc.prerequisites import Told, why_impossible
 from perftui.ipc.profile_schedule import ProfileSchedule
 from perftui.ipc.run_files import RunDescription, read_record
 from perftui.ipc.settings import NO_ARGUMENTS, Settings, combined, format_value, setting
-from perftui.trainer.launch.start import exit_of
+from perftui.ipc.told_text import is_exact, told
+from perftui.trainer.launch.start import exit_of, require_seen
 from perftui.trainer.telemetry.processes import start_ticks
 from perftui.trainer.tuning.plan import RelaunchPlan
 
@@ -84,13 +85,14 @@ def find_subject(plan: RelaunchPlan) -> Subject:
 
     Raises:
         NoSuchRun: there is no such run.
-        Refused: its launch is not ours.
+        Refused: its launch is not ours, it is on another host, or as `check_words`.
         ConnectionLost: it runs, and its hub does not answer.
         UsageError: neither a run nor a command.
     """
     if plan.run_id is None:
         if not plan.command:
             raise UsageError("a relaunch needs a run or a command")
+        check_words(plan.command, plan.cwd or ".")
         return Subject(
             plan.command,
             Path(plan.cwd or "."),
@@ -106,6 +108,8 @@ def find_subject(plan: RelaunchPlan) -> Subject:
         raise Refused(not_owned(description, plan.set))
     if description.hosts is not None:
         raise Refused(not_on_all_hosts(description, plan.set))
+    require_seen(description, places)
+    check_words(description.command, description.cwd)
     return Subject(
         command=description.command,
         cwd=Path(description.cwd),
@@ -122,6 +126,20 @@ def find_subject(plan: RelaunchPlan) -> Subject:
         profile_schedule=description.profile_schedule,
         arguments=description.arguments,
     )
+
+
+def check_words(command: Sequence[str], cwd: str) -> None:
+    """Refuse a command that is not written down as it was typed: another one would be launched.
+
+    Raises:
+        Refused: a word, or the folder it was typed in, is no UTF-8.
+    """
+    for word in (*command, cwd):
+        if not is_exact(word):
+            raise Refused(
+                f"{told(word)!r} is not UTF-8, so it cannot be launched again from what is written down; "
+                "give it another name (`perftui run` watches it as it is)"
+            )
 
 
 def live_picture(places: RunPlaces) -> Update:

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from perftui.ipc.errors import PerftuiError
-from perftui.ipc.ledger_records import Launch, Outcome
+from perftui.ipc.ledger_records import BROKEN, Launch, Outcome
 from perftui.ipc.places import RunPlaces
 from perftui.ipc.run_files import ExitRecord, RunDescription, read_record
 from perftui.ipc.settings import Settings
 from perftui.trainer.launch.orphans import end_orphan
 from perftui.trainer.launch.spec import LaunchSpec
 from perftui.trainer.launch.start import launch, request_stop, wait_for_exit
-from perftui.trainer.tuning.measure import Followed, Follower, Progress, Promise
+from perftui.trainer.tuning.measure import Followed, Follower, Progress, Promise, broken_words
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.regression import Label
 from perftui.trainer.tuning.subject import Subject, trainers_of
@@ -165,20 +165,24 @@ def launch_of(
 ) -> Launch:
     """Return the ledger's record of a launch that was followed; `record` None: it goes on."""
     collector = followed.collector
-    estimate = followed.assessment.estimate if followed.end == "enough" else None
+    outcome = _outcome(followed, record)
+    measured = followed.end == "enough" and outcome not in BROKEN
+    estimate = followed.assessment.estimate if measured else None
     steps = followed.assessment.steady_steps
     steady_s = followed.steps_s[followed.assessment.warm_steps :]
     return Launch(
         run_id=run_id,
         label=label,
         settings=settings,
-        outcome=_outcome(followed, record),
+        outcome=outcome,
         steps=steps,
         warm_steps=followed.assessment.warm_steps,
         log_step_s=estimate.log_step_s if estimate else None,
         se=estimate.se if estimate else None,
         df=estimate.df if estimate else None,
+        se_wanted=followed.se_wanted,
         step_ms=1000 * sum(steady_s) / len(steady_s) if steady_s else None,
+        epoch_starts=collector.epoch_starts(followed.assessment.warm_steps),
         samples_per_s=collector.samples_per_s(),
         startup_s=None if followed.first_step_s is None else launched_s + followed.first_step_s,
         loss=collector.losses[max(collector.losses)] if collector.losses else None,
@@ -191,6 +195,7 @@ def launch_of(
         settled=followed.assessment.settled,
         foreign_cores=collector.foreign_cores(),
         samples_per_step=collector.samples_per_step(),
+        tokens_per_step=collector.tokens_per_step(),
         circumstances=collector.circumstances(),
     )
 
@@ -206,12 +211,11 @@ def _outcome(followed: Followed, record: ExitRecord | None) -> Outcome:
 def _note(followed: Followed, record: ExitRecord | None) -> str | None:
     if followed.end == "cancelled":
         return "given up"
-    if followed.reason is None:
+    reason = followed.reason
+    if reason is None and record is not None and record.outcome in BROKEN:  # after it had been measured
+        reason = broken_words(followed.collector.newest_step(), None)
+    if reason is None:
         return None
     last = next((line for line in reversed(record.last_lines) if line.strip()), "") if record else ""
-    told = (
-        f"{followed.reason}: {last}"
-        if last and last not in followed.reason and followed.over
-        else followed.reason
-    )
-    return told[:500]
+    over = followed.over or followed.reason is None
+    return (f"{reason}: {last}" if last and last not in reason and over else reason)[:500]

@@ -7,7 +7,7 @@ B is 2.5 times as fast as A, by eight such errors. By the simulation in
 `benchmarks/obvious_win.py` (steps of 30 and 60 % standard deviation, nothing known of the host, 1,000
 comparisons a row) identical settings are then called faster in at most 0.1 % of comparisons where launches
 differ by 2 to 10 %, in up to 2.4 % where they differ by 20 %, and in up to 14 % where they differ by 49 %,
-as on a host that others load: hence its condition. Of halved step times it finds 18 to 100 %; the rest is
+as on a host that others load: hence its condition. Of halved step times it finds 12 to 100 %; the rest is
 refused.
 """
 

@@ -88,3 +88,8 @@ def explained_sentence(effect: Effect, launches: Sequence[Launch], differing: Se
     """Return why a difference is not called one: what the launches ran under explains it."""
     why = "; ".join(differing)
     return f"not decided ({interval_words(effect)}), {counts_words(launches)}: {why}, which may be all of it"
+
+
+def denied_sentence(effect: Effect, launches: Sequence[Launch], why: str) -> str:
+    """Return why a difference is not called one: something else that was measured denies it."""
+    return f"not decided ({interval_words(effect)}), {counts_words(launches)}: {why}"

@@ -12,7 +12,7 @@ from perftui.tui.renderables.headline import severity_mark
 from perftui.tui.renderables.lines import BLANK, Line, Run, clip, fit, line, spread, width_of, wrap
 from perftui.tui.renderables.page import Block
 from perftui.tui.renderables.remedy_words import by_hand, change_words, settled_by
-from perftui.tui.state import DashboardState
+from perftui.tui.state import DashboardState, led_elsewhere, run_of
 
 _INDENT = 4
 _NAME_MAX = 30
@@ -185,17 +185,19 @@ def finding_text(finding: Finding, state: DashboardState) -> str:
         rows.append(f"  but: {fmt.clean(remedy.caution)}")
     if finding.unsure:
         rows.append(f"  to settle it: {fmt.clean(finding.unsure)}")
-    command = relaunch_command(finding, state)
-    if remedy is not None and command:
-        rows += [f"  {each}" for each in (by_hand(remedy), command) if each]
+    if remedy is not None and remedy.set:
+        rows += [f"  {each}" for each in (by_hand(remedy), relaunch_command(finding, state)) if each]
     return "\n".join(rows)
 
 
 def relaunch_command(finding: Finding, state: DashboardState) -> str | None:
-    """Return the command that does what the remedy says; None where it changes no setting."""
-    if finding.remedy is None or not finding.remedy.set:
+    """Return the command that does what the remedy says; None where it changes no setting.
+
+    Of a run that another host leads there is none either: here nothing goes by its name.
+    """
+    if finding.remedy is None or not finding.remedy.set or led_elsewhere(state):
         return None
     wanted = " ".join(
         f"--set {shlex.quote(f'{name}={format_value(value)}')}" for name, value in finding.remedy.set.items()
     )
-    return f"perftui relaunch {shlex.quote(state.run_id)} {wanted}"
+    return f"perftui relaunch {shlex.quote(run_of(state))} {wanted}"

@@ -161,10 +161,18 @@ def _verdict(state: DashboardState, width: int) -> tuple[Line, Line]:
 
 
 def _silence(state: DashboardState) -> tuple[Line, Line]:
-    lost = f"! NO ANSWER from the run's hub for {fmt.age(state.silent_s)}"
+    whose, then = "the run's hub", "the training goes on without it; reconnecting"
+    if state.replayed:
+        whose, then = (
+            "the replay",
+            "the recording is as it was: q leaves, and `perftui replay` plays it again",
+        )
+    elif state.ended:  # the run was stopped for the trials of a relaunch
+        then = "what measures the change goes on without it; reconnecting"
+    lost = f"! NO ANSWER from {whose} for {fmt.age(state.silent_s)}"
     return (
         line(Run(lost, "warning"), Run("; what stands below is the last picture", "dim")),
-        line(Run("the training goes on without it; reconnecting", "dim")),
+        line(Run(then, "dim")),
     )
 
 

@@ -1,8 +1,10 @@
 """The page of experiments: one row a comparison, and all about one below it."""
 
+import shlex
 from collections.abc import Sequence
 
 from perftui.ipc.ledger_records import Comparison, Launch
+from perftui.ipc.settings import combined, format_value
 from perftui.tui import format as fmt
 from perftui.tui.renderables.ledger_columns import (
     ENDED_WELL,
@@ -140,3 +142,12 @@ def _origin(comparison: Comparison) -> str:
 def _host(comparison: Comparison) -> str:
     gpus = sorted({uuid for launch in comparison.launches for uuid in launch.gpu_uuids})
     return fmt.clean(", ".join([comparison.host, *gpus]))
+
+
+def changed_command(experiment: Comparison) -> str:
+    """Return the command that starts the training as B was started: the change, and what held before it."""
+    settings = combined(experiment.before, experiment.set)
+    wanted = "".join(
+        f" --set {shlex.quote(f'{name}={format_value(value)}')}" for name, value in settings.items()
+    )
+    return fmt.clean(f"perftui run{wanted} -- {shlex.join(experiment.command)}")

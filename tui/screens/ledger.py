@@ -1,17 +1,15 @@
 """Every experiment made so far: what was changed, how it was measured, and what came of it."""
 
-import shlex
 from collections.abc import Sequence
 
 from perftui.ipc.dashboard_link import new_command_id
 from perftui.ipc.dashboard_messages import Done, LedgerQuery
 from perftui.ipc.ledger_records import Comparison
-from perftui.ipc.settings import format_value
 from perftui.tui import format as fmt
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.keys import LEDGER
 from perftui.tui.messages import QuestionAsked, TextCopied
-from perftui.tui.renderables.ledger_blocks import ledger_blocks
+from perftui.tui.renderables.ledger_blocks import changed_command, ledger_blocks
 from perftui.tui.renderables.ledger_columns import LedgerOrder, columns_of
 from perftui.tui.renderables.lines import BLANK, Line, Run, clip, line, wrap
 from perftui.tui.renderables.page import Block
@@ -116,13 +114,7 @@ class LedgerScreen(PageScreen):
     def action_copy(self) -> None:
         """Copy the command that starts the training with the change."""
         chosen = next((each for each in self._shown() if each.comparison_id == self.page.key), None)
-        text = None
-        if chosen is not None:
-            wanted = " ".join(
-                f"--set {shlex.quote(f'{name}={format_value(value)}')}" for name, value in chosen.set.items()
-            )
-            text = fmt.clean(f"perftui run {wanted} -- {shlex.join(chosen.command)}")
-        self.post_message(TextCopied(text, "command"))
+        self.post_message(TextCopied(changed_command(chosen) if chosen else None, "command"))
 
 
 def _said(words: str, width: int) -> Block:

@@ -70,15 +70,20 @@ def _open(line: "RunLine", parsed: argparse.Namespace) -> int:
     check_size()
     from perftui.trainer.launch.runs import has_hub
 
+    live = line.running or has_hub(line.run_id)
+    if line.elsewhere and not live:
+        raise Refused(
+            f"{line.run_id} is {line.state_words}: give this command there; what it has recorded so far: "
+            f"perftui replay {line.run_id}"
+        )
     run_dashboard = load_dashboard(parsed)
-
-    if line.running or has_hub(line.run_id):
+    if live:
         return run_dashboard(line.run_id)
     from perftui.ipc.places import run_places
     from perftui.trainer.launch.replay import replayed
 
     with replayed(run_places(line.run_id).state, at_end=True) as run_id:
-        return run_dashboard(run_id)
+        return run_dashboard(run_id, recorded=True)
 
 
 def _runs_and_hint(lines: "list[RunLine]", word: str | None) -> int:
@@ -98,20 +103,20 @@ def _runs_and_hint(lines: "list[RunLine]", word: str | None) -> int:
 
 def run_with_dashboard(spec: "LaunchSpec", json_target: str | None, parsed: argparse.Namespace) -> int:
     """Start a training, show it, and return 0 when the dashboard is left."""
-    from perftui.trainer.launch.foreground import after_dashboard, start_for_dashboard
+    from perftui.trainer.launch.foreground import after_dashboard, started_for_dashboard
 
     check_size()
     if parsed.config is not None:  # one that cannot be read is refused before anything is started
         from perftui.tui.config.place import load_config
 
         load_config(parsed.config)
-    places = start_for_dashboard(spec)
-    run_dashboard = load_dashboard(parsed)
-    code = run_dashboard(places.run_id)
+    with started_for_dashboard(spec, json_target) as places:
+        run_dashboard = load_dashboard(parsed)
+        code = run_dashboard(places.run_id)
     return code or after_dashboard(places, json_target)
 
 
-def load_dashboard(parsed: argparse.Namespace, lead: "LeadAddress | None" = None) -> "Callable[[str], int]":
+def load_dashboard(parsed: argparse.Namespace, lead: "LeadAddress | None" = None) -> "Callable[..., int]":
     """Load the dashboard, as `--ascii`, `--read-only` and the configuration want it.
 
     Args:

@@ -12,8 +12,9 @@ def env(_parsed: argparse.Namespace) -> int:
     """Print exports for a shell."""
     from perftui.trainer.launch.environment import exports
 
-    sys.stdout.write("".join(f"{line}\n" for line in exports(dict(os.environ))))  # a shell reads it as it is
-    sys.stdout.flush()
+    lines = "".join(f"{line}\n" for line in exports(dict(os.environ)))
+    sys.stdout.buffer.write(os.fsencode(lines))  # a shell reads it as it is, UTF-8 or not
+    sys.stdout.buffer.flush()
     if sys.stdout.isatty():
         say('this is for a shell to read: eval "$(perftui env)"')
     return 0

@@ -27,7 +27,9 @@ def write_json(value: object) -> None:
     """Write a record as one JSON document."""
     import msgspec
 
-    write_json_text(msgspec.json.format(msgspec.json.encode(value), indent=1).decode())
+    from perftui.ipc.told_text import encoded
+
+    write_json_text(msgspec.json.format(encoded(msgspec.json.encode, value), indent=1).decode())
 
 
 def write_document(value: object) -> None:

@@ -98,7 +98,7 @@ def replay(parsed: argparse.Namespace) -> int:
     check_size()
     run_dashboard = load_dashboard(parsed)
     with replayed(_recording(parsed.file), at_end=parsed.at_end, speed=parsed.speed) as run_id:
-        return run_dashboard(run_id)
+        return run_dashboard(run_id, recorded=True)
 
 
 def _recording(named: Path) -> Path:

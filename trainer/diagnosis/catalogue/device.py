@@ -86,7 +86,8 @@ ENTRIES = (
         why="A missing .to(device), a build of torch without GPU support, or a part that was forgotten.",
         do="model.to(device) before the optimizer is built; torch.cuda.is_available().",
         semantics="numeric",
-        against="Not said where CUDA_VISIBLE_DEVICES hides all GPUs on purpose.",
+        against="Not said where CUDA_VISIBLE_DEVICES hides all GPUs on purpose, nor where tensors are on a "
+        "GPU or FSDP offloads: then the parameters are only kept on the CPU.",
         reports=(
             report("242 s an iteration", "tristandeleu/pytorch-maml/issues/14"),
             report("on the CPU, unnoticed", "dusty-nv/jetson-inference/issues/1071"),

@@ -204,7 +204,7 @@ ENTRIES = (
         title="The training process, or its loader workers, grow with the steps.",
         seen="A job killed at night.",
         signals=(
-            "resident memory of the rank, higher than ever before at most looks",
+            "resident memory of the rank without mapped files, higher than ever before at most looks",
             "what one loader worker shares with nobody, the same; what it sees tells copies of shared memory "
             "from what is kept",
         ),

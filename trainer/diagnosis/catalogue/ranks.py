@@ -219,11 +219,16 @@ ENTRIES = (
         code="data.iterable_duplicates",
         title="Each worker goes through all of an IterableDataset.",
         seen="Epochs as many times too long as there are workers.",
-        signals=("workers", "the dataset's own source never asks which worker it is in"),
+        signals=(
+            "workers",
+            "nothing that the dataset's iteration reaches, its base classes and what it holds among it, asks "
+            "which worker it is in",
+        ),
         why="An IterableDataset is copied into every worker.",
         do="Divide in __iter__ by get_worker_info(), and by rank.",
         semantics="changes-training",
-        against="Installed classes may divide elsewhere: not judged.",
+        against="Not judged where installed classes may divide by themselves, or where the iteration draws "
+        "random numbers: each worker's are others.",
         reports=(report("streams and workers", "webdataset/webdataset/issues/365"),),
     ),
     Entry(

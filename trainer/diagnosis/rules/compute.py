@@ -30,7 +30,7 @@ def device(case: Case) -> Iterator[Finding | Abstention]:
         whole = elsewhere == 0
         if whole and hidden in ("", "-1"):
             continue  # somebody wants it so
-        if not whole and part < 0.05:
+        if (not whole and part < 0.05) or (whole and _computes_on_gpu(rank)) or _offloads(rank):
             continue
         yield Finding(
             code="compute.device",
@@ -56,6 +56,17 @@ def device(case: Case) -> Iterator[Finding | Abstention]:
             unsure=None if whole else _MIXED_SETTLED,
         )
         return
+
+
+def _computes_on_gpu(rank: RankSignals) -> bool:
+    """Tell whether parameters on the CPU are only kept there, as by DeepSpeed's ZeRO-Offload."""
+    allocator = rank.facts.allocator
+    return rank.device.startswith("cuda") or (allocator is not None and allocator.peak_allocated_mib >= 1.0)
+
+
+def _offloads(rank: RankSignals) -> bool:
+    fsdp = None if rank.facts.parallel is None else rank.facts.parallel.fsdp
+    return fsdp is not None and fsdp.cpu_offload is True
 
 
 def optimizer(case: Case) -> Iterator[Finding | Abstention]:

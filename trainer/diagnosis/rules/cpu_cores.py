@@ -97,7 +97,7 @@ def _worker_pools(case: Case, host: HostSignals, ranks: list[RankSignals]) -> Fi
     crowded = [
         (rank, each)
         for rank, each in crowded
-        if _wants_several(rank, policy) or (each >= policy.worker_threads and _fight(case, rank))
+        if _wants_several(rank, policy) or (each >= policy.worker_threads and workers_lack_cores(case, rank))
     ]
     if not crowded:
         return None
@@ -145,7 +145,8 @@ def _wants_several(rank: RankSignals, policy: Policy) -> bool:
     return seen.cpu_share + (seen.cpu_wait_share or 0.0) >= policy.worker_wants
 
 
-def _fight(case: Case, rank: RankSignals) -> bool:
+def workers_lack_cores(case: Case, rank: RankSignals) -> bool:
+    """Tell whether a rank's workers are kept from cores, or fill them with several threads each."""
     workers, host = rank.workers, case.host(rank)
     if workers is None or host is None or host.cpus is None:
         return False

@@ -47,13 +47,6 @@ def epoch_start(case: Case) -> Iterator[Finding | Abstention]:
     )
 
 
-def workers_begin_anew(case: Case, finding: Finding) -> bool:
-    """Tell whether workers are started at each epoch, so that their number may be what its head costs."""
-    about = [r for r in case.signals.ranks if finding.rank is None or r.rank == finding.rank]
-    loaders = [rank.loader for rank in about if rank.loader is not None]
-    return any(facts.num_workers and not facts.persistent_workers for facts in loaders)
-
-
 def _what_begins(rank: RankSignals, policy: Policy) -> str:
     facts = rank.loader
     if facts is None or facts.num_workers == 0:

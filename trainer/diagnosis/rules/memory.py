@@ -207,12 +207,12 @@ def growth(case: Case) -> Iterator[Finding | Abstention]:
         if change is None or change.seconds < case.policy.growth_s or rank.patterns.run_steps < 50:
             continue
         gpu = _grows(case, change.allocated_mib, change.allocated_rise, change.seconds)
-        host = _grows(case, change.rss_mib, change.rss_rise, change.seconds)
+        host = _grows(case, change.kept_mib, change.kept_rise, change.seconds)
         if gpu:
             yield _growing(case, rank, "memory.growth", "GPU memory in use", change.allocated_mib or 0.0)
         if host:
             yield _growing(
-                case, rank, "memory.host_growth", "The memory of the process", change.rss_mib or 0.0
+                case, rank, "memory.host_growth", "The memory of the process", change.kept_mib or 0.0
             )
         if gpu or host:
             return
@@ -244,6 +244,8 @@ def _growing(case: Case, rank: RankSignals, code: str, what: str, grown: float) 
         shown.append(number("a step", 1024 * grown / change.steps, "KiB", change.steps))
     if code == "memory.host_growth" and process is not None:
         shown.append(number("resident memory", process.rss_mib, "MiB"))
+        if process.file_mib is not None:
+            shown.append(number("of mapped files, not counted", process.file_mib, "MiB"))
     return Finding(
         code=code,
         severity="critical" if soon else "warning",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from perftui.ipc.findings import Evidence, Finding, Remedy
+from perftui.ipc.prerequisites import batches_on_device
 from perftui.ipc.trace_report import CopyFigures, RankReport
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import number, offered, percent, step
@@ -77,17 +78,21 @@ def _by_events(case: Case, rank: RankSignals) -> Finding | None:
     if cost < case.policy.copy_share or pinned or (loader is not None and loader.pin_memory):
         return None
     shown = [number("copies to the device", cost, "share", times.sampled_steps), step(rank)]
-    return _pageable_finding(case, rank, cost, shown, sure=loader is not None)
+    sure = loader is not None and not batches_on_device(rank.facts)
+    return _pageable_finding(case, rank, cost, shown, sure=sure)
 
 
 def _pageable_finding(
     case: Case, rank: RankSignals, cost: float, evidence: list[Evidence], *, sure: bool
 ) -> Finding:
     loader = rank.loader
-    unpinned = loader is not None and not loader.pin_memory
+    made_there = batches_on_device(rank.facts) is True
+    unpinned = loader is not None and not loader.pin_memory and not made_there
     by_hand = (
-        "the loader's batches are page-locked, what is copied is not: copy them as they come, or pin what is "
-        "made of them (.pin_memory())"
+        "the dataset copies its samples one by one: keep them on the CPU, and copy whole batches"
+        if made_there
+        else "the loader's batches are page-locked, what is copied is not: copy them as they come, or pin "
+        "what is made of them (.pin_memory())"
         if loader is not None and loader.pin_memory
         else "batches in page-locked memory (.pin_memory() once, or a DataLoader with pin_memory=True)"
     )

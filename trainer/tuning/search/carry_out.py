@@ -27,7 +27,7 @@ from perftui.ipc.search_records import (
 from perftui.ipc.settings import semantics_of
 from perftui.trainer.telemetry.host import effective_cpus
 from perftui.trainer.tuning.collector import Collector
-from perftui.trainer.tuning.enough import sufficient_se, wanted_se
+from perftui.trainer.tuning.enough import wanted_se
 from perftui.trainer.tuning.gpu_rest import GpuRest
 from perftui.trainer.tuning.judge import failed_verdict, judge
 from perftui.trainer.tuning.loss_check import NOT_COMPARABLE, check_losses
@@ -181,20 +181,17 @@ class Search:
     def _conditions(self, label: Label) -> Conditions:
         opened = self.state.open
         expected = opened.proposal.expected if opened else None
-        se = wanted_se(self._noise().tau0, expected)
-        if opened is not None and opened.purpose == "final" and label == "A":
-            se = sufficient_se(expected) or se
 
         def promise(collector: Collector) -> float:
             picture = picture_of(list(collector.ranks.values()), collector.findings, collector.host)
-            return promised_se(self.state, picture, self._known())
+            return promised_se(self.state, label, picture, collector.foreign_cores(), self._known())
 
         return Conditions(
             self._subject,
             self.state.plan.seed,
-            se,
+            wanted_se(self._noise().tau0, expected),
             self._caps or caps_for(self.state),
-            None if opened else promise,
+            promise if opened is None or opened.purpose == "final" else None,
         )
 
     def _over(self) -> bool:
@@ -211,7 +208,7 @@ class Search:
         opened = self.state.open
         if opened is None:
             return
-        verdict = judge(opened.launches, self._noise(), self._cpus)
+        verdict = judge(opened.launches, self._noise(), self._cpus, semantics=opened.proposal.semantics)
         before, after = (
             [each.losses for each in opened.measured if each.launch.label == label] for label in ("A", "B")
         )

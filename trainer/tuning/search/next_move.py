@@ -12,7 +12,8 @@ from typing import TypeAlias
 from perftui.ipc.ledger_records import Launch
 from perftui.ipc.search_records import Proposal, Purpose, StopReason
 from perftui.ipc.settings import Settings, semantics_of
-from perftui.trainer.tuning.judge import is_contended, next_launch
+from perftui.trainer.tuning.judge import is_contended
+from perftui.trainer.tuning.next_trial import next_trial
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Label, Noise
 from perftui.trainer.tuning.search.calibration import Calibration
 from perftui.trainer.tuning.search.proposals import Choice, propose
@@ -113,7 +114,9 @@ def choice_now(state: SearchState, known: Known) -> Choice:
 
 
 def _within(state: SearchState, opened: Experiment, known: Known) -> Move:
-    label = next_launch(opened.launches, known.noise, known.cpus, MOST_LAUNCHES)
+    losses = [each.losses for each in opened.measured]
+    semantics = opened.proposal.semantics
+    label = next_trial(opened.launches, losses, semantics, known.noise, known.cpus, MOST_LAUNCHES)
     if label is None:
         return JudgeMove()
     settings = opened.after if label == "B" else opened.before

@@ -8,9 +8,8 @@ from perftui.ipc.run_files import read_record
 from perftui.ipc.search_view import SearchProgress, SearchView
 from perftui.trainer.telemetry.host import effective_cpus
 from perftui.trainer.telemetry.processes import is_alive
+from perftui.trainer.tuning.known_noise import known_noise
 from perftui.trainer.tuning.ledger_reading import newest_comparisons, recorded_search
-from perftui.trainer.tuning.noise import noise_for
-from perftui.trainer.tuning.repeats import windows_of
 from perftui.trainer.tuning.search.calibration import calibration_of
 from perftui.trainer.tuning.search.next_move import Known, choice_now
 from perftui.trainer.tuning.search.proposals import Choice
@@ -46,8 +45,8 @@ def found_search(word: str = "") -> FoundSearch | None:
         return None
     state = fold(*found)
     lines = [each for each in newest_comparisons(ledger_path(), _HISTORY) if each.host == host]
-    own = [each for each in lines if each.command == state.plan.command]
-    known = Known(noise_for(windows_of(own), windows_of(lines)), effective_cpus(), 0.0, calibration_of(lines))
+    noise = known_noise(lines, state.plan.command)
+    known = Known(noise, effective_cpus(), 0.0, calibration_of(lines))
     return FoundSearch(state, choice_now(state, known), _progress(host))
 
 

@@ -28,7 +28,7 @@ from perftui.ipc.settings import Semantics, Settings, SettingValue
 from perftui.trainer.launch.environment_line import environment_line
 from perftui.trainer.launch.run_names import name_of, new_run_id
 from perftui.trainer.launch.spec import LaunchSpec
-from perftui.trainer.launch.start import check_launch, exit_of
+from perftui.trainer.launch.start import check_launch, exit_of, require_seen
 from perftui.trainer.tuning.measure import Progress
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.provenance import commit_of, versions_of
@@ -42,7 +42,7 @@ from perftui.trainer.tuning.search.search_ledger import open_search_ledger
 from perftui.trainer.tuning.search.search_lines import SearchLines, end_lines, ladder
 from perftui.trainer.tuning.search.shared_progress import SharedProgress
 from perftui.trainer.tuning.search.state import SearchState, fold
-from perftui.trainer.tuning.subject import not_owned
+from perftui.trainer.tuning.subject import check_words, not_owned
 
 MOST_TRIALS = 10
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -149,6 +149,7 @@ def _of_run(asked: Asked) -> SearchPlan:
         raise NoSuchRun(f"no run {asked.run_id!r}; `perftui ls` lists them")
     if not description.owned:
         raise Refused(not_owned(description, asked.baseline))
+    require_seen(description, places)
     if exit_of(places) is None:
         raise Refused(
             f"{description.run_id} goes on: its trials would run beside it, and measure each other; stop it "
@@ -171,6 +172,7 @@ def _plan(
     baseline: Settings,
     arguments: dict[str, ArgumentTemplate],
 ) -> SearchPlan:
+    check_words(command, str(cwd))
     return SearchPlan(
         search_id=new_run_id(f"tune-{name}"),
         unix=time.time(),
