@@ -1,8 +1,9 @@
 """A run on disk: what the ranks sent and what the host's sensors read, bounded, readable after a crash.
 
 A folder of segments `000001.rec`, …; each is a header line and length-prefixed MessagePack entries. When the
-budget is spent the oldest segment but the first goes: the beginning (hello, settings) stays. A torn last
-entry is skipped on reading, any other damage is an error that names file and offset.
+budget is spent the oldest segment but the first goes: the beginning (hello, settings) stays. What a reader
+must know without the segments before, the writer says again at the head of each. A torn last entry is
+skipped on reading, any other damage is an error that names file and offset.
 """
 
 import contextlib
@@ -10,7 +11,7 @@ import errno
 import math
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
@@ -30,6 +31,7 @@ _MAGIC = b"perftui recording 1\n"
 _LENGTH = struct.Struct("<I")
 _PARTS = 8
 """A full segment has this part of the budget: so much goes at once when it is spent."""
+_HEAD_PART = 4
 _ENTRY_MAX = 16 * 1024 * 1024
 LATEST_UNIX = 1e10
 """The year 2286: what comes later is no time, and not every calendar can write it."""
@@ -48,6 +50,10 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """Findings that were shown for the first time."""
     host_events: list[HostEvent] = []
     """Hosts that joined, were lost, came back or left."""
+    repeated: bool = False
+    """Known already to whoever has read all segments before: how a rank stood when this segment began."""
+    after_hole: bool = False
+    """Never written: set on reading where segments before this entry are gone."""
 
 
 _decoder = msgspec.msgpack.Decoder(Entry)
@@ -55,9 +61,19 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 class RecordingWriter:
-    """Appends entries within a byte budget; a full or failing disk drops them and counts."""
+    """Appends entries within a byte budget; a full or failing disk drops them and counts.
 
-    def __init__(self, folder: Path, budget_bytes: int) -> None:
+    Args:
+        folder: where the segments are.
+        budget_bytes: of all of them together.
+        standing: returns what is said again at the head of a segment, the most needed first; beyond a quarter
+            of the segment the rest is left out.
+    """
+
+    def __init__(
+        self, folder: Path, budget_bytes: int, standing: Callable[[], Iterable[Entry]] = tuple
+    ) -> None:
+        self._standing = standing
         self._folder = folder
         self._budget_bytes = budget_bytes
         self._segment_bytes = max(4096, budget_bytes // _PARTS)
@@ -72,8 +88,7 @@ class RecordingWriter:
         """Write one entry; never raises for the disk's sake."""
         if self._pending_gap:
             entry = msgspec.structs.replace(entry, gap=self._pending_gap)
-        body = encoded(_encoder.encode, entry)
-        data = _LENGTH.pack(len(body)) + body
+        data = _framed(entry)
         try:
             _write_whole(self._open_segment(len(data)), data)
             self._written += len(data)
@@ -100,16 +115,29 @@ class RecordingWriter:
         number = int(segments[-1].stem) + 1 if segments else 1
         path = self._folder / f"{number:06}.rec"
         stream = open(path, "xb", buffering=0, opener=opener)  # noqa: SIM115 (kept open, to append)
+        head = _MAGIC + self._head()
         try:
-            _write_whole(stream, _MAGIC)
+            _write_whole(stream, head)
         except OSError:
             stream.close()
             path.unlink()
             raise
-        self._stream, self._written = stream, len(_MAGIC)
+        self._stream, self._written = stream, len(head)
         # only now: a disk that refuses must not cost what is there
-        self._make_room(segments, max(self._segment_bytes, len(_MAGIC) + size))
+        self._make_room(segments, max(self._segment_bytes, len(head) + size))
         return stream
+
+    def _head(self) -> bytes:
+        head, room = b"", self._segment_bytes // _HEAD_PART
+        for entry in self._standing():
+            entry = msgspec.structs.replace(entry, repeated=True, gap=self._pending_gap)
+            data = _framed(entry)
+            if len(head) + len(data) > room:
+                break
+            with contextlib.suppress(ProtocolError):  # what no reader would take must not stand there
+                _check(entry, len(data))
+                head += data
+        return head
 
     def _make_room(self, segments: list[Path], size: int) -> None:
         """Remove the oldest segments but the first while another one of this size would exceed the budget."""
@@ -132,6 +160,11 @@ class RecordingWriter:
             self.close()
 
 
+def _framed(entry: Entry) -> bytes:
+    body = encoded(_encoder.encode, entry)
+    return _LENGTH.pack(len(body)) + body
+
+
 def _write_whole(stream: FileIO, data: bytes) -> None:
     """Write without a buffer, so that a killed hub loses nothing and each refusal is known at once."""
     if stream.write(data) != len(data):
@@ -145,14 +178,21 @@ def _segments(folder: Path) -> list[Path]:
 def read_recording(path: Path) -> Iterator[Entry]:
     """Yield the entries of a recording folder, or of one segment file, oldest first.
 
+    The first entry after segments that are gone has `after_hole` set.
+
     Raises:
         RecordingError: nothing there, not a recording, or damaged elsewhere than at the end of a segment.
     """
     segments = [path] if path.is_file() else _segments(path)
     if not segments:
         raise RecordingError(f"{path}: no recording there")
+    before, hole = 0, False
     for segment in segments:
-        yield from _read_segment(segment)
+        number = int(segment.stem) if segment.stem.isdecimal() else before + 1
+        hole, before = hole or number != before + 1, number
+        for entry in _read_segment(segment):
+            yield msgspec.structs.replace(entry, after_hole=True) if hole else entry
+            hole = False
 
 
 def _read_segment(path: Path) -> Iterator[Entry]:

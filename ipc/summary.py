@@ -64,6 +64,8 @@ class RankSummary(msgspec.Struct, frozen=True, kw_only=True):
     python: str | None = None
     torch: str | None = None
     """Versions, as its process told them."""
+    lost_frames: int = 0
+    """Frames of the rank that never came to the hub: steps, facts or marks are missing."""
     loss_not_finite: NotFinite | None = None
     """What `loss` is where JSON has no number for it, and says null there."""
 

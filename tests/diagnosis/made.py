@@ -65,7 +65,7 @@ def rank(number: int = 0, *, step_ms: float = 100.0, **changes: object) -> RankS
         shares=shares(),
         cpu_share=0.97,
         loader=LOADER,
-        patterns=StepPatterns(run_steps=200, compiling_of=100, samples=32.0),
+        patterns=StepPatterns(run_steps=200, compiling_of=100, samples=32.0, fifths_ms=(step_ms,) * 5),
     )
     return replace(made, **changes)  # type: ignore[arg-type]
 

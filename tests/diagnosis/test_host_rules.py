@@ -243,6 +243,8 @@ def test_out_of_memory_ended_or_survived() -> None:
     assert (lead(ended).code, lead(ended).severity) == ("memory.oom", "critical")
     survived = found(run(gpu_rank(facts=facts(allocator=_allocator(ooms=1)))))["memory.oom"]
     assert survived.severity == "warning"
+    for none in (None, 0, -1):  # older recordings have counts below 0
+        assert "memory.oom" not in found(run(rank(), host=replace(QUIET, oom_kills=none)))
     killed = lead(run(rank(), host=replace(QUIET, oom_kills=1), outcome="oom_host"))
     assert (killed.code, killed.severity, killed.host) == ("memory.oom", "critical", "here")
 
@@ -339,6 +341,15 @@ def test_a_trend_beside_other_work_is_ours_if_our_cpu_time_grows() -> None:
         made = rank(patterns=replace(trend, cpu_fifths_ms=cpu))
         assert ("drift.slower" in found(run(made, host=some))) is seen
         assert "drift.slower" in found(run(made))
+
+
+def test_a_long_run_of_which_too_little_is_known_is_not_judged() -> None:
+    def judged(fifths: tuple[float, ...], steps: int) -> dict[str, str]:
+        return abstained(judge(run(rank(0, patterns=StepPatterns(fifths_ms=fifths, run_steps=steps)))))
+
+    assert "too few usual ones" in judged((), 500)["drift.slower"]
+    assert "drift.slower" not in judged((10.0,) * 5, 500)
+    assert "drift.slower" not in judged((), 60), "a short run has no trend"
 
 
 def test_a_trend_on_a_busy_host_is_not_judged() -> None:

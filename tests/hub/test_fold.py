@@ -33,6 +33,7 @@ from perftui.trainer.hub.increments import Increments
 from perftui.trainer.hub.limits import Limits
 from perftui.trainer.hub.served import ServedRun
 from perftui.trainer.hub.server import DashboardServer
+from perftui.trainer.hub.summaries import summarise
 from perftui.trainer.hub.views import RunFacts, header, rank_view
 
 WALL_NS = 10_000_000
@@ -121,6 +122,12 @@ def test_lost_frames_are_counted_from_the_sequence() -> None:
     assert track.lost_frames == 2
     assert track.dropped == 10
     assert len(track.log) == 25
+
+
+def test_the_summary_has_what_was_lost() -> None:
+    fold = folded(hello(), batch(0, 5, 1), batch(20, 5, 4, dropped=10), hello(1), batch(0, 5, 1, rank=1))
+    told = summarise(fold, facts(), START_UNIX + 1, [], None, 0)
+    assert [(each.dropped, each.lost_frames) for each in told.ranks] == [(10, 2), (0, 0)]
 
 
 def test_the_same_process_may_say_hello_again_without_losing_history() -> None:

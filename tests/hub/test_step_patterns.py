@@ -5,9 +5,11 @@ import statistics
 import pytest
 
 from perftui.ipc.messages import (
+    FLAG_ASLEEP,
     FLAG_COMPILING,
     FLAG_EPOCH_START,
     FLAG_FAILED,
+    FLAG_PROFILED,
     FLAG_WAIT_UNKNOWN,
     EventKind,
     RankEvent,
@@ -82,6 +84,26 @@ def test_a_long_run_is_thinned_and_keeps_its_trend() -> None:
     fifths = patterns_of(log_of(rows), 200).fifths_ms
     assert (fifths[0], fifths[1], fifths[3], fifths[4]) == (10.0, 10.0, 20.0, 20.0)
     assert patterns_of(log_of(rows), 200).cpu_fifths_ms == ()
+
+
+@pytest.mark.parametrize("flag", [FLAG_ASLEEP, FLAG_COMPILING, FLAG_FAILED, FLAG_PROFILED])
+def test_a_long_run_keeps_its_trend_although_every_point_has_an_unusual_step(flag: int) -> None:
+    log = StepLog()
+    for step in range(34_000):  # points of 64 steps, two unusual ones in each
+        usual = step % 32 != 7
+        log.add(
+            row(step, wall_ms=10.0 + 20.0 * step / 34_000 if usual else 900.0, flags=0 if usual else flag)
+        )
+    assert log.thinned.stride == 64
+    assert patterns_of(log, 200).fifths_ms == pytest.approx((12.0, 16.0, 20.0, 24.0, 28.0), abs=0.05)
+
+
+def test_points_of_unusual_steps_alone_have_no_part_in_fifths() -> None:
+    rows = [
+        row(n, wall_ms=10.0 if n % 4 == 0 else 900.0, flags=FLAG_FAILED if n % 4 else 0) for n in range(300)
+    ]
+    assert patterns_of(log_of(rows), 200).fifths_ms == (10.0,) * 5
+    assert patterns_of(log_of([row(n, flags=FLAG_FAILED) for n in range(300)]), 200).fifths_ms == ()
 
 
 def test_unusual_steps_are_counted_and_kept_out() -> None:

@@ -3,8 +3,10 @@
 import resource
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from perftui.ipc.errors import RecordingError
@@ -133,6 +135,7 @@ def test_what_is_no_recording_says_so(tmp_path: Path) -> None:
 
 FULL_DISK = """
 import resource, signal, sys
+from itertools import pairwise
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 import test_recording as here
@@ -169,3 +172,49 @@ def test_a_full_disk_costs_entries_that_are_counted_and_the_rest_can_be_read(tmp
     assert entries[50].gap == 100
     assert sum(entry.gap for entry in entries) == 100
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
+
+
+def test_the_head_of_each_segment_says_how_things_stood(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def standing() -> list[Entry]:
+        asked.append(len(asked))
+        return [_entry(900_000 + len(asked)), _entry(910_000)]
+
+    writer = RecordingWriter(tmp_path, 64 * 1024, standing)
+    for number in range(2000):
+        writer.append(_entry(number))
+    writer.close()
+    assert sum(path.stat().st_size for path in _segments(tmp_path)) <= 64 * 1024
+    for segment in _segments(tmp_path):
+        first, second, third, *_ = read_recording(segment)
+        number = int(segment.stem)
+        assert [entry.repeated for entry in (first, second, third)] == [True, True, False]
+        assert first.message == _entry(900_000 + number).message
+    assert len(asked) == int(_segments(tmp_path)[-1].stem)
+
+
+def test_what_stands_at_the_head_is_bounded_and_can_be_read(tmp_path: Path) -> None:
+    beat = _entry(1).message
+    assert beat is not None
+    wrong = Entry(unix=1.0, message=msgspec.structs.replace(beat, rank=-1))
+    writer = RecordingWriter(tmp_path, 64 * 1024, lambda: [wrong, *map(_entry, range(1000))])
+    for number in range(500):
+        writer.append(_entry(number))
+    writer.close()
+    for segment in _segments(tmp_path):
+        found = list(read_recording(segment))
+        heads = [entry for entry in found if entry.repeated]
+        assert 5 < len(heads) < 2048 / 60
+        assert heads[0].message == _entry(0).message
+
+
+def test_where_segments_are_gone_the_next_entry_says_so(tmp_path: Path) -> None:
+    _write(tmp_path, range(5000), 64 * 1024)
+    found = list(read_recording(tmp_path))
+    (hole,) = [at for at, entry in enumerate(found) if entry.after_hole]
+    assert found[hole].unix > found[hole - 1].unix + 1
+    assert all(after.unix == before.unix + 1 for before, after in pairwise(found[hole:]))
+    first, second = _segments(tmp_path)[:2]
+    assert not any(entry.after_hole for entry in read_recording(first))
+    assert next(iter(read_recording(second))).after_hole

@@ -42,6 +42,7 @@ class Feed:
         self.fake_l = StandIn(self, num_workers)
     def __len__(self):
         return len(self.dataset) // self.bs
+    __len__.__module__ = "fastai.data.load"
     def batches(self):
         for first in range(0, len(self.dataset), self.bs):
             rows = [self.dataset[index] for index in range(first, first + self.bs)]

@@ -1,7 +1,8 @@
 """Standing in for torch's copies: only while asked, only in the training thread, never in a forked child."""
 
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
@@ -47,6 +48,54 @@ def test_calls_are_followed_from_begin_to_end_and_give_what_they_gave() -> None:
     assert torch.Tensor.to is original
     values.to(torch.int16)
     assert len(heard) == 6
+
+
+def patched(calls: list[str], name: str) -> Callable[..., Any]:
+    original = getattr(torch.Tensor, name)
+
+    def counted(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        calls.append(name)
+        return original(self, *args, **kwargs)
+
+    return counted
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_patch_of_the_scripts_is_there_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    patch = patched(calls, name)
+    monkeypatch.setattr(torch.Tensor, name, patch, raising=False)
+    watch = TransferWatch(Border(), lambda: None, lambda _copied: None)
+    for number in range(1, 4):
+        assert watch.begin(always=True)
+        torch.zeros(1).to(torch.int64).copy_(torch.ones(1))
+        watch.end()
+        assert vars(torch.Tensor)[name] is patch
+        assert calls == ([] if name == "cuda" else [name] * number)
+    watch.end()
+    assert own_attributes() == [name]
+
+
+def test_a_patch_put_over_ours_stays_and_each_copy_is_heard_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[object] = []
+    calls: list[str] = []
+    watch = TransferWatch(Border(), lambda: heard.append("begin"), heard.append)
+    watch.begin(always=True)
+    patch = patched(calls, "to")
+    with monkeypatch.context() as script:
+        script.setattr(torch.Tensor, "to", patch)
+        watch.end()
+        assert own_attributes() == ["to"]
+        assert torch.Tensor.to is patch
+        torch.ones(1).to(torch.int64)
+        assert (calls, heard) == (["to"], []), "the stand-in below is off"
+        watch.begin(always=True)
+        torch.ones(1).to(torch.int64)
+        watch.end()
+        assert (calls, heard) == (["to"] * 2, ["begin", False])
+        assert torch.Tensor.to is patch
+    delattr(torch.Tensor, "to")
+    assert own_attributes() == []
 
 
 def test_a_failing_follower_costs_the_script_nothing() -> None:
@@ -96,7 +145,7 @@ def test_a_device_that_fails_is_not_asked_again_and_torch_is_left_as_it_was() ->
     sampling.device = LostDevice()
     sampling.on = sampling._on_cuda = True  # pyright: ignore[reportPrivateUsage]
     sampling._transfers.begin(always=True)  # pyright: ignore[reportPrivateUsage]
-    border.guard("sampling", lambda: sampling.at_step(5, 100, "cuda", fetched=True))()
+    border.guard("sampling", lambda: sampling.at_step(5, 100, torch.device("cuda:0"), fetched=True))()
     assert border.take_reports() == ["sampling: RuntimeError: device lost at 2"]
     assert not sampling.on
     assert own_attributes() == []

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from perftui.ipc.findings import Finding
+from perftui.ipc.host_links import HostLink
 from perftui.ipc.summary import Overhead
 from perftui.ipc.view import HostView, Shares
 from perftui.trainer.reporting.blocks import Code, Heading, Items, Paragraph, Table, percent
@@ -14,6 +15,7 @@ from perftui.trainer.reporting.gather import concerning
 from perftui.trainer.reporting.markdown import markdown_of
 from perftui.trainer.reporting.page import page_of
 from perftui.trainer.reporting.redaction import redacted, secrets_of
+from perftui.trainer.reporting.surroundings import own_cost
 from tests.reporting.made_report import HOSTILE, KEY, comparison, rank, report, summary
 
 PARTS = [
@@ -87,11 +89,30 @@ def test_markdown_has_every_part_in_order() -> None:
         r"| loader.prefetch\_factor | — | none |",
         "| Cores busy with this run, mean | 1.5 |",
         "31 µs a step in hooks (0.02 % of the step).",
-        "- rank 0: 3 steps dropped, 0 errors of the probe",
+        "- rank 0: 3 steps dropped, 0 frames lost, 0 errors of the probe",
     ],
 )  # fmt: skip
 def test_figures_stand_where_they_belong(line: str) -> None:
     assert line in markdown_of(document_of(report())).splitlines()
+
+
+def lost_of(**changes: object) -> list[str]:
+    """Return what a report of this run says to be lost."""
+    values: dict[str, object] = {"ranks": [rank(0, dropped=0)], **changes}
+    told = own_cost(summary(**values))
+    return [text for block in told if isinstance(block, Items) for text in block.texts]
+
+
+def test_whatever_was_lost_is_said() -> None:
+    assert lost_of() == []
+    assert "Nothing was lost." in markdown_of(
+        document_of(report(summary=summary(ranks=[rank(0, dropped=0)])))
+    )
+    (frames,) = lost_of(ranks=[rank(0, dropped=0), rank(1, dropped=0, lost_frames=12)])
+    assert frames == "rank 1: 0 steps dropped, 12 frames lost, 0 errors of the probe"
+    links = [HostLink(host=host, state="left", age_s=0.0, dropped=n) for host, n in (("a", 0), ("b", 7))]
+    assert lost_of(links=links) == ["host b: its hub dropped 7 entries while the lead was away or slow"]
+    assert lost_of(recording_failed_entries=4) == ["4 entries of the recording refused by the disk"]
 
 
 def test_only_top_rows_of_a_window_are_shown() -> None:

@@ -282,7 +282,9 @@ int nvmlEventSetCreate(void **events) {
     return OK;
 }
 
-int nvmlDeviceRegisterEvents(void *handle, u64 types, void *events) { return OK; }
+int nvmlDeviceRegisterEvents(void *handle, u64 types, void *events) {
+    return failing("register") ? NOT_SUPPORTED : OK;
+}
 
 int nvmlEventSetWait_v2(void *events, event_t *event, unsigned timeout_ms) {
     int *told = events;

@@ -93,6 +93,7 @@ THROTTLES = {"throttled_share", *(f"throttled_share.{kind}" for kind in THROTTLE
         ("width_max", {"pcie_width_max"}),
         ("mig", {"mig_enabled"}),
         ("events", {"xids"}),
+        ("register", {"xids"}),
         ("wait", {"xids"}),
         ("one_field", {"throttled_share.thermal_hw"}),
         (

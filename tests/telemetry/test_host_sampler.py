@@ -207,6 +207,70 @@ def test_ranks_are_asked_how_they_are_confined_not_the_hub(tmp_path: Path) -> No
     assert (view.cores, view.cpus) == (4.0, 2.5)
 
 
+def test_ranks_in_a_group_of_their_own_have_a_past_of_their_own(tmp_path: Path) -> None:
+    def machine(kills: int) -> None:
+        groups = {
+            f"sys/fs/cgroup/{group}/{name}": text
+            for group, past in (("hub", 1), ("job", 0))
+            for name, text in {
+                "cgroup.type": "domain\n",
+                "memory.events": f"oom_kill {past + kills * (group == 'job')}\n",
+                "memory.stat": f"workingset_refault_file {past * 10**9}\n",
+                **{f"{each}.pressure": psi(past * 10**9) for each in ("cpu", "memory", "io")},
+            }.items()
+        }
+        lay(tmp_path, {**_machine(1), **groups})
+
+    machine(0)
+    lay(tmp_path, {"proc/self/mountinfo": V2, "proc/self/cgroup": "0::/hub\n", "proc/10/cgroup": "0::/job\n"})
+    clock = Clock()
+    sampler = HostSampler("h", tmp_path, clock, {10: frozenset({0})}.get)
+    ranks = [RankProcess(0, 10, 5)]
+
+    def read(seen: list[RankProcess]) -> HostView:
+        view = sampler.read({}, seen)
+        clock.now_s += 60
+        return view
+
+    assert read([]).oom_kills == 0
+    view = read(ranks)
+    assert (view.oom_kills, view.pressure_cpu, view.refault_mib_s) == (0, None, None)
+    assert view.missing["pressure_cpu"] == view.missing["refault_mib_s"] == "needs two readings"
+    machine(3)
+    view = read(ranks)
+    assert (view.oom_kills, view.refault_mib_s) == (3, 0.0)
+    assert view.pressure_cpu == Pressure(source="cgroup", some=0.0, full=0.0)
+    view = read([])
+    assert (view.oom_kills, view.pressure_cpu, view.refault_mib_s) == (3, None, None)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [cpu_stat((0,) * 8)] * 3,  # a sandbox that keeps no counters
+        [cpu_stat((5,) * 8)] * 3,  # or none that move
+        [cpu_stat((0,) * 8, *((0, 0, 0, n, 0, 0, 0, 0),) * 3) for n in (1, 2, 3)],  # under other numbers
+        [""] * 3,
+    ],
+)
+def test_cpus_of_which_the_kernel_never_tells_need_no_second_reading(
+    tmp_path: Path, texts: list[str]
+) -> None:
+    clock = Clock()
+    sampler = HostSampler("h", tmp_path, clock, {10: frozenset({0})}.get)
+
+    def read(text: str) -> HostView:
+        lay(tmp_path, {"proc/stat": text})
+        clock.now_s += 1
+        return sampler.read({}, [RankProcess(0, 10, 5)])
+
+    view = [read(text) for text in texts][-1]
+    for name in ("cpu_busy", "system_busy", "stolen", "others_busy"):
+        assert view.missing[name] == "/proc/stat tells nothing of the run's CPUs"
+    read(cpu_stat((9,) * 8))
+    assert read(cpu_stat((9, 9, 9, 99, 9, 9, 9, 9))).cpu_busy == 0.0, "should it tell after all"
+
+
 def test_how_many_cpus_there_are_without_a_mask_and_which_gpus(tmp_path: Path) -> None:
     lay(
         tmp_path,

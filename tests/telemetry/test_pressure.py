@@ -54,6 +54,19 @@ def test_the_runs_own_group_comes_before_the_host(tmp_path: Path) -> None:
     assert found["memory"] == Pressure(source="host", some=0.9, full=0.45)
 
 
+def test_another_groups_past_is_no_pressure(tmp_path: Path) -> None:
+    def group(name: str, ms: int) -> Path:
+        lay(tmp_path, {f"{name}/{resource}.pressure": psi(ms * MS) for resource in ("cpu", "memory", "io")})
+        return tmp_path / name
+
+    clock = PressureClock(tmp_path)
+    clock.read(group("ranks", 0), None, 10.0)
+    assert clock.read(group("ranks", 250), None, 11.0)["cpu"].some == 0.25
+    assert clock.read(group("hub", 900_000), None, 12.0) == {}
+    assert clock.counted == {"cpu", "memory", "io"}, "known, after a second reading"
+    assert clock.read(group("hub", 900_500), None, 13.0)["cpu"].some == 0.5
+
+
 def test_the_top_group_is_the_host_and_a_namespaces_top_is_not(tmp_path: Path) -> None:
     lay(
         tmp_path,

@@ -4,8 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from perftui.trainer.telemetry.cgroups import hierarchies
-from perftui.trainer.telemetry.host_memory import Paging, PagingClock, memory_use, oom_kills, shared_memory
+from perftui.trainer.telemetry.cgroups import Hierarchy, hierarchies
+from perftui.trainer.telemetry.host_memory import (
+    OomKillClock,
+    Paging,
+    PagingClock,
+    memory_use,
+    oom_kills,
+    shared_memory,
+)
 from perftui.trainer.telemetry.traffic import DiskClock, NetworkClock, NetworkTraffic
 from tests.telemetry.fake_root import PAGE_MIB, V1, V2, lay
 
@@ -110,7 +117,38 @@ def test_processes_killed_for_want_of_memory(
     lay(tmp_path, {"proc/self/mountinfo": mounts, "proc/self/cgroup": group + "\n"})
     assert oom_kills(hierarchies("memory", tmp_path)) is None
     lay(tmp_path, {file: text})
-    assert oom_kills(hierarchies("memory", tmp_path)) == 2
+    assert oom_kills(hierarchies("memory", tmp_path)) == (tmp_path / file.rpartition("/")[0], 2)
+
+
+def _events(root: Path, group: str, kills: int) -> list[Hierarchy]:
+    lay(root, {f"sys/fs/cgroup/{group}/memory.events": f"oom_kill {kills}\n"})
+    return [Hierarchy(2, (root / "sys/fs/cgroup" / group,))]
+
+
+def test_each_group_has_its_own_past_of_killed_processes(tmp_path: Path) -> None:
+    clock = OomKillClock()
+    assert clock.read(()) is None
+    hub = _events(tmp_path, "hub", 1)  # of an earlier training in the same scope
+    assert clock.read(hub) == 0
+    assert clock.read(_events(tmp_path, "ranks", 0)) == 0, "nothing was killed, and no process came back"
+    assert clock.read(_events(tmp_path, "ranks", 2)) == 2
+    assert clock.read(hub) == 2, "the ranks have ended; what was counted stays"
+    assert clock.read(()) == 2
+    assert clock.read(_events(tmp_path, "hub", 2)) == 2, "the group above counts a kill below it as well"
+
+
+def test_refaults_of_another_group_are_no_rate(tmp_path: Path) -> None:
+    def group(name: str, pages: int) -> list[Hierarchy]:
+        lay(tmp_path, {f"sys/fs/cgroup/{name}/memory.stat": f"workingset_refault_file {pages}\n"})
+        return [Hierarchy(2, (tmp_path / "sys/fs/cgroup" / name,))]
+
+    lay(tmp_path, {"proc/vmstat": "pswpin 0\npswpout 0\n"})
+    clock = PagingClock(tmp_path)
+    clock.read(group("ranks", 0), 10.0)
+    assert clock.read(group("ranks", 256), 11.0).refault_mib_s == 256 * PAGE_MIB
+    assert clock.read(group("hub", 10_000_000), 12.0).refault_mib_s is None
+    assert clock.counted == {"swap_in_mib_s", "swap_out_mib_s", "refault_mib_s"}, "it needs a second reading"
+    assert clock.read(group("hub", 10_000_256), 13.0).refault_mib_s == 256 * PAGE_MIB
 
 
 def test_a_limit_counts_what_the_kernel_cannot_give_back(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from perftui.trainer.hub.worker_memory import WorkerMemory
 
 _PAST_ATTEMPTS = 8
 _MARKS_KEPT = 256
+_JOINED = ("joined", "back", "restarted")
 _FACTS_OF_ALL, _FACTS_LEAST = 64 * POINTS_KEPT, 64
 """Points of how facts grew, over all ranks and of each."""
 
@@ -66,12 +67,23 @@ class RunFold:
     marks: deque[Mark] = field(default_factory=lambda: deque(maxlen=_MARKS_KEPT))
     """What happened to the run as a whole: hosts and attempts."""
     marks_seen: int = 0
+    _holed: bool = False
+    """Entries of the recording are missing just before this moment."""
 
     def apply(self, entry: Entry) -> bool:
         """Fold one entry; False when it came from a rank that is not known (it must say hello first)."""
         if self.first_unix is None:
             self.first_unix = entry.unix
         self.last_unix = entry.unix
+        if entry.after_hole or entry.gap:
+            self._holed = True
+            for track in self.ranks.values():
+                track.seq_known = False
+        if entry.repeated:
+            if self._holed:
+                self._restore(entry)
+            return True
+        self._holed = False
         self.appearances.take(entry.appeared)
         if entry.hosts:
             self._hear_hosts(entry.hosts, entry.unix)
@@ -82,6 +94,21 @@ class RunFold:
         for event in entry.host_events:
             self._hear_host_event(event)
         return entry.message is None or self._apply_message(entry.message, entry.unix)
+
+    def _restore(self, entry: Entry) -> None:
+        """Take in how a rank or a host stood at the end of a hole; who has read all before knows it."""
+        for event in entry.host_events:
+            known = self.links.get(event.host)
+            self._link(event, known.joins if known else 1)
+        message = entry.message
+        if message is None:
+            return
+        track = self.ranks.get(message.rank)
+        if isinstance(message, Hello) and (track is None or _process(track.hello) != _process(message)):
+            self._greet(message, track, entry.unix)
+            self.ranks[message.rank].seq_known = False
+        elif track is not None:
+            track.restore(message, entry.unix)
 
     def _hear_gpus(self, gpus: list[GpuView], unix: float) -> None:
         self.readings.hear_gpus(gpus, unix)
@@ -112,11 +139,13 @@ class RunFold:
 
     def _hear_host_event(self, event: HostEvent) -> None:
         known = self.links.get(event.host)
-        joined = event.event in ("joined", "back", "restarted")
-        state: LinkState = "joined" if joined else "lost" if event.event == "lost" else "left"
-        joins = (known.joins if known else 0) + joined
-        self.links[event.host] = HostLink(host=event.host, state=state, age_s=0.0, joins=joins)
+        self._link(event, (known.joins if known else 0) + (event.event in _JOINED))
         self.mark(Mark(unix=event.unix, rank=None, event="host", text=event.text))
+
+    def _link(self, event: HostEvent, joins: int) -> None:
+        joined = event.event in _JOINED
+        state: LinkState = "joined" if joined else "lost" if event.event == "lost" else "left"
+        self.links[event.host] = HostLink(host=event.host, state=state, age_s=0.0, joins=joins)
 
     def mark(self, mark: Mark) -> None:
         """Note something that happened to the run as a whole."""

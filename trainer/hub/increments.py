@@ -92,19 +92,18 @@ def _snapshot(rank: int, log: StepLog) -> list[RankHistory]:
     raw = log.since(max(0, len(log) - _SNAPSHOT_STEPS))
     first_raw = raw[0].step if raw else 0
     thinned = log.thinned
-    points = min(first_raw // thinned.stride, len(thinned.wall_ms))
-    parts: list[RankHistory] = []
-    if points:
-        parts.append(
-            RankHistory(
-                rank=rank,
-                first_step=0,
-                stride=thinned.stride,
-                wall_ms=thinned.wall_ms[:points],
-                wait_ms=thinned.wait_ms[:points],
-                flags=thinned.flags[:points],
-            )
+    steps, wall_ms, wait_ms, flags = thinned.first_steps, thinned.wall_ms, thinned.wait_ms, thinned.flags
+    parts = [
+        RankHistory(
+            rank=rank,
+            first_step=steps[begin],
+            stride=thinned.stride,
+            wall_ms=wall_ms[begin:end],
+            wait_ms=wait_ms[begin:end],
+            flags=flags[begin:end],
         )
+        for begin, end in thinned.stretches(before=first_raw)
+    ]
     return parts + _runs(rank, raw)
 
 

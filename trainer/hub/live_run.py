@@ -34,6 +34,7 @@ from perftui.trainer.hub.scheduler import Scheduler
 from perftui.trainer.hub.seen_processes import pid_means_process
 from perftui.trainer.hub.sensors import Sensors
 from perftui.trainer.hub.served import Reply
+from perftui.trainer.hub.standing import standing
 from perftui.trainer.hub.step_windows import shares_clock
 from perftui.trainer.hub.summaries import summarise
 from perftui.trainer.hub.timed_looks import TimedLooks
@@ -72,7 +73,9 @@ class LiveRun:
         """Messages for ranks, by rank; the service sends them."""
         self._hub_restarts = hub_restarts
         self._reload()
-        self._recorder = RecordingWriter(places.recording, RECORDING_BUDGET_BYTES)
+        self._recorder = RecordingWriter(
+            places.recording, RECORDING_BUDGET_BYTES, lambda: standing(self.fold, self.now())
+        )
         self._judge, self._looks = Judge(), TimedLooks()
         self._newest = NewestWindow(places.profiles)
         self._schedule = Scheduler(self.windows, description)

@@ -171,8 +171,10 @@ class MemberSide:
             self._queue.taken(message.last)
             self._queue.again()
         elif isinstance(message, AskHostHello):
-            self._welcomed = False
-            self._hello_s = 0.0
+            # the lead may be a new process, which has not heard how our clock stands to its own: it must be
+            # told before it takes anything in
+            self._welcomed = self._offset_told = False
+            self._hello_s = self._beat_s = 0.0
         elif isinstance(message, LeadBeat):
             self._take_answer(message)
         elif isinstance(message, ForRank):

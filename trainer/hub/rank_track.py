@@ -47,6 +47,8 @@ class RankTrack:
     device_log: DeviceLog = field(default_factory=DeviceLog)
     next_seq: int = 0
     lost_frames: int = 0
+    seq_known: bool = True
+    """False after a hole in the recording: the frames that its next one comes after were not lost."""
     dropped: int = 0
     probe_errors: int = 0
     probe_ns: int = 0
@@ -83,9 +85,9 @@ class RankTrack:
 
     def apply(self, message: RankMessage, unix: float) -> None:
         """Fold one message."""
-        if message.seq > self.next_seq:
+        if message.seq > self.next_seq and self.seq_known:
             self.lost_frames += message.seq - self.next_seq
-        self.next_seq = message.seq + 1
+        self.next_seq, self.seq_known = message.seq + 1, True
         self.last_unix = unix
         if isinstance(message, StepBatch):
             self._add_steps(message)
@@ -105,9 +107,26 @@ class RankTrack:
         elif isinstance(message, WindowReport):
             self._take_window(message, unix)
         elif isinstance(message, Goodbye):
-            self.ended = True
-            self.dropped = message.dropped
-            self.probe_errors = max(self.probe_errors, message.errors)
+            self._take_goodbye(message)
+
+    def restore(self, message: RankMessage, unix: float) -> None:
+        """Take in how it stood at the end of a hole in the recording."""
+        if isinstance(message, Hello):
+            self.hello = message
+            return
+        self.next_seq, self.seq_known = max(self.next_seq, message.seq + 1), True
+        if isinstance(message, Effective):
+            self._take_effective(message)
+        elif isinstance(message, Facts):
+            self.facts = message.facts
+            self.heard_late_s = unix - (message.at_ns + self.hello.wall_offset_ns) / 1e9
+        elif isinstance(message, Goodbye):
+            self._take_goodbye(message)
+
+    def _take_goodbye(self, message: Goodbye) -> None:
+        self.ended = True
+        self.dropped = message.dropped
+        self.probe_errors = max(self.probe_errors, message.errors)
 
     def _take_window(self, report: WindowReport, unix: float) -> None:
         self.windows[report.window_id] = report

@@ -80,11 +80,12 @@ def _older(log: StepLog, first: int, last: int, size: int, count: int) -> list[_
     thinned, base = log.thinned, first // size
     if last < first:
         return found
-    for point in range(first // thinned.stride, min(last // thinned.stride + 1, len(thinned.wall_ms))):
-        place = max(first, point * thinned.stride) // size - base
-        found[place].walls.append(thinned.wall_ms[point])
-        if not thinned.flags[point] & FLAG_WAIT_UNKNOWN:
-            found[place].waits.append(thinned.wait_ms[point])
+    steps, walls, waits, flags = thinned.first_steps, thinned.wall_ms, thinned.wait_ms, thinned.flags
+    for point in thinned.over(first, last):
+        place = max(first, steps[point]) // size - base
+        found[place].walls.append(walls[point])
+        if not flags[point] & FLAG_WAIT_UNKNOWN:
+            found[place].waits.append(waits[point])
     return found
 
 

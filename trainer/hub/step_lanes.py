@@ -118,12 +118,12 @@ def _times(
     spans: list[tuple[int, int] | None] = [
         (rows[0].end_ns - rows[0].wall_ns, rows[-1].end_ns) if rows else None for rows in blocks
     ]
-    for point, end_ns in enumerate(thinned.end_ns):
-        step = point * thinned.stride
-        place = max(step, history.first_step) // size - base
-        if step + thinned.stride <= history.first_step or not 0 <= place < len(spans) or blocks[place]:
+    steps = thinned.first_steps
+    for point in thinned.over(history.first_step, history.last_step):
+        begin_ns, end_ns = thinned.begin_ns[point], thinned.end_ns[point]
+        place = max(steps[point], history.first_step) // size - base
+        if not 0 <= place < len(spans) or blocks[place]:
             continue
-        begin_ns = end_ns - int(thinned.wall_ms[point] * thinned.stride * 1e6)
         known = spans[place]
         spans[place] = (begin_ns if known is None else min(known[0], begin_ns), end_ns)
     offset = track.hello.wall_offset_ns

@@ -18,6 +18,7 @@ from perftui.trainer.hub.step_totals import WindowFigures as WindowFigures
 from perftui.trainer.hub.step_totals import figures_of as figures_of
 from perftui.trainer.hub.step_totals import quantile as quantile
 from perftui.trainer.hub.step_totals import stats_of as stats_of
+from perftui.trainer.hub.thinned_steps import Thinned
 
 RAW_STEPS = 4096
 _RAW_OF_ALL = 64 * RAW_STEPS
@@ -25,7 +26,6 @@ _RAW_OF_ALL = 64 * RAW_STEPS
 _RAW_LEAST = 256
 _PLAIN_LEAST = 4
 """Fewer are counted sooner one by one than by columns."""
-_THINNED_POINTS = 1024
 _QUANTILE_POINTS_A_STEP = 2
 """For each step that is kept one by one, so many are kept in a sample of the whole run."""
 _KNUTH_MULTIPLIER = 2654435761
@@ -35,50 +35,6 @@ _MASK = 0xFFFFFFFF
 def raw_steps_of(world_size: int) -> int:
     """Return how many steps of each rank are kept one by one, where there are so many ranks."""
     return max(_RAW_LEAST, min(RAW_STEPS, _RAW_OF_ALL // max(1, world_size)))
-
-
-class Thinned:
-    """A series of any length in at most 1,024 points, each the mean of `stride` steps."""
-
-    def __init__(self) -> None:
-        self.stride = 1
-        self.wall_ms: list[float] = []
-        self.wait_ms: list[float] = []
-        self.flags: list[int] = []
-        self.end_ns: list[int] = []
-        """When the last of each point's steps ended, on the rank's clock."""
-        self._pending: list[StepRecord] = []
-
-    def extend(self, rows: Sequence[StepRecord]) -> None:
-        """Append steps."""
-        at = 0
-        while at < len(rows):
-            room = self.stride - len(self._pending)
-            self._pending += rows[at : at + room]
-            at += room
-            self._close_point()
-
-    def _close_point(self) -> None:
-        if len(self._pending) < self.stride:
-            return
-        count = len(self._pending)
-        self.wall_ms.append(sum(r.wall_ns for r in self._pending) / count / 1e6)
-        self.wait_ms.append(sum(r.wait_ns for r in self._pending) / count / 1e6)
-        flags = 0
-        for pending in self._pending:
-            flags |= pending.flags
-        self.flags.append(flags)
-        self.end_ns.append(self._pending[-1].end_ns)
-        self._pending.clear()
-        if len(self.wall_ms) >= _THINNED_POINTS:
-            self._halve()
-
-    def _halve(self) -> None:
-        self.stride *= 2
-        self.wall_ms = [(a + b) / 2 for a, b in zip(self.wall_ms[::2], self.wall_ms[1::2], strict=True)]
-        self.wait_ms = [(a + b) / 2 for a, b in zip(self.wait_ms[::2], self.wait_ms[1::2], strict=True)]
-        self.flags = [a | b for a, b in zip(self.flags[::2], self.flags[1::2], strict=True)]
-        self.end_ns = self.end_ns[1::2]
 
 
 class StepLog:

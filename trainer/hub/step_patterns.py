@@ -68,14 +68,7 @@ def _newest_epochs(newest: Iterable[StepRecord]) -> tuple[EpochWait, ...]:
 
 def _fifths(log: StepLog) -> tuple[float, ...]:
     """Return medians of five equal parts of the run; the older steps are means of several by then."""
-    thinned = log.thinned
-    skipped = -(-WARM_STEPS // thinned.stride)
-    walls = [
-        wall
-        for wall, flags in zip(thinned.wall_ms[skipped:], thinned.flags[skipped:], strict=True)
-        if not flags & UNUSUAL_FLAGS
-    ]
-    return _medians_of_fifths(walls)
+    return _medians_of_fifths(log.thinned.usual_walls_ms(WARM_STEPS))
 
 
 def _medians_of_fifths(values: Sequence[float]) -> tuple[float, ...]:

@@ -96,6 +96,7 @@ def _rank_summary(track: RankTrack, workers: WorkerLog | None, phases: PhaseTime
         tokens_per_s=figures.tokens_per_s if figures else None,
         python=track.hello.python,
         torch=track.hello.torch,
+        lost_frames=track.lost_frames,
         loss_not_finite=not_finite(track.loss),
     )
 

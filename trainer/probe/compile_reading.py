@@ -120,8 +120,9 @@ class CompileReader:
         if len(cuts) < self._breaks_read:  # the script has reset dynamo
             self._breaks_read = 0
         for cut in map(as_break, cuts[self._breaks_read :]):
-            self._cuts += 1
-            _count(self._breaks, (cut.reason, cut.at))
+            if not cut.ours:
+                self._cuts += 1
+                _count(self._breaks, (cut.reason, cut.at))
         self._breaks_read = len(cuts)
 
     def _note(self, one: Compilation, text: str) -> None:

@@ -1,6 +1,8 @@
 """CUDA events round the phases of a sampled step, on the stream the step runs on.
 
 Apart because only here the device is touched: events are recorded and, steps later, asked; never waited for.
+Always the device that trains, which need not be the current one: to touch another would make a context there,
+and its stream has nothing of the step.
 All of it in the training thread: from elsewhere a query would break a CUDA graph capture.
 """
 
@@ -29,6 +31,8 @@ class DeviceTrack:
 
     def __init__(self) -> None:
         self.ready: deque[tuple[int, Marks]] = deque(maxlen=1024)
+        self._device: torch.device | None = None
+        """Of the events."""
         self._at_ns = 0
         self._codes: list[int] = []
         self._events: list[Any] = []
@@ -40,19 +44,26 @@ class DeviceTrack:
         """Whether the device has still to reach the end of a sampled step."""
         return bool(self._waiting)
 
-    def begin(self, at_ns: int) -> None:
-        """A step begins that is to be followed."""
+    def begin(self, at_ns: int, device: torch.device) -> None:
+        """A step begins that is to be followed on this device."""
+        if device != self._device:  # an event stays on the device on which it was first recorded
+            self._device = device
+            self._events, self._spare = [], []
+            self._waiting.clear()
         self._at_ns = at_ns
         self._spare += self._events
         self._codes, self._events = [], []
 
     def mark(self, code: int) -> None:
         """Note that the stream has come to this stamp; nothing while a CUDA graph is captured."""
-        if len(self._codes) >= MARKS_MAX or torch.cuda.is_current_stream_capturing():
+        if len(self._codes) >= MARKS_MAX:
             return
-        make: Foreign = torch.cuda.Event
-        event: Foreign = self._spare.pop() if self._spare else make(enable_timing=True)
-        event.record()
+        with torch.cuda.device(self._device):
+            if torch.cuda.is_current_stream_capturing():
+                return
+            make: Foreign = torch.cuda.Event
+            event: Foreign = self._spare.pop() if self._spare else make(enable_timing=True)
+            event.record()
         self._codes.append(code)
         self._events.append(event)
 
@@ -64,6 +75,11 @@ class DeviceTrack:
 
     def resolve(self) -> None:
         """Take in what the device has finished; a question to it, never a wait."""
+        if self._waiting:
+            with torch.cuda.device(self._device):
+                self._resolve()
+
+    def _resolve(self) -> None:
         while self._waiting and not torch.cuda.is_current_stream_capturing():
             at_ns, codes, events = self._waiting[0]
             if not events[-1].query():

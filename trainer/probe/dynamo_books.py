@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.compile_words import break_reason, guard_reason, place, skip_reason
+from perftui.trainer.probe.untraced import is_ours
 
 _DYNAMO = "torch._dynamo.utils"
 _COPIES = 4
@@ -49,6 +50,8 @@ class Break:
 
     reason: str
     at: str | None
+    ours: bool = False
+    """It is in a hook of ours, and nothing of the script's."""
 
 
 def open_books() -> dict[str, Any] | None:
@@ -125,7 +128,8 @@ def as_break(reason: Foreign) -> Break:
     """Read one cut."""
     frames = list(getattr(reason, "user_stack", None) or [])
     at = place(str(frames[-1].filename), int(frames[-1].lineno or 0)) if frames else None
-    return Break(break_reason(str(getattr(reason, "reason", reason))), at)
+    ours = bool(frames) and is_ours(str(frames[-1].filename))
+    return Break(break_reason(str(getattr(reason, "reason", reason))), at, ours)
 
 
 def _seconds(entry: Foreign) -> float | None:

@@ -154,7 +154,8 @@ class FactsTeller:
         """Look where the training thread is; ten times a second."""
         recorder = self._recorder
         self._looks.iterator = recorder.iterator
-        self._looks.modules = self._modules if recorder.device == "cpu" else None
+        device = recorder.device
+        self._looks.modules = self._modules if device is not None and device.type == "cpu" else None
         window = recorder.window
         if recorder.trainer and not (window is not None and window.recording):
             self._looks.look(recorder.trainer)

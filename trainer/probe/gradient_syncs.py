@@ -44,6 +44,10 @@ class GradientSyncs:
             self.steps += 1
             self.backwards += self._open_backwards
             self.syncs += self._open_syncs
+        self.leave_out()
+
+    def leave_out(self) -> None:
+        """It was no step."""
         self._open_backwards = self._open_syncs = 0
 
 

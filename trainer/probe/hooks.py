@@ -1,15 +1,16 @@
 """The patches on torch: thin wrappers round a handful of public and long-stable functions, no module hooks.
 
 Apart from the recorder so that one can see at a glance what is touched in the user's process: the loader's
-iterator, `torch.autograd.backward`, the global optimizer hooks, `GradScaler.step`, how loaders and their
-iterators are made (`loader_hooks`), and what writes checkpoints (`saves`). Each leaves stamps and goes on:
-some 30 µs a step in all.
+iterator, `torch.autograd.backward`, the global optimizer hooks, `GradScaler.scale` and `step`, how loaders
+and their iterators are made (`loader_hooks`), and what writes checkpoints (`saves`). Each leaves stamps and
+goes on: some 30 µs a step in all.
 """
 
 import functools
 from collections.abc import Callable
 from threading import get_ident
 from time import perf_counter_ns, thread_time_ns
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -20,8 +21,10 @@ from torch.optim.optimizer import (
 )
 from torch.utils.data import dataloader as loader_module
 
+from perftui.trainer.probe.after_import import after_import
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.loader_hooks import patch_construction, patch_iterators, patch_others
+from perftui.trainer.probe.optimizer_cycle import BEGINS_AGAIN, ENDS
 from perftui.trainer.probe.recorder import FOREIGN_LOADER, LOADER_KEY, Recorder
 from perftui.trainer.probe.saves import SaveWatch
 from perftui.trainer.probe.stamps import (
@@ -37,6 +40,7 @@ from perftui.trainer.probe.stamps import (
     SCALER_END,
     UNKNOWN_CPU,
 )
+from perftui.trainer.probe.untraced import leave_untraced, untraced
 
 _LOOK_MASK = 255
 """One batch of so many, and one, is looked at: its shapes and types."""
@@ -53,9 +57,10 @@ def install_hooks(recorder: Recorder) -> None:
         ("other loaders", patch_others),
         ("backward", _patch_backward),
         ("optimizer", _patch_optimizers),
-        ("grad scaler", _patch_scaler),
+        ("grad scaler", _patch_scalers),
         ("saves", _patch_saves),
         ("compile", _watch_compiling),
+        ("untraced", _leave_untraced),
     ):
         recorder.border.guard(f"install {name}", install)(recorder)
 
@@ -69,6 +74,7 @@ def _patch_fetch(recorder: Recorder) -> None:
     sleep, wake = recorder.sleep, recorder.wake_up
     setattr(kind, LOADER_KEY, FOREIGN_LOADER)
 
+    @untraced
     @functools.wraps(original)
     def fetch(self: Foreign) -> Foreign:
         if get_ident() != recorder.thread and not recorder.claim_wait():
@@ -120,6 +126,7 @@ def _patch_backward(recorder: Recorder) -> None:
     sampling, mark, follow = recorder.sampling, recorder.mark, recorder.follow_backward
     sleep, wake = recorder.sleep, recorder.wake_up
 
+    @untraced
     @functools.wraps(original)
     def backward(tensors: Foreign, *args: Foreign, **kwargs: Foreign) -> None:
         begin_ns = perf_counter_ns()  # now: the first claim starts the agent
@@ -171,7 +178,7 @@ def _patch_optimizers(recorder: Recorder) -> None:
         if sampling.on:
             mark(OPTIMIZER_BEGIN)
 
-    def after(_optimizer: Optimizer, _args: Foreign, _kwargs: Foreign) -> None:
+    def after(optimizer: Optimizer, _args: Foreign, _kwargs: Foreign) -> None:
         if _is_compiling() or get_ident() != recorder.trainer:
             return
         if sleep.due:
@@ -179,28 +186,65 @@ def _patch_optimizers(recorder: Recorder) -> None:
                 wake_up_after()
                 return
             wake()
-        without_loader = recorder.batches == recorder.batches_stepped  # then a step may end here
-        cpu_ns = UNKNOWN_CPU
-        if without_loader:
-            cpu_ns = thread_time_ns()
+        if recorder.batches != recorder.batches_stepped:  # the first to step since a fetch
+            recorder.batches_stepped = recorder.batches
+            leave((OPTIMIZER_END, perf_counter_ns(), UNKNOWN_CPU, 0))
+            if sampling.on:
+                mark(OPTIMIZER_END)
+            return
+        cpu_ns = thread_time_ns()  # without a loader a step may end here
+        cycle = recorder.cycle
+        turn = cycle.step(id(optimizer), recorder.batches)
+        if turn & BEGINS_AGAIN:
             recorder.batches += 1
-        recorder.batches_stepped = recorder.batches
+            recorder.batches_stepped = recorder.batches
         end_ns = perf_counter_ns()
         leave((OPTIMIZER_END, end_ns, cpu_ns, 0))
         if sampling.on:
             mark(OPTIMIZER_END)
-        if without_loader and recorder.batches >= sampling.next_at:
+            if not (cycle.sure or cycle.fed):
+                sampling.leave_out()
+        if turn & ENDS and recorder.batches >= sampling.next_at:
             at_step(end_ns, False)
 
     register_optimizer_step_pre_hook(before)
     register_optimizer_step_post_hook(after)
 
 
-def _patch_scaler(recorder: Recorder) -> None:
+def _patch_scalers(recorder: Recorder) -> None:
+    _patch_scale(recorder, torch.amp.GradScaler)
+
+    def sharded(module: ModuleType) -> None:
+        kind = vars(module).get("ShardedGradScaler")
+        if kind is not None and "scale" in vars(kind):  # of its own, without its base's
+            _patch_scale(recorder, kind)
+
+    name = "torch.distributed.fsdp.sharded_grad_scaler"
+    after_import({name: recorder.border.guard("install sharded grad scaler", sharded)})
+    _patch_scaler_step(recorder)
+
+
+def _patch_scale(recorder: Recorder, kind: Foreign) -> None:
+    original: Callable[..., Any] = kind.scale
+    note = recorder.note_scaled
+
+    @untraced
+    @functools.wraps(original)
+    def scale(self: Foreign, *args: Foreign, **kwargs: Foreign) -> Foreign:
+        scaled = original(self, *args, **kwargs)
+        if not _is_compiling() and recorder.batches >= recorder.loss_at:
+            note(self, scaled)
+        return scaled
+
+    kind.scale = scale
+
+
+def _patch_scaler_step(recorder: Recorder) -> None:
     kind = torch.amp.GradScaler
     original: Callable[..., Any] = kind.step
     put = recorder.ring.put
 
+    @untraced
     @functools.wraps(original)
     def step(self: Foreign, optimizer: Optimizer, *args: Foreign, **kwargs: Foreign) -> Foreign:
         if get_ident() != recorder.trainer and not recorder.claim_work():
@@ -227,3 +271,7 @@ def _patch_saves(recorder: Recorder) -> None:
 
 def _watch_compiling(recorder: Recorder) -> None:
     recorder.compiling.install()
+
+
+def _leave_untraced(recorder: Recorder) -> None:
+    leave_untraced(recorder.border)

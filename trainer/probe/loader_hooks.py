@@ -17,6 +17,7 @@ from perftui.trainer.probe.after_import import after_import
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.loader_reading import built_by_script
 from perftui.trainer.probe.recorder import STATES_KEY, Recorder
+from perftui.trainer.probe.untraced import untraced
 from perftui.trainer.probe.worker_states import ToldInit, WorkerStates, states_for
 
 _BUILD_ERRORS = (ValueError, TypeError, RuntimeError, AssertionError, AttributeError)
@@ -73,6 +74,7 @@ def _patch_build(recorder: Recorder, kind: Foreign) -> None:
     book = recorder.book
     altered = recorder.border.guard("loader settings", book.altered)
 
+    @untraced
     @functools.wraps(original)
     def build(self: Foreign, *args: Foreign, **kwargs: Foreign) -> None:
         changed = altered(self, signature, args, kwargs)
@@ -92,6 +94,7 @@ def _patch_iter(recorder: Recorder, kind: Foreign) -> None:
     original: Callable[..., Foreign] = kind.__iter__
     note = recorder.border.guard("iterator end", recorder.note_iterator)
 
+    @untraced
     @functools.wraps(original)
     def iterate(self: DataLoader[Any]) -> Foreign:
         begun = recorder.begin_iterator(self)
@@ -121,6 +124,7 @@ def _patch_making(recorder: Recorder, kind: Foreign) -> None:
     note = recorder.border.guard("iterator end", recorder.note_iterator)
     ask = recorder.border.guard("worker states", functools.partial(_ask_workers, recorder))
 
+    @untraced
     @functools.wraps(original)
     def make(self: Foreign, loader: Foreign, *args: Foreign, **kwargs: Foreign) -> None:
         known = built_by_script(loader)

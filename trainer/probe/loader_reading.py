@@ -10,6 +10,7 @@ from torch.utils.data import IterableDataset
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
 from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.epoch_length import epoch_length
 from perftui.trainer.probe.stream_sharding import divides
 
 
@@ -43,7 +44,7 @@ def read_loader(index: int, loader: Foreign) -> LoaderFacts:
         pin_memory=bool(given.pin_memory),
         multiprocessing_context=context_name(given) if workers else None,
         in_order=bool(getattr(given, "in_order", True)),  # torch 2.6
-        batches_per_epoch=None if iterable else _length(loader),
+        batches_per_epoch=None if iterable else epoch_length(loader),
         iterable=iterable,
         dataset=type(loader.dataset).__name__,
         sharded=_sharded(loader) if iterable else None,
@@ -85,10 +86,3 @@ def context_name(loader: Foreign) -> str:
     if context is None:
         return multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0]
     return str(context.get_start_method())
-
-
-def _length(loader: Foreign) -> int | None:
-    try:
-        return len(loader)
-    except (TypeError, NotImplementedError, AttributeError):
-        return None

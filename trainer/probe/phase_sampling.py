@@ -99,13 +99,13 @@ class PhaseSampling:
         self.device = DeviceTrack()
         self._start()
 
-    def at_step(self, batches: int, at_ns: int, device: str | None, *, fetched: bool) -> None:
+    def at_step(self, batches: int, at_ns: int, device: torch.device | None, *, fetched: bool) -> None:
         """A step begins: end the sampled one, ask after those before, begin another if it is time to.
 
         Args:
             batches: how many batches there were.
             at_ns: now.
-            device: type of the device that trains; None before it is known.
+            device: the one that trains; None before it is known.
             fetched: the step begins with a fetch, so that the step clock knows of it by now.
         """
         began_ns = perf_counter_ns()
@@ -118,7 +118,7 @@ class PhaseSampling:
                 self._give_up()
         self.spent_ns += perf_counter_ns() - began_ns
 
-    def _turn(self, batches: int, at_ns: int, device: str | None, *, fetched: bool) -> None:
+    def _turn(self, batches: int, at_ns: int, device: torch.device | None, *, fetched: bool) -> None:
         if self.on:
             if self._on_cuda:
                 self.device.mark(FETCH_BEGIN)
@@ -134,15 +134,22 @@ class PhaseSampling:
             self._begin(at_ns, device, fetched=fetched)
         self.next_at = 0 if self.on or self.device.waiting else self._due
 
+    def leave_out(self) -> None:
+        """What was taken for a step turns out to be none: nothing is told of it."""
+        self.on = False
+        self.syncs.leave_out()
+        if self.stride != 1:
+            self._transfers.end()
+
     def _give_up(self) -> None:
         """A device that cannot be followed is not asked again, and torch is left as it was."""
         self._transfers.end()
         self.on = False
         self._due = self.next_at = _NEVER
 
-    def _begin(self, at_ns: int, device: str, *, fetched: bool) -> None:
+    def _begin(self, at_ns: int, device: torch.device, *, fetched: bool) -> None:
         cuda: Foreign = torch.cuda
-        self._on_cuda = device == "cuda" and bool(cuda.is_initialized())
+        self._on_cuda = device.type == "cuda" and bool(cuda.is_initialized())
         if not self._on_cuda and not live_objects.ddp.all():
             self._due += MOST  # the ordinary stamps say all there is; ask again, but seldom
             return
@@ -153,7 +160,7 @@ class PhaseSampling:
         if fetched:
             self._ring.put(SAMPLED, at_ns, UNKNOWN_CPU, int(watched))
         if self._on_cuda:
-            self.device.begin(at_ns)
+            self.device.begin(at_ns, device)
             self.device.mark(FETCH_BEGIN)
 
     def mark(self, code: int) -> None:

@@ -23,6 +23,7 @@ from perftui.trainer.probe.expected_window import wanted_window
 from perftui.trainer.probe.loader_settings import LOADERS_KEPT, LoaderBook
 from perftui.trainer.probe.loader_workers import LoaderWorkers
 from perftui.trainer.probe.loss import LossSampler
+from perftui.trainer.probe.optimizer_cycle import OptimizerCycle
 from perftui.trainer.probe.own_cost import OwnCost
 from perftui.trainer.probe.phase_sampling import PhaseSampling
 from perftui.trainer.probe.samples import SampleCounter
@@ -95,8 +96,10 @@ class Recorder:
         self.mark = border.guard("device", self.sampling.mark)
         self.follow_backward = border.guard("backward", self.sampling.follow_backward)
         self.sample_loss = border.guard("loss", self._sample_loss)
+        self.note_scaled = border.guard("loss scale", self._note_scaled)
         self._at_window = border.guard("window", self._tell_window)
         self._key_of = border.guard("iterator", book.key)
+        self._read_loader = border.guard("loader", book.note)
         self.compiling = CompileWatch(border, self._compiled, self._compile_begins)
         self.reset()
 
@@ -116,8 +119,8 @@ class Recorder:
         self.window_expected = wanted_window() is not None
         """The environment asks for a window: stay live until the agent has armed it."""
         self.optimizer: weakref.ref[torch.optim.Optimizer] | None = None
-        self.device: str | None = None
-        """Type of the device that trains."""
+        self.device: torch.device | None = None
+        """The device that trains."""
         self._boundary_missed = False
         """A step has closed at the beginning of a validation that goes on."""
         self.sampling.forget()
@@ -130,8 +133,11 @@ class Recorder:
         self.batches = 0
         self.batches_stepped = 0
         """Value of `batches` when an optimizer last stepped."""
+        self.cycle = OptimizerCycle()
         self.loss_at = 0
         """Value of `batches` from which a backward is worth a look."""
+        self._unreadable: set[int] = set()
+        """Indices of loaders that cannot be read."""
         self.iterator: weakref.ref[Foreign] | None = None
         """What the newest loader to be iterated gives its batches by."""
         self._making = False
@@ -198,9 +204,11 @@ class Recorder:
 
     def note_iterator(self, loader: Foreign, iterator: object) -> None:
         """A loader has made an iterator, or goes on with one."""
-        key = vars(iterator)[LOADER_KEY] = self.book.note(loader)
-        self.workers.note(key, iterator)
+        key = vars(iterator)[LOADER_KEY] = self.book.key(loader)  # first: what is read next may fail
         index = self.book.index(loader)
+        if index not in self._unreadable and self._read_loader(loader) is None:
+            self._unreadable.add(index)  # not asked again: the others are to be read on
+        self.workers.note(key, iterator)
         self.book.samplers.iterate(index, iterator)
         self.book.samplers.keep_states(index, vars(iterator).get(STATES_KEY))
         if get_ident() == self.thread:
@@ -211,7 +219,7 @@ class Recorder:
         self.optimizer = weakref.ref(optimizer)
         parameters = (parameter for group in optimizer.param_groups for parameter in group["params"])
         first = next(parameters, None)
-        self.device = None if first is None else first.device.type
+        self.device = None if first is None else first.device
 
     def _at_step(self, at_ns: int, fetched: bool) -> bool:
         """Something may be due as a step begins; True where it is to be slept through."""
@@ -278,6 +286,9 @@ class Recorder:
 
     def _sample_loss(self, root: object) -> None:
         self.loss_at = self.loss.sample(self.batches, perf_counter_ns(), root)
+
+    def _note_scaled(self, scaler: Foreign, scaled: Foreign) -> None:
+        self.loss.note_scaled(scaler, scaled)
 
     # Stamps into steps
 

@@ -130,7 +130,9 @@ def _chain(root: Foreign) -> list[Foreign]:
     """Return the samplers from the outermost inwards."""
     chain = [root]
     while len(chain) < _DEPTH:
-        inner = getattr(chain[-1], "sampler", None) or getattr(chain[-1], "batch_sampler", None)
+        inner = getattr(chain[-1], "sampler", None)
+        if inner is None:  # not `or`: the truth of a sampler is its length
+            inner = getattr(chain[-1], "batch_sampler", None)
         if inner is None or any(inner is known for known in chain):
             break
         chain.append(inner)

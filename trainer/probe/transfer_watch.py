@@ -37,7 +37,10 @@ class TransferWatch:
         self._thread = 0
         self._watched = 0
         self._next_s = 0.0
-        self._on = False
+        self._on = 0
+        """Number of the watch that goes on; 0: none does."""
+        self._stood_in: dict[str, tuple[Foreign, Foreign]] = {}
+        """By name: what torch.Tensor itself had, which may be a patch of the script's, and our stand-in."""
 
     def begin(self, *, always: bool) -> bool:
         """Watch from now on, if it is time to; tell whether it is done.
@@ -55,24 +58,37 @@ class TransferWatch:
         self._watched += 1
         self._next_s = now_s + _EVERY_S
         self._thread = get_ident()
+        self._on = self._watched
         for name in _NAMES:
-            setattr(torch.Tensor, name, self._stand_in(getattr(torch.Tensor, name)))
-        self._on = True
+            stand_in = self._stand_in(getattr(torch.Tensor, name), self._watched)
+            self._stood_in[name] = vars(torch.Tensor).get(name), stand_in
+            setattr(torch.Tensor, name, stand_in)
         return True
 
     def end(self) -> None:
-        """Give torch its own functions back."""
-        if self._on:
-            self._on = False
-            for name in _NAMES:
-                delattr(torch.Tensor, name)  # they are inherited
+        """Give back what was there; what the script has put over ours meanwhile stays."""
+        self._on = 0
+        for name, (before, stand_in) in self._stood_in.items():
+            if vars(torch.Tensor).get(name) is not stand_in:
+                continue
+            if before is None:
+                delattr(torch.Tensor, name)  # torch's own are inherited
+            else:
+                setattr(torch.Tensor, name, before)
+        self._stood_in.clear()
 
-    def _stand_in(self, original: Callable[..., Foreign]) -> Callable[..., Foreign]:
+    def _stand_in(self, original: Callable[..., Foreign], number: int) -> Callable[..., Foreign]:
+        """Return what acts during the watch of that number alone: a patch put over it may keep it on."""
         before, after = self._before, self._after
 
         @functools.wraps(original)
         def transfer(self_: Foreign, *args: Foreign, **kwargs: Foreign) -> Foreign:
-            if get_ident() != self._thread or _is_compiling() or not self._may_copy(self_, args):
+            if (
+                self._on != number
+                or get_ident() != self._thread
+                or _is_compiling()
+                or not self._may_copy(self_, args)
+            ):
                 return original(self_, *args, **kwargs)
             before()
             copied = False

@@ -88,13 +88,19 @@ def own_cost(summary: Summary) -> Iterator[Block]:
     yield Heading(2, "What perftui cost")
     yield Paragraph(cost_words(summary.overhead))
     lost = [
-        f"rank {rank.rank}: {rank.dropped} steps dropped, {rank.probe_errors} errors of the probe"
+        f"rank {rank.rank}: {rank.dropped} steps dropped, {rank.lost_frames} frames lost, "
+        f"{rank.probe_errors} errors of the probe"
         for rank in summary.ranks
-        if rank.dropped or rank.probe_errors
+        if rank.dropped or rank.lost_frames or rank.probe_errors
+    ]
+    lost += [
+        f"host {link.host}: its hub dropped {link.dropped} entries while the lead was away or slow"
+        for link in summary.links
+        if link.dropped
     ]
     if summary.recording_failed_entries:
         lost.append(f"{summary.recording_failed_entries} entries of the recording refused by the disk")
-    yield Items(tuple(lost)) if lost else Paragraph("No step was dropped.", quiet=True)
+    yield Items(tuple(lost)) if lost else Paragraph("Nothing was lost.", quiet=True)
 
 
 def cost_words(overhead: Overhead) -> str:

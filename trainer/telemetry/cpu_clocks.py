@@ -27,10 +27,15 @@ class HostCpu:
 
 
 class HostCpuClock:
-    """Time of the CPUs that the run may use."""
+    """Time of the CPUs that the run may use.
+
+    Attributes:
+        counted: whether the last text told of them: of CPUs under other numbers, or only zeros, it does not.
+    """
 
     def __init__(self, cpus: frozenset[int]) -> None:
         self.cpus = cpus
+        self.counted = False
         self._before: list[int] | None = None
 
     def take(self, stat: bytes) -> HostCpu | None:
@@ -40,11 +45,13 @@ class HostCpuClock:
         """
         now = _sums(stat, self.cpus)
         before, self._before = self._before, now
+        self.counted = now is not None
         if now is None or before is None:
             return None
         gained = [max(0, new - old) for new, old in zip(now, before, strict=True)]
         total = sum(gained)
-        if not total:
+        if not total:  # counters that stand still
+            self.counted = False
             return None
         cores = len(self.cpus) / total
         return HostCpu(

@@ -53,11 +53,18 @@ class Paging:
 
 
 class PagingClock:
-    """Reads /proc/vmstat, and the refaults of the run's own group where it keeps them."""
+    """Reads /proc/vmstat, and the refaults of the run's own group where it keeps them.
+
+    The group may become another one, whose counter has a past of its own: each has its name.
+
+    Attributes:
+        counted: the figures whose counters were there at the last call.
+    """
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._path = str(root / "proc/vmstat")
         self._rates: Rates[str] = Rates()
+        self.counted: frozenset[str] = frozenset()
 
     def read(self, memory: Sequence[Hierarchy], now_s: float) -> Paging:
         """Return what happened since the last call."""
@@ -65,36 +72,69 @@ class PagingClock:
         counters: dict[str, float] = {
             name: host[key] for name, key in (("in", b"pswpin"), ("out", b"pswpout")) if key in host
         }
-        for source, stat in (("group", _group_stat(memory)), ("host", host)):
+        refaults = ""
+        for source, stat in (_group_stat(memory), ("the host", host)):
             pages = next((stat[key] for key in _REFAULTS if key in stat), None)
             if pages is not None:
-                counters[f"refaults of {source}"] = pages
+                refaults = f"refaults of {source}"
+                counters[refaults] = pages
                 break
+        names = {"in": "swap_in_mib_s", "out": "swap_out_mib_s", refaults: "refault_mib_s"}
+        self.counted = frozenset(names[counter] for counter in counters)
         rates = self._rates.take(counters, now_s)
-        refaults = rates.get("refaults of group", rates.get("refaults of host"))
-        return Paging(_mib(rates.get("in")), _mib(rates.get("out")), _mib(refaults))
+        return Paging(
+            swap_in_mib_s=_mib(rates.get("in")),
+            swap_out_mib_s=_mib(rates.get("out")),
+            refault_mib_s=_mib(rates.get(refaults)),
+        )
 
 
-def _group_stat(memory: Sequence[Hierarchy]) -> dict[bytes, int]:
+def _group_stat(memory: Sequence[Hierarchy]) -> tuple[str, dict[bytes, int]]:
+    """Return the folder of the run's group and what its memory.stat says."""
     for hierarchy in memory:
         stat = numbers_by_name(read_whole(str(hierarchy.own / "memory.stat")))
         if stat:
-            return stat
-    return {}
+            return str(hierarchy.own), stat
+    return "", {}
 
 
 def _mib(pages: float | None) -> float | None:
     return None if pages is None else pages * _PAGE_MIB
 
 
-def oom_kills(memory: Sequence[Hierarchy]) -> int | None:
-    """Return how many processes of the run's group were ever killed for want of memory; None: not known."""
+def oom_kills(memory: Sequence[Hierarchy]) -> tuple[Path, int] | None:
+    """Return the folder of the run's group, and how many processes in it were killed for want of memory.
+
+    None: not known.
+    """
     for hierarchy in memory:
         name = "memory.events" if hierarchy.version == 2 else "memory.oom_control"
         found = numbers_by_name(read_whole(str(hierarchy.own / name)))
         if b"oom_kill" in found:
-            return found[b"oom_kill"]
+            return hierarchy.own, found[b"oom_kill"]
     return None
+
+
+class OomKillClock:
+    """Processes that were killed for want of memory since their group was first looked at.
+
+    The group is the hub's before the ranks are known and after they have ended, and theirs in between: each
+    has a past of its own, and what was counted in one stays when another one is looked at. One may lie within
+    another and its kills count in both, so that the most of any is told and not the sum.
+    """
+
+    def __init__(self) -> None:
+        self._before: dict[Path, int] = {}
+        self._most: int | None = None
+
+    def read(self, memory: Sequence[Hierarchy]) -> int | None:
+        """Return the most processes that were killed in any group so far; None: no group has told."""
+        found = oom_kills(memory)
+        if found is not None:
+            group, kills = found
+            grown = kills - self._before.setdefault(group, kills)
+            self._most = max(self._most or 0, grown)
+        return self._most
 
 
 @dataclass(frozen=True)

@@ -59,8 +59,7 @@ class SecondSampler:
         self._readings += 1
         if place.cpus != self._host_cpu.cpus:
             self._host_cpu = HostCpuClock(place.cpus)
-        stat = read_whole(str(self._root / "proc/stat"))
-        cpu = self._host_cpu.take(stat)
+        cpu = self._host_cpu.take(read_whole(str(self._root / "proc/stat")))
         run_busy = self._run_cpu.cores(table, now_s)
         hidden = self._is_hidden(members, table)
         if hidden:
@@ -78,16 +77,16 @@ class SecondSampler:
             shm=shared_memory(self._root),
             hidden=hidden,
         )
-        reading.missing.update(self._reasons(reading, place, has_stat=bool(stat)))
+        reading.missing.update(self._reasons(reading, place))
         return reading
 
     def _is_hidden(self, members: set[int], table: ProcessTable) -> bool:
         self._seen = {pid for pid, _ in table} | (self._seen & members)
         return bool(members) and not self._seen
 
-    def _reasons(self, reading: SecondReading, place: Place, *, has_stat: bool) -> dict[str, str]:
+    def _reasons(self, reading: SecondReading, place: Place) -> dict[str, str]:
         first = self._readings < 2
-        no_cpu = "/proc/stat tells nothing of the run's CPUs" if not has_stat else _TWO
+        no_cpu = _TWO if self._host_cpu.counted else "/proc/stat tells nothing of the run's CPUs"
         no_run = HIDDEN if reading.hidden else _TWO
         missing: dict[str, str] = {}
         if reading.cpu is None:
@@ -108,7 +107,7 @@ class SecondSampler:
             missing["pressure_share"] = _NO_PRESSURE
         for resource in ("cpu", "memory", "io"):
             if resource not in reading.pressure:
-                known = first and (reading.pressure_share is not None or resource == "io")
+                known = resource in self._pressure.counted or (first and resource == "io")
                 missing[f"pressure_{resource}"] = _TWO if known else _NO_PRESSURE
         if reading.shm is None:
             missing["shm_free_mib"] = missing["shm_total_mib"] = "no /dev/shm"

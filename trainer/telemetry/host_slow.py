@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perftui.ipc.host_view import WorkerView
-from perftui.trainer.telemetry.host_memory import MemoryUse, Paging, PagingClock, memory_use, oom_kills
+from perftui.trainer.telemetry.host_memory import MemoryUse, OomKillClock, Paging, PagingClock, memory_use
 from perftui.trainer.telemetry.place import Place
 from perftui.trainer.telemetry.proc_files import read_line
 from perftui.trainer.telemetry.process_table import ProcessKey, ProcessReading, ProcessTable
@@ -15,6 +15,8 @@ from perftui.trainer.telemetry.worker_kin import RankProcess, find_workers
 from perftui.trainer.telemetry.worker_sampler import WorkerSampler
 
 _TWO = "needs two readings"
+_PAGING = ("swap_in_mib_s", "swap_out_mib_s", "refault_mib_s")
+_NO_PAGING = "/proc/vmstat does not tell"
 _OWN_COMMAND_S = 1.0
 """Between `fork` and `exec` a process still shows its parent's command line."""
 
@@ -45,7 +47,7 @@ class SlowSampler:
         self._network = NetworkClock(root)
         self._reads = RunReads(root)
         self._workers = workers
-        self._kills_before: int | None = None
+        self._kills = OomKillClock()
         self._commands: dict[ProcessKey, bytes] = {}
         self._readings = 0
 
@@ -75,22 +77,14 @@ class SlowSampler:
         reading = SlowReading(
             memory=memory_use(self._root, place.memory),
             paging=self._paging.read(place.memory, now_s),
-            oom_kills=self._kills(place),
+            oom_kills=self._kills.read(place.memory),
             disks=self._disks.read(now_s),
             network=self._network.read(now_s),
             run=run,
             workers=self._workers.sweep(table, found, self._reads.readings, now_s),
         )
-        reading.missing.update(_reasons(reading, first=self._readings < 2))
+        reading.missing.update(_reasons(reading, self._paging.counted, first=self._readings < 2))
         return reading
-
-    def _kills(self, place: Place) -> int | None:
-        kills = oom_kills(place.memory)
-        if kills is None:
-            return None
-        if self._kills_before is None:
-            self._kills_before = kills
-        return kills - self._kills_before
 
     def _command_getter(self, table: ProcessTable, now_s: float) -> "_Commands":
         self._commands = {key: command for key, command in self._commands.items() if key in table}
@@ -114,19 +108,16 @@ class _Commands:
         return command
 
 
-def _reasons(reading: SlowReading, *, first: bool) -> Mapping[str, str]:
+def _reasons(reading: SlowReading, counted: frozenset[str], *, first: bool) -> Mapping[str, str]:
     missing = dict(reading.run.missing)
     memory, paging, disks = reading.memory, reading.paging, reading.disks
-    vmstat = _TWO if first else "/proc/vmstat does not tell"
     each: dict[str, tuple[object, str]] = {
         "memory_total_mib": (memory.total_mib, "/proc/meminfo cannot be read"),
         "memory_used_mib": (memory.used_mib, "neither /proc/meminfo nor the cgroup says"),
         "memory_scope": (memory.scope, "/proc/meminfo cannot be read"),
         "swap_used_mib": (memory.swap_used_mib, "/proc/meminfo cannot be read"),
         "oom_kills": (reading.oom_kills, "the run's cgroup does not count them"),
-        "swap_in_mib_s": (paging.swap_in_mib_s, vmstat),
-        "swap_out_mib_s": (paging.swap_out_mib_s, vmstat),
-        "refault_mib_s": (paging.refault_mib_s, vmstat),
+        **{name: (getattr(paging, name), _TWO if name in counted else _NO_PAGING) for name in _PAGING},
         "disk_read_mib_s": (disks, _TWO if first else "no block device in /proc/diskstats"),
         "disk_read_ms": (disks and disks.read_ms, "no read was completed"),
         "network_in_mib_s": (reading.network, _TWO if first else "no network interface in /proc/net/dev"),

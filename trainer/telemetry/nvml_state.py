@@ -19,6 +19,8 @@ _ENERGY_MAX_J = 1e13
 _PID_MAX = 2**22
 _XIDS_MAX = 16
 """Events taken from the queue at one reading, and kept."""
+_LISTEN_AGAIN_S = 60.0
+"""Where a driver refuses events it does so for good, as a rule: a vGPU, WSL2, a filtered container."""
 
 
 class NvmlState:
@@ -29,6 +31,10 @@ class NvmlState:
         self._device = device
         self._heat = FieldBatch(nvml, {"memory_temperature_c": 82})
         self._events: object | None = None
+        """The set is made once and kept: each one takes room in the driver until it is freed."""
+        self._listens = False
+        self._refused = ""
+        self._again_s = 0.0
         self._xids: list[int] = []
 
     def read(self, uuid: str, sheet: GuardedFigures) -> SlowReading:
@@ -105,7 +111,7 @@ class NvmlState:
     def _read_xids(self, sheet: GuardedFigures) -> list[int] | None:
         """Take what has come since the last reading from the queue; never waits."""
         nvml = self._nvml
-        if self._events is None and not self._listen(sheet):
+        if not self._listens and not self._listen(sheet):
             return None
         for _ in range(_XIDS_MAX):
             try:
@@ -120,16 +126,18 @@ class NvmlState:
         return self._xids
 
     def _listen(self, sheet: GuardedFigures) -> bool:
-        nvml = self._nvml
-        events = sheet.take("xids", nvml.nvmlEventSetCreate)
-        if events is None:
+        nvml, now = self._nvml, time.monotonic()
+        if self._refused and now < self._again_s:
+            sheet.missing["xids"] = self._refused
             return False
-        kind = nvml.nvmlEventTypeXidCriticalError
-        sheet.take("xids", nvml.nvmlDeviceRegisterEvents, self._device.board, kind, events)
-        if "xids" in sheet.missing:
-            return False
-        self._events = events
-        return True
+        if self._events is None:
+            self._events = sheet.take("xids", nvml.nvmlEventSetCreate)
+        if self._events is not None:
+            kind = nvml.nvmlEventTypeXidCriticalError
+            sheet.take("xids", nvml.nvmlDeviceRegisterEvents, self._device.board, kind, self._events)
+        self._refused, self._again_s = sheet.missing.get("xids", ""), now + _LISTEN_AGAIN_S
+        self._listens = not self._refused
+        return self._listens
 
 
 def _memory(memory: Memory | None, sheet: GuardedFigures) -> tuple[float | None, float | None, float | None]:

@@ -25,11 +25,16 @@ def group_with_pressure(unified: Hierarchy | None) -> Path | None:
 
 
 class PressureClock:
-    """Reads three files of the run's group, or of the host where the group has none."""
+    """Reads three files of the run's group, or of the host where the group has none.
+
+    Attributes:
+        counted: the resources of which the kernel told at the last call.
+    """
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._host = root / "proc/pressure"
-        self._rates: Rates[tuple[str, str, str]] = Rates()
+        self._rates: Rates[tuple[Path, str, str]] = Rates()
+        self.counted: frozenset[str] = frozenset()
 
     def read(self, group: Path | None, iowait_share: float | None, now_s: float) -> dict[str, Pressure]:
         """Return pressure by resource since the last call; without an entry where it is not known (yet).
@@ -40,21 +45,25 @@ class PressureClock:
             now_s: seconds on a clock that does not go back.
         """
         sources: dict[str, Literal["cgroup", "host"]] = {}
-        counters: dict[tuple[str, str, str], float] = {}
+        folders: dict[str, Path] = {}
+        counters: dict[tuple[Path, str, str], float] = {}
         for resource in RESOURCES:
             source, totals = self._totals(resource, group)
             if totals:
                 sources[resource] = source
-                counters.update({(source, resource, kind): value / _US for kind, value in totals.items()})
+                # another group's totals have a past of their own
+                folders[resource] = folder = group if group and source == "cgroup" else self._host
+                counters.update({(folder, resource, kind): value / _US for kind, value in totals.items()})
+        self.counted = frozenset(sources)
         rates = self._rates.take(counters, now_s)
         found = {
             resource: Pressure(
                 source=source,
-                some=_share(rates.get((source, resource, "some"))),
-                full=_full(source, resource, rates.get((source, resource, "full"))),
+                some=_share(rates.get((folders[resource], resource, "some"))),
+                full=_full(source, resource, rates.get((folders[resource], resource, "full"))),
             )
             for resource, source in sources.items()
-            if (source, resource, "some") in rates
+            if (folders[resource], resource, "some") in rates
         }
         if "io" not in sources and iowait_share is not None:
             found["io"] = Pressure(source="iowait", some=iowait_share)

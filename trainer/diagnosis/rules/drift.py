@@ -38,9 +38,14 @@ def _goes_on(fifths: tuple[float, ...], rises: int, policy: Policy, *, on_gpu: b
 def slower(case: Case) -> Iterator[Finding | Abstention]:
     """Judge the medians of five equal parts of the run."""
     policy = case.policy
-    for rank in case.ranks:
+    long = [rank for rank in case.ranks if rank.patterns.run_steps >= policy.drift_steps]
+    unknown = next((rank.rank for rank in long if not rank.patterns.fifths_ms), None)
+    if unknown is not None:
+        reason = f"of the steps of rank {unknown} too few usual ones are known to compare parts of the run"
+        yield Abstention("drift.slower", reason, "more usual steps", unknown)
+    for rank in long:
         fifths = rank.patterns.fifths_ms
-        if not fifths or rank.patterns.run_steps < policy.drift_steps or fifths[0] <= 0:
+        if not fifths or fifths[0] <= 0:
             continue
         ratio = fifths[-1] / fifths[0]
         rises = sum(later > earlier for earlier, later in pairwise(fifths))

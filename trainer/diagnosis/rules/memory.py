@@ -20,7 +20,7 @@ def out_of_memory(case: Case) -> Iterator[Finding | Abstention]:
     """Judge ends, and near-ends, for want of memory."""
     outcome = case.signals.outcome
     caught = [r for r in case.signals.ranks if r.facts.allocator is not None and r.facts.allocator.ooms]
-    killed = [host for host in case.signals.hosts if host.oom_kills]
+    killed = [host for host in case.signals.hosts if (host.oom_kills or 0) > 0]
     if outcome == "oom_gpu" or caught:
         rank = caught[0] if caught else None
         allocator = rank.facts.allocator if rank is not None else None
