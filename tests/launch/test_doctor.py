@@ -94,6 +94,10 @@ UTF8 = {"LANG": "C.UTF-8"}
 ASCII = "the dashboard is drawn with ASCII"
 
 
+def _described(term: str) -> int:
+    return 0 if term == "vt100" else 8
+
+
 @pytest.mark.parametrize(
     ("environment", "colours", "encoding"),
     [
@@ -114,8 +118,9 @@ ASCII = "the dashboard is drawn with ASCII"
 def test_colours_and_characters_are_told_as_the_dashboard_has_them(
     environment: dict[str, str], colours: str, encoding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # a process reads one description only
-    monkeypatch.setattr(terminal_check, "described_colours", lambda term: 0 if term == "vt100" else 8)
+    monkeypatch.setattr(
+        terminal_check, "described_colours", _described
+    )  # a process reads one description only
     said = {name: (state, text) for state, name, text, _ in terminal_checks(environment)}
     assert said["colours"] == ("ok", colours)
     assert said["encoding"] == ("ok" if "LANG" in environment else "warn", encoding)

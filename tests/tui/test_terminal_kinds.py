@@ -77,11 +77,16 @@ def test_each_kind_is_written_what_it_can_show(hub: ScriptedHub, kind: str) -> N
     assert terminal.raw.isascii() == ascii_only
 
 
+def _described(term: str) -> int:
+    return 0 if term in NO_COLOURS else 8
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_doctor_says_what_the_dashboard_draws_with(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     environment, colours, ascii_only = KINDS[kind]
-    # a process reads one description only
-    monkeypatch.setattr(terminal_check, "described_colours", lambda term: 0 if term in NO_COLOURS else 8)
+    monkeypatch.setattr(
+        terminal_check, "described_colours", _described
+    )  # a process reads one description only
     known = {"TERM": "xterm-256color", "LC_ALL": "C.UTF-8", **environment}
     said = {name: text for _, name, text, _ in terminal_checks(known)}
     depth = {"16m": "16 million", "": "none"}.get(colours, colours)
