@@ -159,7 +159,11 @@ def test_the_device_is_that_of_the_first_parameter_with_its_number(cuda: Cuda) -
 
 def test_the_loss_is_there_when_its_own_device_says_so(cuda: Cuda, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = torch.empty(1)
-    monkeypatch.setattr(torch, "empty", lambda *_args, **_options: plain)
+
+    def empty(*_shape: int, **_options: object) -> torch.Tensor:
+        return plain
+
+    monkeypatch.setattr(torch, "empty", empty)
     sampler = LossSampler()
     root = torch.tensor(3.0).as_subclass(OnDevice)
     cuda.reached = False
