@@ -55,7 +55,10 @@ demo: $(VENV)/.ready ## Set up once, then train a starved model under the dashbo
 
 .PHONY: test
 test: $(TEST_VENV)/.ready ## Set up once, then run every test
-	$(TEST_VENV)/bin/python -m pytest $(side_by_side) $(PYTEST_ARGS)
+	@$(TEST_VENV)/bin/python -m pytest $(side_by_side) $(PYTEST_ARGS) || { \
+		code=$$?; [ $$code -eq 1 ] || exit $$code; \
+		echo "Once more, by itself: what failed beside other tests."; \
+		$(TEST_VENV)/bin/python -m pytest --last-failed --last-failed-no-failures none $(PYTEST_ARGS); }
 
 .PHONY: test-long
 test-long: $(TEST_VENV)/.ready ## The tests that `make test` leaves out: many real trainings

@@ -91,14 +91,15 @@ def test_of_an_injected_change_only_a_and_b_are_pairs_each_once() -> None:
     launches = chain("1", levels, labels="ABBAABBA")
     campaign = Campaign(injected=1.1, threads=1, lane_cores=2, launches=launches)
     pairs = summary(campaign, "idle", "pairs, nothing known")
-    assert (pairs["number"], pairs["words"]) == (4, {"faster": 4})
+    # a tenth is not called after two launches where the host's noise is unknown
+    assert (pairs["number"], pairs["words"]) == (4, {"inconclusive": 4})
     assert summary(campaign, "idle", "comparisons")["words"] == {"faster": 2}
 
 
 def test_noise_is_learned_from_earlier_launches_alone() -> None:
     chance = random.Random(1)
     wild = [each for name in "12345" for each in chain(name, [chance.gauss(-4, 0.1) for _ in range(8)])]
-    later = chain("9", [-4.0, -4.1])
+    later = chain("9", [-4.0, -4.4])
     campaign = Campaign(injected=1.0, threads=1, lane_cores=2, launches=later)
     assert summary(campaign, "idle", "pairs, noise learned")["words"] == {"faster": 1}
     campaign.launches = [*wild, *later]

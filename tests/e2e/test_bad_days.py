@@ -105,7 +105,7 @@ def test_env_arms_a_training_started_without_perftui(desk: Desk) -> None:
     exports = desk.perftui("env")
     assert exports.returncode == 0
     armed = subprocess.run(
-        ["bash", "-c", f'eval "$1"; exec {sys.executable} {script} 60 3 0.002', "bash", exports.stdout],
+        ["bash", "-c", f'eval "$1"; exec {sys.executable} {script} 60 3 0.02', "bash", exports.stdout],
         capture_output=True,
         text=True,
         check=False,
