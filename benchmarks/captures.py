@@ -9,6 +9,7 @@ picture itself (ctrl+s).
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -73,7 +74,7 @@ def run_of(command: Sequence[str], folder: Path) -> Generator[None, None, None]:
     try:
         yield
     finally:
-        process.terminate()
+        os.killpg(process.pid, signal.SIGTERM)  # of a session of its own: a simulation has more than one
         process.wait(60)
         end_left(folder)
 
