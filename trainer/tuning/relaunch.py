@@ -28,10 +28,12 @@ from perftui.trainer.tuning.journal import Journal, Underway, own_process
 from perftui.trainer.tuning.judge import failed_verdict
 from perftui.trainer.tuning.ledger import open_ledger
 from perftui.trainer.tuning.ledger_line import ledger_line
+from perftui.trainer.tuning.noise_of_past import noise_with_past, paces
 from perftui.trainer.tuning.plan import RelaunchPlan
 from perftui.trainer.tuning.progress import Reporter, State
 from perftui.trainer.tuning.provisional import measure_before, measure_switch, provisional_verdict
 from perftui.trainer.tuning.regression import Noise
+from perftui.trainer.tuning.steady import block_length
 from perftui.trainer.tuning.subject import Subject, check_change, find_subject, run_command
 from perftui.trainer.tuning.trials import Conditions, run_trial
 
@@ -132,7 +134,14 @@ class _Relaunch:
 
     def _learn_noise(self) -> Noise:
         with open_ledger(ledger_path()) as ledger:
-            return ledger.noise(socket.gethostname(), self._subject.command)
+            noise = ledger.noise(socket.gethostname(), self._subject.command)
+        live = self._subject.live
+        if live is None or not live.view.ranks:
+            return noise
+        lead = min(live.view.ranks, key=lambda rank: rank.rank)
+        workers = lead.settings.get("loader.num_workers")
+        block = block_length(workers if isinstance(workers, int) else 0)
+        return noise_with_past(noise, paces(live.history, lead.rank), block)
 
     def _measure(self) -> Verdict:
         if not self._plan.trial:
