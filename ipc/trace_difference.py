@@ -11,7 +11,6 @@ from perftui.ipc.trace_report import (
     GpuShares,
     IdleShares,
     RankReport,
-    TraceReport,
 )
 
 MOVER_LIMIT = 200
@@ -56,16 +55,6 @@ class TraceDifference(msgspec.Struct, frozen=True, kw_only=True):
     """Kernels, copies and fills: their time on the device."""
     notes: list[str] = []
     """What speaks against comparing the two."""
-
-
-def report_difference(before: TraceReport, after: TraceReport) -> list[TraceDifference]:
-    """Return the differences of all ranks that both reports could read, in order of rank."""
-    known = {rank.rank: rank for rank in before.ranks if rank.error is None}
-    return [
-        rank_difference(known[rank.rank], rank)
-        for rank in sorted(after.ranks, key=lambda one: one.rank)
-        if rank.error is None and rank.rank in known
-    ]
 
 
 def rank_difference(before: RankReport, after: RankReport) -> TraceDifference:

@@ -9,7 +9,7 @@ from perftui.trainer.diagnosis import (
     HostSignals,
     RankSignals,
     RunSignals,
-    diagnose,
+    judge,
 )
 
 FACTS = LoaderFacts(
@@ -62,7 +62,7 @@ def run(*ranks: RankSignals, host: HostSignals = QUIET, world_size: int = 0) -> 
 
 
 def only(signals: RunSignals) -> Finding:
-    (finding,) = diagnose(signals)
+    (finding,) = judge(signals).findings
     return finding
 
 

@@ -10,7 +10,6 @@ from perftui.trainer.diagnosis import (
     HostSignals,
     RankSignals,
     RunSignals,
-    diagnose,
     judge,
 )
 
@@ -202,4 +201,4 @@ def test_few_steps_of_many_seconds_are_judged() -> None:
 
 
 def test_no_ranks_no_findings() -> None:
-    assert diagnose(RunSignals(ranks=(), hosts=())) == []
+    assert judge(RunSignals(ranks=(), hosts=())).findings == ()

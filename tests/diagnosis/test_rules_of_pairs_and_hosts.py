@@ -10,7 +10,6 @@ from perftui.trainer.diagnosis import (
     POLICY,
     HostSignals,
     RankSignals,
-    diagnose,
     judge,
 )
 
@@ -71,7 +70,7 @@ def test_where_the_others_wait_was_not_seen_is_said() -> None:
 
 
 def test_when_the_fed_ranks_starve_too_both_are_said_and_the_worst_leads() -> None:
-    first, second = diagnose(_run(_rank(0.2, rank=0), _rank(0.7, rank=1)))
+    first, second = judge(_run(_rank(0.2, rank=0), _rank(0.7, rank=1))).findings
     assert (first.code, first.rank) == ("rank.straggler_input", 1)
     assert (second.code, second.share) == ("input.workers", 0.2)
     assert first.share + second.share <= 1.0
@@ -100,7 +99,7 @@ def test_the_setting_takes_workers_from_no_rank() -> None:
 
 def test_a_short_wait_makes_no_straggler() -> None:
     ranks = (_rank(0.0, rank=0, step_ms=2.0), _rank(0.3, rank=1, step_ms=2.0))
-    assert "rank.straggler_input" not in {finding.code for finding in diagnose(_run(*ranks))}
+    assert "rank.straggler_input" not in {finding.code for finding in judge(_run(*ranks)).findings}
 
 
 # --- compute.bound ---
@@ -164,7 +163,7 @@ def _busy(others: float, *, pressure: float | None = 0.5, cores: float = 8.0) ->
 def test_contention_thresholds(others: float, pressure: float | None, severity: str | None) -> None:
     found = {
         finding.code: finding
-        for finding in diagnose(_run(_rank(0.02), host=_busy(others, pressure=pressure)))
+        for finding in judge(_run(_rank(0.02), host=_busy(others, pressure=pressure))).findings
     }
     if severity is None:
         assert "self.contended" not in found
@@ -176,7 +175,7 @@ def test_contention_thresholds(others: float, pressure: float | None, severity: 
 
 def test_others_on_cores_that_the_quota_leaves_free_take_nothing() -> None:
     host = replace(_busy(60.0, cores=128.0), cpus=4.0)
-    assert [finding.code for finding in diagnose(_run(_rank(0.02), host=host))] == ["compute.bound"]
+    assert [finding.code for finding in judge(_run(_rank(0.02), host=host)).findings] == ["compute.bound"]
 
 
 def test_what_was_not_measured_is_no_contention() -> None:
@@ -185,19 +184,19 @@ def test_what_was_not_measured_is_no_contention() -> None:
         replace(_busy(7.0), cpu_busy=None),
         HostSignals(name="here"),
     ):
-        codes = {finding.code for finding in diagnose(_run(_rank(0.02), host=host))}
+        codes = {finding.code for finding in judge(_run(_rank(0.02), host=host)).findings}
         assert "self.contended" not in codes
 
 
 def test_a_busy_host_does_not_hide_work_done_in_the_training_thread() -> None:
-    first, second = diagnose(_run(_rank(0.9), host=_busy(6.0)))
+    first, second = judge(_run(_rank(0.9), host=_busy(6.0))).findings
     assert (first.code, first.severity) == ("input.workers", "critical")
     assert first.unsure is not None
     assert second.code == "self.contended"
 
 
 def test_starved_workers_on_a_busy_host_are_in_doubt() -> None:
-    first, second = diagnose(_run(_rank(0.5, loader=_facts(num_workers=2)), host=_busy(6.0)))
+    first, second = judge(_run(_rank(0.5, loader=_facts(num_workers=2)), host=_busy(6.0))).findings
     assert first.code == "self.contended"
     assert (second.code, second.severity) == ("input.workers", "warning")
     assert second.unsure is not None

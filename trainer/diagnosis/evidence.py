@@ -7,7 +7,6 @@ from perftui.ipc.prerequisites import Told, why_idle, why_impossible
 from perftui.ipc.settings import Settings, setting
 from perftui.trainer.diagnosis.signals import RankSignals
 
-WINDOW = "a profile window"
 _INSTALLED = ("site-packages", "dist-packages", "/lib/python", "<frozen")
 
 

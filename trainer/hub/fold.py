@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from perftui.ipc.host_links import HostEvent, HostLink, LinkState
-from perftui.ipc.messages import FromRank, Hello, RankMessage
+from perftui.ipc.messages import FromRank, Hello
 from perftui.ipc.recording import Entry
 from perftui.ipc.summary import PastAttempt
 from perftui.ipc.view import GpuView, HostView, Mark
@@ -200,10 +200,6 @@ class RunFold:
     def attempt(self) -> int:
         """Which attempt of the job goes on, from 1."""
         return 1 + len(self.past_attempts)
-
-    def knows(self, message: RankMessage) -> bool:
-        """Return whether its rank has said hello."""
-        return message.rank in self.ranks
 
     @property
     def ordered(self) -> list[RankTrack]:

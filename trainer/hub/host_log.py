@@ -9,6 +9,7 @@ from perftui.ipc.view import HostView, Pressure
 from perftui.trainer.diagnosis.signals import HostSignals
 
 _RECENT = 10
+_WHOLE_POINTS = 600
 _MEANS = (
     "cpu_busy", "run_busy", "others_busy", "system_busy", "stolen", "load_1m", "pressure_share",
     "throttled_share", "throttled_cores", "memory_used_mib", "shm_free_mib", "swap_used_mib", "swap_in_mib_s",
@@ -122,10 +123,9 @@ def signals_over(readings: Iterable[HostView]) -> HostSignals:
 class HostLog:
     """Readings taken once a second: the newest ten, and every n-th over the whole run."""
 
-    def __init__(self, whole_points: int = 600) -> None:
+    def __init__(self) -> None:
         self._recent: deque[HostView] = deque(maxlen=_RECENT)
         self._whole: list[HostView] = []
-        self._whole_points = whole_points
         self._stride = 1
         self._seen = 0
         self._slow_readings = 0
@@ -142,7 +142,7 @@ class HostLog:
             view = msgspec.structs.replace(view, **dict.fromkeys(_READS))
         if self._seen % self._stride == 0:
             self._whole.append(view)
-            if len(self._whole) > self._whole_points:
+            if len(self._whole) > _WHOLE_POINTS:
                 self._whole = self._whole[::2]
                 self._stride *= 2
         self._seen += 1
