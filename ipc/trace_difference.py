@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from perftui.ipc.trace_report import (
+    GAP_KINDS,
     KERNEL_LIMIT,
     OPERATOR_LIMIT,
     GpuShares,
@@ -16,7 +17,6 @@ from perftui.ipc.trace_report import (
 MOVER_LIMIT = 200
 
 _PARTS = ("compute_only", "overlap", "comm_exposed", "mem_exposed", "idle")
-_IDLE_KINDS = ("loader", "sync_call", "host_other", "launch_latency", "dependency")
 
 
 class Mover(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +102,7 @@ def _parts(report: RankReport, steps: float) -> dict[str, float]:
 
 
 def _idle(report: RankReport, steps: float) -> dict[str, float]:
-    return _by_step(report, report.idle, _IDLE_KINDS, steps)
+    return _by_step(report, report.idle, GAP_KINDS, steps)
 
 
 def _by_step(

@@ -4,7 +4,7 @@ The figures are defined in docs/profiling.md. Shares are 0 to 1 of the rank's wi
 None stands for "the trace does not tell", never for zero. `perftui trace --json` prints this very document.
 """
 
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -14,6 +14,7 @@ KERNEL_LIMIT = 500
 
 GapKind = Literal["loader", "sync_call", "host_other", "launch_latency", "dependency"]
 """What a device waited for while it was idle."""
+GAP_KINDS: tuple[GapKind, ...] = get_args(GapKind)
 
 
 class GpuShares(msgspec.Struct, frozen=True, kw_only=True):

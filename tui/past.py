@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 import msgspec
 
+from perftui.ipc.dashboard_messages import MANY_RANKS
 from perftui.ipc.facts import RankFacts
 from perftui.ipc.findings import Unjudged
 from perftui.ipc.view import RankView, RunView
@@ -21,7 +22,6 @@ from perftui.tui.state import DashboardState, Track
 MOMENTS_MAX = 900
 BYTES_MAX = 32 * 1024 * 1024
 _EVERY_S, _EVERY_MANY_S = 1.0, 2.0
-_MANY_RANKS = 64
 _PACKING = 1
 """Level of zlib: the fastest; figures shrink to a third."""
 
@@ -94,7 +94,7 @@ def remembered(past: Past, before: DashboardState, state: DashboardState) -> Pas
         return Past()
     if before.header is None or _processes(before) - _processes(state):
         past = Past()  # another run; or a rank was started again, and counts its steps anew
-    every_s = _EVERY_S if len(state.ranks) <= _MANY_RANKS else _EVERY_MANY_S
+    every_s = _EVERY_S if len(state.ranks) <= MANY_RANKS else _EVERY_MANY_S
     if past.moments and not time_of(state) - past.moments[-1].unix >= every_s:
         return past
     anchors = past.anchors

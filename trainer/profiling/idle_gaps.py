@@ -10,13 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perftui.ipc.trace_report import GapKind, IdleShares
+from perftui.ipc.trace_report import GAP_KINDS, GapKind, IdleShares
 from perftui.trainer.profiling.intervals import Intervals
 from perftui.trainer.profiling.subject import Subject
 from perftui.trainer.profiling.thresholds import LAUNCH_LATENCY_NS
 from perftui.trainer.profiling.trace_columns import Flags, Integers
-
-GAP_KINDS: tuple[GapKind, ...] = ("loader", "sync_call", "host_other", "launch_latency", "dependency")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,9 @@ from perftui.ipc.argument_templates import ArgumentTemplate
 from perftui.ipc.places import RunPlaces
 from perftui.ipc.settings import SettingValue
 
-PLAN_FILE = "relaunch_plan.json"
+AFTER = "--after"
+"""Given to `perftui.trainer.tuning` where the one before it was killed: the original is started again."""
+_FILE = "relaunch_plan.json"
 
 
 class Caps(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,4 +66,4 @@ class RelaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 def plan_path(places: RunPlaces) -> Path:
     """Return where the plan of a run's relaunch lies."""
-    return places.state / PLAN_FILE
+    return places.state / _FILE

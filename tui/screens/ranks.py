@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 from perftui.ipc.dashboard_link import new_command_id
-from perftui.ipc.dashboard_messages import Done, RanksQuery
+from perftui.ipc.dashboard_messages import MANY_RANKS, Done, RanksQuery
 from perftui.ipc.rank_map import BANDS_MAX, RankMap, RankMeasure
 from perftui.tui import format as fmt
 from perftui.tui.glyphs import Glyphs
@@ -28,7 +28,6 @@ from perftui.tui.state import DashboardState
 from perftui.tui.step_window import StepWindow
 
 _ASK_AGAIN_S, _ASK_MANY_AGAIN_S = 1.0, 4.0
-_MANY_RANKS = 64
 _AROUND = 9
 """Lines of the page beside the rows: title, axis, median, key."""
 _MEDIAN_MOST = 8
@@ -56,7 +55,7 @@ class RanksScreen(PageScreen):
             self._map, self._asked_s = None, 0.0
         moved = self._frozen and state is not self.state
         super().show(state, live, note)
-        every_s = _ASK_AGAIN_S if len(state.ranks) <= _MANY_RANKS else _ASK_MANY_AGAIN_S
+        every_s = _ASK_AGAIN_S if len(state.ranks) <= MANY_RANKS else _ASK_MANY_AGAIN_S
         if moved or (not self._frozen and time.monotonic() - self._asked_s >= every_s):
             self._ask()
 
