@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from perftui.ipc.argument_templates import ArgumentTemplate
 from perftui.ipc.facts import RankFacts
+from perftui.ipc.loader_names import join_name
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import NO_ARGUMENTS, Settings, setting
 from perftui.ipc.settings_table import is_on
@@ -81,7 +82,7 @@ def batches_on_device(facts: RankFacts) -> bool | None:
 
 
 def _own_name(loader: LoaderFacts, argument: str) -> str:
-    return f"loader.{argument}" if loader.index == 0 else f"loader[{loader.index}].{argument}"
+    return join_name(loader.index, argument)
 
 
 def _float32(told: Told, name: str, asked: Settings) -> bool | None:

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from perftui.ipc.argument_templates import ArgumentTemplate
 from perftui.ipc.errors import Refused, UsageError
+from perftui.ipc.loader_names import split_name
 from perftui.ipc.settings_table import (
     GROUPS,
     TABLE,
@@ -61,7 +62,6 @@ COMPILE_DISABLED_BY = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
 """Newer and older torch call it differently."""
 _BACKEND = re.compile(r"[a-z][a-z0-9_]*")
 _COMPILE_MODE = "compile.mode"
-_INDEXED = re.compile(r"loader\[(\d+)\]\.(\w+)")
 _BY_NAME = {row.name: row for row in TABLE}
 _TRUE = frozenset({"true", "on", "yes", "1"})
 _FALSE = frozenset({"false", "off", "no", "0"})
@@ -77,8 +77,8 @@ def setting(name: str, arguments: Arguments = NO_ARGUMENTS) -> Setting:
     Raises:
         UsageError: the table has no such setting; the message lists near names.
     """
-    indexed = _INDEXED.fullmatch(name)
-    base = f"loader.{indexed[2]}" if indexed else name
+    of_loader = split_name(name)
+    base = f"loader.{of_loader[1]}" if of_loader else name
     if base in _BY_NAME:
         return _BY_NAME[base]
     if name.startswith("env."):

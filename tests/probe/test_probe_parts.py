@@ -17,7 +17,7 @@ from perftui.ipc.rank_link import RankLink
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.border import FAILURES_ALLOWED, Border
 from perftui.trainer.probe.identity import Identity, from_environment
-from perftui.trainer.probe.loader_settings import merge, refusals, split_name
+from perftui.trainer.probe.loader_settings import merge, refusals
 from perftui.trainer.probe.outbox import BATCHES_KEPT, Outbox
 from perftui.trainer.probe.samples import SampleCounter
 from perftui.trainer.probe.telegrams import consecutive, step_batch
@@ -158,9 +158,6 @@ def test_what_must_not_be_applied_to_a_loader() -> None:
     assert set(refused) == {"persistent_workers"}
     own = {"dataset": None, "num_workers": 2, "prefetch_factor": 4, "timeout": 3, "batch_size": 8}
     assert merge(own, {"num_workers": 0}) == {"dataset": None, "num_workers": 0, "batch_size": 8}
-    assert split_name("loader.num_workers") == (0, "num_workers")
-    assert split_name("loader[2].pin_memory") == (2, "pin_memory")
-    assert split_name("env.OMP_NUM_THREADS") is None
 
 
 def record(step: int) -> StepRecord:

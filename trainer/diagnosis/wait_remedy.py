@@ -5,6 +5,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from perftui.ipc.findings import Remedy
+from perftui.ipc.loader_names import join_name
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.prerequisites import batches_on_device
 from perftui.ipc.settings import Settings
@@ -102,7 +103,7 @@ def answer_to(case: Case, rank: RankSignals, cause: WaitCause) -> tuple[str, Ans
 
 def setting_name(facts: LoaderFacts, name: str = "num_workers") -> str:
     """Return the key of a setting of this loader."""
-    return f"loader.{name}" if facts.index == 0 else f"loader[{facts.index}].{name}"
+    return join_name(facts.index, name)
 
 
 def _only_without_workers(rank: RankSignals, facts: LoaderFacts) -> bool:

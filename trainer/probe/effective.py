@@ -11,11 +11,12 @@ from typing import TypeAlias
 import msgspec
 import torch
 
+from perftui.ipc.loader_names import join_name
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
 from perftui.trainer.probe.allocator_reading import as_facts, nested_stats
 from perftui.trainer.probe.border import Foreign
-from perftui.trainer.probe.loader_reading import join_name, settings_in
+from perftui.trainer.probe.loader_reading import settings_in
 from perftui.trainer.probe.loader_settings import LoaderBook
 from perftui.trainer.probe.recorder import Recorder
 

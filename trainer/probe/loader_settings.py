@@ -5,7 +5,6 @@ be applied is a reason in `failed`, never an error in the script.
 """
 
 import inspect
-import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,13 +13,13 @@ from typing import Any, TypeAlias
 
 from torch.utils.data import DataLoader, IterableDataset
 
+from perftui.ipc.loader_names import join_name, split_name
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
 from perftui.trainer.probe.border import Foreign
-from perftui.trainer.probe.loader_reading import join_name, read_loader
+from perftui.trainer.probe.loader_reading import read_loader
 from perftui.trainer.probe.sampler_reading import SamplerWatch
 
-_NAME = re.compile(r"loader(?:\[(\d+)\])?\.(\w+)")
 _ONLY_WITH_WORKERS = ("prefetch_factor", "persistent_workers", "timeout", "multiprocessing_context")
 _KEY = "_perftui_key"
 _INDEX = "_perftui_index"
@@ -29,12 +28,6 @@ LOADERS_KEPT = 256
 """Loaders remembered; older ones are long gone."""
 
 _Place: TypeAlias = tuple[tuple[str, int], ...]
-
-
-def split_name(name: str) -> tuple[int, str] | None:
-    """Return (index of the loader, its argument) for a `loader…` setting; None for others."""
-    found = _NAME.fullmatch(name)
-    return (int(found[1] or 0), found[2]) if found else None
 
 
 class LoaderBook:

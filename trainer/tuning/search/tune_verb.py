@@ -21,6 +21,7 @@ import msgspec
 from perftui.ipc.argument_templates import ArgumentTemplate
 from perftui.ipc.errors import NoSuchRun, Refused, UsageError
 from perftui.ipc.harmless import harmless, harmless_json
+from perftui.ipc.pid_space import boot_id
 from perftui.ipc.places import ledger_path, run_places, state_root
 from perftui.ipc.run_files import RunDescription, read_record, write_bytes
 from perftui.ipc.search_records import SearchEntry, SearchPlan, Sitting
@@ -45,7 +46,6 @@ from perftui.trainer.tuning.search.state import SearchState, fold
 from perftui.trainer.tuning.subject import check_words, not_owned
 
 MOST_TRIALS = 10
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 @dataclass(frozen=True)
@@ -233,18 +233,11 @@ def _sitting(asked: Asked, state: SearchState) -> Sitting:
     allow = asked.allow or (before.allow if before else "neutral")
     return Sitting(
         unix=time.time(),
-        boot_id=_boot_id(),
+        boot_id=boot_id() or "",
         allow=allow,
         most_trials=asked.most_trials or (before.most_trials if before else MOST_TRIALS),
         most_minutes=asked.most_minutes,
     )
-
-
-def _boot_id() -> str:
-    try:
-        return _BOOT_ID.read_text().strip()
-    except OSError:
-        return ""
 
 
 def _preview(state: SearchState, sitting: Sitting) -> list[str]:
