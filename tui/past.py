@@ -16,11 +16,12 @@ import msgspec
 from perftui.ipc.dashboard_messages import MANY_RANKS
 from perftui.ipc.facts import RankFacts
 from perftui.ipc.findings import Unjudged
+from perftui.ipc.units import MIB
 from perftui.ipc.view import RankView, RunView
 from perftui.tui.state import DashboardState, Track
 
 MOMENTS_MAX = 900
-BYTES_MAX = 32 * 1024 * 1024
+BYTES_MAX = 32 * MIB
 _EVERY_S, _EVERY_MANY_S = 1.0, 2.0
 _PACKING = 1
 """Level of zlib: the fastest; figures shrink to a third."""

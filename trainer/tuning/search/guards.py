@@ -5,6 +5,7 @@ import math
 from perftui.ipc.facts import BatchFacts
 from perftui.ipc.search_records import Picture
 from perftui.ipc.settings import Settings
+from perftui.ipc.units import MIB
 
 _SPARE_CORES = 2.0
 _SPARE_SHARE = 0.5
@@ -12,7 +13,6 @@ _WAITING_A_CORE = 8.0
 _MEMORY_SHARE = 0.5
 """Of the memory that is free, and of the free /dev/shm: what batches loaded ahead may take."""
 _PREFETCH = 2
-_MIB = 1024 * 1024
 _BYTES = {"64": 8, "32": 4, "16": 2, "8": 1, "bool": 1}
 
 
@@ -31,7 +31,7 @@ def batch_mib(batch: BatchFacts | None) -> float | None:
     if batch is None or not batch.newest.tensors:
         return None
     sizes = [math.prod(each.shape) * _bytes_of(each.dtype) for each in batch.newest.tensors]
-    return sum(sizes) / _MIB
+    return sum(sizes) / MIB
 
 
 def _bytes_of(dtype: str) -> int:
