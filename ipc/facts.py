@@ -380,6 +380,11 @@ class RankFacts(_Facts, frozen=True, kw_only=True):
     process: ProcessFacts | None = None
     stacks: StackFacts | None = None
 
+    @property
+    def compiles_now(self) -> bool:
+        """Whether the training thread is compiling at the moment."""
+        return self.phases is not None and self.phases.phase == "compiling"
+
 
 def merged(before: RankFacts, news: RankFacts) -> RankFacts:
     """Return `before` with what `news` tells: a value, or a reason why there is none; the rest stays."""

@@ -104,7 +104,7 @@ class RunFold:
         if message is None:
             return
         track = self.ranks.get(message.rank)
-        if isinstance(message, Hello) and (track is None or _process(track.hello) != _process(message)):
+        if isinstance(message, Hello) and (track is None or track.hello.process != message.process):
             self._greet(message, track, entry.unix)
             self.ranks[message.rank].seq_known = False
         elif track is not None:
@@ -164,7 +164,7 @@ class RunFold:
         return True
 
     def _greet(self, hello: Hello, track: RankTrack | None, unix: float) -> None:
-        if track is not None and _process(track.hello) == _process(hello):
+        if track is not None and track.hello.process == hello.process:
             track.hello = hello
             track.apply(hello, unix)
             return
@@ -228,7 +228,3 @@ class RunFold:
             msgspec.structs.replace(view, age_s=view.age_s + max(0.0, now - unix))
             for unix, view in self.worked.values()
         ]
-
-
-def _process(hello: Hello) -> tuple[str, int, int]:
-    return hello.host, hello.pid, hello.start_ticks
