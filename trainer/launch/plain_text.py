@@ -1,6 +1,5 @@
 """What the commands print for a reader without a dashboard: tables and short paragraphs. Pure."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -13,23 +12,10 @@ from perftui.ipc.worker_stacks import WorkerStacks
 from perftui.trainer.launch.facts_text import facts_lines
 from perftui.trainer.launch.hosts_text import links_lines
 from perftui.trainer.launch.phases_text import phase_lines
+from perftui.trainer.text_table import NEVER, number, table
 
-_NEVER = "—"
 _OPERATORS_SHOWN = 20
 _FUNCTIONS_SHOWN = 12
-
-
-def table(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> list[str]:
-    """Return rows as aligned columns; columns in `right` end at the same place."""
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    lines: list[str] = []
-    for row in rows:
-        cells = [
-            cell.rjust(width) if at in right else cell.ljust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return lines
 
 
 def runs_table(lines: list[RunLine], now: float) -> list[str]:
@@ -37,7 +23,7 @@ def runs_table(lines: list[RunLine], now: float) -> list[str]:
     rows = [("RUN", "STATE", "PID", "STARTED", "COMMAND")]
     for line in lines:
         state = line.state_words + (" (trial)" if line.trial else "")
-        pid = _NEVER if line.pid is None else str(line.pid)
+        pid = NEVER if line.pid is None else str(line.pid)
         command = " ".join(line.command)
         rows.append((line.run_id, state, pid, ago(now - line.started), command[:80]))
     return table(rows)
@@ -94,12 +80,12 @@ def _ranks_table(ranks: list[dict[str, Any]]) -> list[str]:
             (
                 str(rank["rank"]),
                 str(rank["steps"]),
-                _number(step.get("p50"), ".1f"),
-                _number(step.get("p99"), ".1f"),
-                _number(wait, ".0%"),
-                _number(rank["samples_per_s"], ".1f"),
-                _number(rank.get("tokens_per_s"), ",.0f"),
-                rank.get("loss_not_finite") or _number(rank["loss"], ".4g"),
+                number(step.get("p50"), ".1f"),
+                number(step.get("p99"), ".1f"),
+                number(wait, ".0%"),
+                number(rank["samples_per_s"], ".1f"),
+                number(rank.get("tokens_per_s"), ",.0f"),
+                rank.get("loss_not_finite") or number(rank["loss"], ".4g"),
                 rank["device"],
             )
         )
@@ -139,7 +125,7 @@ def _host_lines(summary: dict[str, Any]) -> list[str]:
     """Return the host over the training, as far as it was measured."""
     host = summary.get("host_mean") or {}
     cores = [
-        f"{_number(host.get(name), '.1f')} {what}"
+        f"{number(host.get(name), '.1f')} {what}"
         for name, what in (("run_busy", "by the run"), ("others_busy", "by others"), ("cpus", "usable"))
         if host.get(name) is not None
     ]
@@ -166,16 +152,16 @@ def _gpus_table(gpus: list[dict[str, Any]]) -> list[str]:
             (
                 gpu["name"] or gpu["uuid"],
                 ",".join(map(str, gpu["ranks"])),
-                _number(gpu.get("sm_active_share"), ".0%"),
-                _number(gpu.get("tensor_active_share"), ".0%"),
-                _number(gpu.get("dram_active_share"), ".0%"),
-                _number(gpu["utilisation_share"], ".0%"),
-                _number(gpu["memory_used_mib"], ".0f"),
-                _number(gpu["power_w"], ".0f"),
-                _number(gpu["sm_clock_mhz"], ".0f"),
-                _number(held.get("power_cap"), ".0%"),
-                _number(max(hot, default=None), ".0%"),
-                _number(gpu.get("energy_j_per_step"), ".3g"),
+                number(gpu.get("sm_active_share"), ".0%"),
+                number(gpu.get("tensor_active_share"), ".0%"),
+                number(gpu.get("dram_active_share"), ".0%"),
+                number(gpu["utilisation_share"], ".0%"),
+                number(gpu["memory_used_mib"], ".0f"),
+                number(gpu["power_w"], ".0f"),
+                number(gpu["sm_clock_mhz"], ".0f"),
+                number(held.get("power_cap"), ".0%"),
+                number(max(hot, default=None), ".0%"),
+                number(gpu.get("energy_j_per_step"), ".3g"),
             )
         )
     return table(rows, frozenset(range(2, 12)))
@@ -263,12 +249,8 @@ def _profile_rank(rank: ProfileRank) -> list[str]:
                 str(row.count),
                 f"{row.self_cpu_us / 1e3:.2f}",
                 f"{row.cpu_us / 1e3:.2f}",
-                _number(device, ".2f"),
+                number(device, ".2f"),
                 f"{row.share:.1%}",
             )
         )
     return [head, *table(rows, frozenset(range(1, 6)))]
-
-
-def _number(value: float | None, form: str) -> str:
-    return _NEVER if value is None else format(value, form)

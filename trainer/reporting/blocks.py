@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-NEVER = "—"
-"""What was not measured."""
+from perftui.trainer.text_table import NEVER
+
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co"})
 
 
@@ -72,11 +72,6 @@ def as_table(bars: ShareBars) -> Table:
     names = tuple(name for name, _ in bars.rows[0][1])
     rows = tuple((label, *(percent(share) for _, share in parts)) for label, parts in bars.rows)
     return Table(("", *names), rows, frozenset(range(1, len(names) + 1)))
-
-
-def number(value: float | None, form: str = ".1f") -> str:
-    """Return a figure, or the dash of what was not measured."""
-    return NEVER if value is None else format(value, form)
 
 
 def percent(share: float | None) -> str:

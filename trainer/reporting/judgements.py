@@ -6,18 +6,10 @@ from perftui.ipc.findings import Evidence, Finding, Remedy
 from perftui.ipc.ledger_records import Comparison
 from perftui.ipc.settings import format_value
 from perftui.ipc.summary import Summary
-from perftui.trainer.reporting.blocks import (
-    NEVER,
-    Block,
-    Heading,
-    Items,
-    Paragraph,
-    Table,
-    number,
-    percent,
-)
+from perftui.trainer.reporting.blocks import Block, Heading, Items, Paragraph, Table, percent
 from perftui.trainer.reporting.run_report import RunReport
 from perftui.trainer.reporting.what_ran import moment
+from perftui.trainer.text_table import NEVER, number
 from perftui.trainer.tuning.ledger_verb import change_words
 
 

@@ -4,17 +4,8 @@ from collections.abc import Iterator
 
 from perftui.ipc.summary import Overhead, Summary
 from perftui.ipc.view import GpuView, HostView, Pressure
-from perftui.trainer.reporting.blocks import (
-    NEVER,
-    Block,
-    Heading,
-    Items,
-    Paragraph,
-    Table,
-    number,
-    pairs,
-    percent,
-)
+from perftui.trainer.reporting.blocks import Block, Heading, Items, Paragraph, Table, pairs, percent
+from perftui.trainer.text_table import NEVER, number
 
 
 def surroundings(summary: Summary) -> Iterator[Block]:

@@ -5,17 +5,9 @@ from collections.abc import Iterator
 from perftui.ipc.summary import RankSummary, Summary
 from perftui.ipc.trace_report import TraceReport
 from perftui.ipc.view import ProfileRank, ProfileView
-from perftui.trainer.reporting.blocks import (
-    Block,
-    Heading,
-    Items,
-    Paragraph,
-    ShareBars,
-    Table,
-    number,
-    percent,
-)
+from perftui.trainer.reporting.blocks import Block, Heading, Items, Paragraph, ShareBars, Table, percent
 from perftui.trainer.reporting.run_report import RunReport
+from perftui.trainer.text_table import number
 
 TOP_ROWS = 8
 _SHARES = (
