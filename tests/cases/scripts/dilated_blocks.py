@@ -61,6 +61,4 @@ if __name__ == "__main__":
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-        print(
-            f"epoch {epoch} step {40 * epoch} loss {loss.item():.3f} with {sum(net.awake)} blocks", flush=True
-        )
+        print(f"epoch {epoch} step {40 * epoch} loss {loss.item():.3f} blocks {sum(net.awake)}", flush=True)

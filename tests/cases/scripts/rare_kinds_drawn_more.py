@@ -46,10 +46,8 @@ class Trainer:
             loss.backward()
             self.optimizer.step()
             if position % 20 == 0 and self.rank == 0:
-                print(
-                    f"epoch {number} step {number * len(self.loader) + position} loss {loss.item():.3f}",
-                    flush=True,
-                )
+                step = number * len(self.loader) + position
+                print(f"epoch {number} step {step} loss {loss.item():.3f}", flush=True)
 
 
 if __name__ == "__main__":
