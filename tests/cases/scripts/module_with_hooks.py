@@ -29,10 +29,7 @@ class SpectraModule(nn.Module):
         loss = torch.stack([output["loss"] for output in last]).mean()
         spread = torch.cat([output["features"] for output in last]).std(0).mean()
         self.epoch += 1
-        print(
-            f"epoch {self.epoch} step {self.steps} loss {loss.item():.3f} spread {spread.item():.3f}",
-            flush=True,
-        )
+        print(f"step {self.steps} loss {loss.item():.3f} spread {spread:.3f}", flush=True)
 
     def configure_optimizers(self):
         return torch.optim.SGD(self.parameters(), lr=0.02, momentum=0.9)

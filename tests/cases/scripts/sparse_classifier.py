@@ -63,10 +63,7 @@ def main():
             optimizer.step()
             sparsifier.after_step()
             right += (scores.argmax(1) == targets).sum()
-        print(
-            f"epoch {epoch} step {epoch * len(loader)} loss {loss.item():.3f} accuracy {right.item() / len(data):.3f}",
-            flush=True,
-        )
+        print(f"step {epoch * len(loader)} loss {loss.item():.3f} right {right.item()}", flush=True)
 
 
 if __name__ == "__main__":
