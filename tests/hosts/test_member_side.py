@@ -26,7 +26,7 @@ from perftui.ipc.recording import Entry
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.live_run import LiveRun
 from perftui.trainer.hub.member_side import MemberSide
-from tests.hub.test_fold import batch
+from tests.hub.made_messages import batch
 
 AHEAD_NS = 60_000_000_000
 """By so much this host's clock is before the lead's."""

@@ -12,8 +12,7 @@ from perftui.trainer.hub.phase_time import phase_time
 from perftui.trainer.hub.summaries import summarise
 from perftui.trainer.hub.views import header, phases_of, rank_view
 from perftui.trainer.launch.phases_text import phase_lines
-
-from .test_fold import START_UNIX, batch, facts, folded, hello
+from tests.hub.made_messages import START_UNIX, batch, facts, folded, hello
 
 S = 1_000_000_000
 

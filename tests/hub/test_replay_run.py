@@ -13,7 +13,7 @@ from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.judge import Judge
 from perftui.trainer.hub.replay_run import ReplayRun
 from perftui.trainer.hub.views import header
-from tests.hub.test_fold import START_UNIX, batch, hello
+from tests.hub.made_messages import START_UNIX, batch, hello
 
 SECONDS = 160
 STEPS_A_SECOND = 10

@@ -10,7 +10,7 @@ from perftui.ipc.step_record import StepRecord
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.step_blocks import step_history
 from perftui.trainer.hub.step_lanes import phase_lanes, with_lanes, worker_lanes
-from tests.hub.test_fold import START_UNIX, hello
+from tests.hub.made_messages import START_UNIX, hello
 from tests.tui import scenes
 
 MS = 1_000_000
