@@ -1,11 +1,6 @@
 """What ranks send and what a hub makes of it, for the tests: one rank that steps every 10 ms."""
 
-from perftui.ipc.messages import (
-    PROTOCOL_VERSION,
-    FromRank,
-    Hello,
-    StepBatch,
-)
+from perftui.ipc.messages import PROTOCOL_VERSION, FromRank, Hello, StepBatch
 from perftui.ipc.recording import Entry
 from perftui.ipc.run_files import ExitRecord, RunDescription
 from perftui.trainer.hub.fold import RunFold

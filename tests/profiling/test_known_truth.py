@@ -7,6 +7,7 @@ import pytest
 
 from perftui.ipc.trace_report import RankReport
 from tests.profiling.conftest import Reporter
+from tests.profiling.random_traces import random_trace
 from tests.profiling.trace_maker import LOADER, MAIN, SIDE, STREAM, TraceMaker, op
 
 GPU_PARTS = ("compute_only", "overlap", "comm_exposed", "mem_exposed")
@@ -22,38 +23,6 @@ def check_parts(report: RankReport, truth: Counter[str], window_ns: int) -> None
     for kind in IDLE_KINDS:
         assert getattr(report.idle, kind) * window_ns == pytest.approx(truth[kind], abs=0.5), kind
     assert report.gpu.idle * window_ns == pytest.approx(sum(truth[kind] for kind in IDLE_KINDS), abs=0.5)
-
-
-def random_trace(seed: int, api: str = "cuda", steps: int = 4) -> tuple[TraceMaker, int]:
-    """Return a trace of random stretches and the length of its window."""
-    draw = random.Random(seed)
-    maker = TraceMaker(api=api)
-    began = maker.now_ns
-    for _ in range(steps):
-        maker.step()
-        maker.compute(draw.randint(1000, 90_000))
-        for _ in range(draw.randint(5, 25)):
-            ns = draw.randint(1000, 200_000)
-            match draw.randrange(7):
-                case 0:
-                    maker.compute(ns)
-                case 1:
-                    maker.communicate(ns)
-                case 2:
-                    maker.overlap(ns)
-                case 3:
-                    maker.copy(ns, size=1 << 20 if draw.random() < 0.5 else str(1 << 20))
-                case 4:
-                    maker.idle(behind=draw.choice([500, 29_999, 30_000, 400_000]))
-                case _:
-                    maker.idle(
-                        loader=draw.choice([0, ns]),
-                        sync_call=draw.choice([0, 40_000]),
-                        host_other=draw.choice([0, 7000, 123_456]),
-                        behind=draw.choice([0, 1, 12_000, 31_000]),
-                    )
-    maker.end_step()
-    return maker, maker.now_ns - began
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -6,16 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from perftui.ipc.trace_report import (
-    CopyFigures,
-    GpuShares,
-    IdleShares,
-    LaunchFigures,
-    RankReport,
-    StepSpan,
-    SyncFigures,
-    TrustCheck,
-)
+from perftui.ipc.trace_report import CopyFigures, SyncFigures, TrustCheck
 from perftui.trainer.profiling.analysis import analyse_files
 from perftui.trainer.profiling.sentence import rank_sentence, report_sentence
 from perftui.trainer.profiling.thresholds import (
@@ -26,6 +17,7 @@ from perftui.trainer.profiling.thresholds import (
 )
 from perftui.trainer.profiling.undistorted import with_distortion
 from tests.profiling.conftest import Reporter
+from tests.profiling.made_figures import figures, launched
 from tests.profiling.trace_maker import TraceMaker
 
 ADVICE = re.compile(
@@ -228,57 +220,6 @@ def test_no_single_loss(reported: Reporter) -> None:
 
 
 # At the thresholds, from figures.
-
-
-def figures(
-    *,
-    computed: float = 0.0,
-    loader: float = 0.0,
-    host: float = 0.0,
-    drained: float = 0.0,
-    comm: float = 0.0,
-    trust: list[TrustCheck] | None = None,
-    launches: LaunchFigures | None = None,
-) -> RankReport:
-    """Return a report of 1 s whose remaining time is a dependency."""
-    idle = 1 - computed - comm
-    return RankReport(
-        rank=0,
-        path="x",
-        window_ms=1000.0,
-        steps=[StepSpan(step=1, start_us=0, duration_us=1e6, device_busy_share=None, loader_share=loader)],
-        gpu=GpuShares(compute_only=computed, overlap=0, comm_exposed=comm, mem_exposed=0, idle=idle),
-        idle=IdleShares(
-            loader=loader,
-            sync_call=0,
-            host_other=host,
-            launch_latency=0,
-            dependency=idle - loader - host,
-        ),
-        sync_drained_share=drained,
-        copy_drained_share=0.0,
-        trust=trust or [],
-        launches=launches,
-    )
-
-
-def launched(delay_us: float, short_share: float) -> LaunchFigures:
-    return LaunchFigures(
-        count=1,
-        graph_launches=0,
-        driver_launches=0,
-        per_step=1,
-        call_us_total=1,
-        call_us_p50=1,
-        call_us_max=1,
-        device_us_p50=1,
-        delay_us_p50=delay_us,
-        delay_us_p90=1,
-        delay_us_max=1,
-        short_share=short_share,
-        slow_calls=0,
-        long_delays=0,
-    )
 
 
 def test_a_loss_leads_from_its_threshold_on() -> None:

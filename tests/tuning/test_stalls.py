@@ -18,8 +18,7 @@ from perftui.trainer.tuning.regression import Noise
 from perftui.trainer.tuning.stalls import contradicts, plain_gain
 from perftui.trainer.tuning.steady import block_length
 from perftui.trainer.tuning.trials import Trial
-
-from .test_measure import history, rank_view, update
+from tests.tuning.made_updates import history, rank_view, update
 
 CPUS = 8.0
 KNOWN = Noise(0.005, 8.0)

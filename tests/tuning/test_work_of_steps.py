@@ -10,9 +10,9 @@ from perftui.trainer.tuning.comparison import Trials
 from perftui.trainer.tuning.judge import judge
 from perftui.trainer.tuning.regression import Noise
 from perftui.trainer.tuning.trials import Trial
+from tests.tuning.made_updates import history, rank_view, update
 
 from .made_search import launch
-from .test_measure import history, rank_view, update
 
 KNOWN = Noise(0.005, 8.0)
 HALVED_S, WHOLE_S = -2.65, -2.0
