@@ -12,7 +12,7 @@ import pytest
 from benchmarks.verdicts.binomial import exact_interval
 from benchmarks.verdicts.pairs import summary_of
 from benchmarks.verdicts.records import Campaign, ChainLaunch, Neighbour, read_campaign, write_campaign
-from perftui.ipc.ledger_records import Launch
+from tests.made_ledger import measured_launch
 
 
 @pytest.mark.parametrize(
@@ -46,16 +46,12 @@ def chain(
             chain=name,
             place=place,
             neighbour=neighbour,
-            launch=Launch(
+            launch=measured_launch(
+                "B" if labels[place : place + 1] == "B" else "A",
+                math.exp(level),
                 run_id=f"{name}{place}",
-                label="B" if labels[place : place + 1] == "B" else "A",
-                settings={},
-                outcome="stopped",
-                steps=100,
                 log_step_s=level,
                 se=se,
-                df=12.0,
-                foreign_cores=0.0,
                 started_unix=1000.0 * int(name) + place,
             ),
         )

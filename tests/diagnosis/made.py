@@ -11,20 +11,9 @@ from perftui.ipc.trace_report import GpuShares, IdleShares, RankReport, StepSpan
 from perftui.ipc.view import GpuView, LoaderWorkers, Shares, StepStats
 from perftui.trainer.diagnosis import HostSignals, Judgement, RankSignals, RunSignals, judge
 from perftui.trainer.diagnosis.signals import FactsChange, StepPatterns
+from tests.made_loader import made_loader
 
-LOADER = LoaderFacts(
-    index=0,
-    num_workers=0,
-    batch_size=32,
-    prefetch_factor=None,
-    persistent_workers=False,
-    pin_memory=False,
-    multiprocessing_context=None,
-    in_order=True,
-    batches_per_epoch=1000,
-    iterable=False,
-    dataset="Photos",
-)
+LOADER = made_loader(batch_size=32, dataset="Photos")
 QUIET = HostSignals(
     name="here", cpus=8, cpu_busy=1.2, run_busy=1.1, pressure_share=0.0, cores=8, online=8, gpus_present=0
 )

@@ -14,7 +14,6 @@ from perftui.ipc.messages import (
     FromRank,
     Goodbye,
     Hello,
-    LoaderFacts,
     RankEvent,
     StepBatch,
     WindowReport,
@@ -22,6 +21,7 @@ from perftui.ipc.messages import (
 )
 from perftui.ipc.places import RunPlaces
 from perftui.ipc.rank_link import RankLink, rank_identity
+from tests.made_loader import made_loader
 
 from .conftest import DEADLINE_S, own_start_ticks
 
@@ -76,19 +76,6 @@ class FakeRank:
         )
 
     def loader(self, workers: int) -> None:
-        facts = LoaderFacts(
-            index=0,
-            num_workers=workers,
-            batch_size=8,
-            prefetch_factor=None,
-            persistent_workers=False,
-            pin_memory=False,
-            multiprocessing_context=None,
-            in_order=True,
-            batches_per_epoch=1000,
-            iterable=False,
-            dataset="D",
-        )
         told = Effective(
             run_id=self._places.run_id,
             host="h",
@@ -96,7 +83,7 @@ class FakeRank:
             seq=self._next_seq(),
             settings={"loader.num_workers": workers},
             failed={},
-            loader=facts,
+            loader=made_loader(num_workers=workers),
         )
         self._say(told)
 

@@ -17,7 +17,6 @@ from perftui.ipc.messages import (
     PROTOCOL_VERSION,
     FromRank,
     Goodbye,
-    LoaderFacts,
     LossSample,
     RankEvent,
 )
@@ -34,6 +33,7 @@ from perftui.trainer.hub.server import DashboardServer
 from perftui.trainer.hub.summaries import summarise
 from perftui.trainer.hub.views import header, rank_view
 from tests.hub.made_messages import START_UNIX, WALL_NS, batch, description, facts, folded, hello
+from tests.made_loader import made_loader
 
 
 def test_a_rank_without_hello_is_asked_for_it() -> None:
@@ -72,19 +72,7 @@ def test_a_restarted_rank_begins_anew_and_the_old_attempt_is_kept() -> None:
 
 
 def test_views_hold_what_was_folded() -> None:
-    loader = LoaderFacts(
-        index=0,
-        num_workers=0,
-        batch_size=8,
-        prefetch_factor=None,
-        persistent_workers=False,
-        pin_memory=False,
-        multiprocessing_context=None,
-        in_order=True,
-        batches_per_epoch=200,
-        iterable=False,
-        dataset="D",
-    )
+    loader = made_loader(batches_per_epoch=200)
     effective = EffectiveSettings(
         run_id="r", host="h", rank=0, seq=1, settings={"loader.num_workers": 0}, failed={}, loader=loader
     )

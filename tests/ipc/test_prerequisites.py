@@ -14,16 +14,13 @@ from perftui.ipc.facts import (
     RankFacts,
     TensorFacts,
 )
-from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.prerequisites import PREREQUISITES, Told, why_idle, why_impossible
 from perftui.ipc.settings import TABLE, Settings
+from tests.made_loader import made_loader
 
 MODEL = ModelFacts(tensors=2, parameters=10, mib=1, dtypes={"bfloat16": 10}, devices={"cpu": 10})
 IMAGES = ModelFacts(tensors=2, parameters=10, mib=1, dtypes={"float32": 10}, devices={"cuda:0": 10}, four_d=1)
-STREAM = LoaderFacts(
-    index=0, num_workers=0, batch_size=4, prefetch_factor=None, persistent_workers=False, pin_memory=False,
-    multiprocessing_context=None, in_order=True, batches_per_epoch=None, iterable=True, dataset="Stream",
-)  # fmt: skip
+STREAM = made_loader(batches_per_epoch=None, iterable=True)
 SGD = OptimizerFacts(kind="SGD", groups=1, tensors=1, parameters=1, flags={"foreach": None})
 DDP = DdpFacts(
     modules=1, bucket_cap_mb=25, gradient_as_bucket_view=False, static_graph=False,

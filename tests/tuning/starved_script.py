@@ -11,6 +11,7 @@ from pathlib import Path
 from perftui.ipc.messages import LoaderFacts
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.made_loader import made_loader
 from tests.tuning.made_rank import MadeRank, end_on_request
 
 
@@ -22,19 +23,8 @@ def step_ms(mode: str, workers: int) -> tuple[float, float]:
 
 
 def loader(workers: int) -> LoaderFacts:
-    return LoaderFacts(
-        index=0,
-        num_workers=workers,
-        batch_size=8,
-        prefetch_factor=2 if workers else None,
-        persistent_workers=False,
-        pin_memory=False,
-        multiprocessing_context=None,
-        in_order=True,
-        batches_per_epoch=1_000_000,
-        iterable=False,
-        dataset="Made",
-    )
+    prefetch_factor = 2 if workers else None
+    return made_loader(num_workers=workers, prefetch_factor=prefetch_factor, batches_per_epoch=1_000_000)
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ from perftui.trainer.tuning.explained import explains, is_loaded, reasons, witho
 from perftui.trainer.tuning.judge import judge, next_launch
 from perftui.trainer.tuning.regression import Noise
 from perftui.trainer.tuning.work_of_steps import unit_of
+from tests.made_ledger import measured_launch
 
 CPUS = 4.0
 KNOWN = Noise(0.01, 8.0, foreign_cores=1.5)
@@ -18,15 +19,9 @@ KNOWN = Noise(0.01, 8.0, foreign_cores=1.5)
 
 
 def launch(label: str, step_s: float, foreign: float | None = 0.1, **circumstances: object) -> Launch:
-    return Launch(
-        run_id="r",
-        label="A" if label == "A" else "B",
-        settings={},
-        outcome="stopped",
-        steps=100,
-        log_step_s=math.log(step_s),
-        se=0.003,
-        df=12.0,
+    return measured_launch(
+        label,
+        step_s,
         step_ms=1000 * step_s,
         startup_s=5.0,
         foreign_cores=foreign,

@@ -9,6 +9,7 @@ from perftui.ipc.ledger_records import BROKEN, Launch, Outcome
 from perftui.trainer.tuning.judge import is_contended, judge, next_launch
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Noise
 from perftui.trainer.tuning.wording import percent
+from tests.made_ledger import measured_launch
 
 CPUS = 2.0
 
@@ -24,15 +25,11 @@ def launch(
     host: str = "h",
     note: str | None = None,
 ) -> Launch:
-    return Launch(
-        run_id="r",
-        label="A" if label == "A" else "B",
-        settings={},
-        outcome="stopped",
+    return measured_launch(
+        label,
+        step_s,
         steps=106,
-        log_step_s=None if step_s is None else math.log(step_s),
         se=se,
-        df=12.0,
         foreign_cores=foreign,
         settled=settled,
         gpu_uuids=list(gpus),

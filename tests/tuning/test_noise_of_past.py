@@ -11,6 +11,7 @@ from perftui.ipc.view import RankHistory
 from perftui.trainer.tuning.judge import judge
 from perftui.trainer.tuning.noise_of_past import Pace, noise_with_past, paces
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Noise
+from tests.made_ledger import made_launch
 
 LEARNED = Noise(0.006, 8.0)
 
@@ -38,17 +39,8 @@ def test_a_host_with_two_speeds_is_known_by_them(stride: int) -> None:
 
 def test_launches_of_such_a_host_are_not_told_apart() -> None:
     def launch(label: str, log_step_s: float) -> Launch:
-        return Launch(
-            run_id=label,
-            label="A" if label == "A" else "B",
-            settings={},
-            outcome="stopped",
-            log_step_s=log_step_s,
-            se=0.006,
-            df=5.0,
-            started_unix=0.0,
-            settled=True,
-            foreign_cores=0.1,
+        return made_launch(
+            label, log_step_s=log_step_s, se=0.006, df=5.0, started_unix=0.0, settled=True, foreign_cores=0.1
         )
 
     seen = [launch("A", -2.79), launch("B", -3.24)]  # 61 and 39 ms, identical settings

@@ -5,7 +5,7 @@ import pytest
 
 from perftui.ipc.facts import BackendFacts, BatchFacts, BatchSignature, OptimizerFacts, RankFacts, TensorFacts
 from perftui.ipc.findings import Finding, Remedy
-from perftui.ipc.ledger_records import Comparison, Launch, Verdict
+from perftui.ipc.ledger_records import Comparison, Verdict
 from perftui.ipc.search_records import Begun, Judged, Measured, Picture, Proposal, Purpose, SearchEntry
 from perftui.ipc.settings import Semantics, Settings, semantics_of
 from perftui.trainer.tuning.search.already import done_by_script
@@ -22,6 +22,7 @@ from perftui.trainer.tuning.search.next_move import (
 )
 from perftui.trainer.tuning.search.proposals import propose
 from perftui.trainer.tuning.search.state import SearchState, advance, begin, fold
+from tests.made_ledger import made_comparison, made_launch
 
 from .made_search import fp32, launch, measured, starved, state_with
 from .simulated_job import NOISE, PLAN, sitting
@@ -36,7 +37,7 @@ def test_the_first_thing_is_the_original() -> None:
 
 def test_an_original_that_fails_ends_the_search_and_a_new_sitting_tries_again() -> None:
     state = advance(begin(PLAN), sitting())
-    dead = Launch(run_id="r", label="A", settings={}, outcome="failed", note="boom")
+    dead = made_launch(outcome="failed", note="boom")
     failed = Measured(launch=dead, unix=10.0, wall_s=1.0)
     state = advance(state, failed)
     assert next_move(state, KNOWN) == StopMove("baseline_failed")
@@ -94,20 +95,8 @@ def test_what_cannot_be_applied_or_cannot_be_seen_is_set_aside_with_the_reason()
 
 
 def comparison(name: str, expected: float, gain: float | None) -> Comparison:
-    return Comparison(
-        comparison_id="c",
-        unix=0.0,
-        name="n",
-        host="h",
-        command=[],
-        before={},
-        set={name: True},
-        semantics="neutral",
-        bound=None,
-        expected=expected,
-        launches=[],
-        verdict=Verdict(verdict="faster" if gain else "failed", sentence="s", gain=gain),
-    )
+    verdict = Verdict(verdict="faster" if gain else "failed", sentence="s", gain=gain)
+    return made_comparison(set={name: True}, expected=expected, verdict=verdict)
 
 
 def test_three_measurements_of_a_setting_correct_what_is_expected_of_it() -> None:
