@@ -15,10 +15,10 @@ from perftui.ipc.trace_report import (
     SyncFigures,
     TrustCheck,
 )
-from perftui.ipc.view import DeviceView
 from perftui.trainer.diagnosis import POLICY, judge
 
 from .made import (
+    copying,
     facts,
     found,
     gpu,
@@ -172,19 +172,6 @@ def test_a_starved_gpu_is_no_launch_problem() -> None:
 # --- transfer ---
 
 
-def _times(h2d_ms: float) -> DeviceView:
-    return DeviceView(
-        sampled_steps=5,
-        step_ms=100.0,
-        wait_ms=0.0,
-        h2d_ms=h2d_ms,
-        forward_ms=30.0,
-        backward_ms=60.0 - h2d_ms,
-        optimizer_ms=10.0,
-        other_ms=0.0,
-    )
-
-
 def _batch(*, pinned: bool) -> BatchFacts:
     tensor = TensorFacts(shape=[256, 3, 224, 224], dtype="float32", device="cpu", pinned=pinned)
     return BatchFacts(looked=1, newest=BatchSignature(tensors=[tensor]), distinct_shapes=1)
@@ -193,7 +180,7 @@ def _batch(*, pinned: bool) -> BatchFacts:
 def test_pageable_copies() -> None:
     def code(h2d_ms: float, *, pinned: bool, pin_memory: bool) -> bool:
         made = gpu_rank(
-            device_ms=_times(h2d_ms),
+            device_ms=copying(h2d_ms),
             facts=facts(batch=_batch(pinned=pinned)),
             loader=loader(pin_memory=pin_memory),
         )
@@ -203,7 +190,7 @@ def test_pageable_copies() -> None:
     assert not code(4.9, pinned=False, pin_memory=False)
     assert not code(20.0, pinned=True, pin_memory=False)
     assert not code(20.0, pinned=False, pin_memory=True)
-    made = gpu_rank(device_ms=_times(20.0), loader=loader(index=1))
+    made = gpu_rank(device_ms=copying(20.0), loader=loader(index=1))
     remedy = found(run(made, gpus=(gpu(),)))["transfer.pageable"].remedy
     assert remedy is not None
     assert remedy.set == {"loader[1].pin_memory": True}

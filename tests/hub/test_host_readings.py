@@ -19,9 +19,8 @@ from perftui.trainer.hub.summaries import summarise
 from perftui.trainer.hub.views import host_views, workers_of
 from perftui.trainer.hub.worker_log import WorkerLog, together
 from perftui.trainer.hub.worker_memory import WorkerMemory
+from tests.hub.fake_rank import own_start_ticks
 from tests.hub.made_messages import START_UNIX, batch, description, facts, hello
-
-from .conftest import own_start_ticks
 
 
 def worker(rank: int, pid: int, **figures: object) -> WorkerView:
