@@ -8,7 +8,7 @@ import pytest
 from perftui.ipc.ledger_records import BROKEN, Launch, Outcome
 from perftui.trainer.tuning.judge import is_contended, judge, next_launch
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Noise
-from perftui.trainer.tuning.wording import percent
+from perftui.trainer.tuning.wording import fine_percent
 from tests.made_ledger import measured_launch
 
 CPUS = 2.0
@@ -229,4 +229,4 @@ def test_contention_scales_with_the_host() -> None:
 
 
 def test_percent() -> None:
-    assert [percent(value) for value in (0.84, -0.003, 0.0999)] == ["+84 %", "-0.3 %", "+10.0 %"]
+    assert [fine_percent(value) for value in (0.84, -0.003, 0.0999)] == ["+84 %", "-0.3 %", "+10.0 %"]

@@ -21,7 +21,7 @@ from perftui.trainer.probe.border import Border, Foreign
 from perftui.trainer.probe.compiling import CompileWatch
 from perftui.trainer.probe.expected_window import wanted_window
 from perftui.trainer.probe.loader_settings import LOADERS_KEPT, LoaderBook
-from perftui.trainer.probe.loader_workers import LoaderWorkers
+from perftui.trainer.probe.loader_workers import WorkerPids
 from perftui.trainer.probe.loss import LossSampler
 from perftui.trainer.probe.optimizer_cycle import OptimizerCycle
 from perftui.trainer.probe.own_cost import OwnCost
@@ -145,7 +145,7 @@ class Recorder:
         self.read_ahead = -1
         """Key of the loader that another thread has last taken a batch from; -1 before one has."""
         self.counts.clear()
-        self.workers = LoaderWorkers()
+        self.workers = WorkerPids()
         self.batch_book = BatchBook(self.book.index_of)
         self.go_live()
 

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+from perftui.ipc.run_variables import RUN_RUNTIME, RUN_STATE
 from perftui.trainer.probe.after_import import after_import
 from perftui.trainer.probe.applied import Applied, read_applied
 from perftui.trainer.probe.border import Foreign
@@ -57,7 +58,7 @@ def before_script() -> None:
         ValueError: the trial has no scratch folder.
         OSError: it cannot be made.
     """
-    applied = read_applied(os.environ.get("PERFTUI_RUN_STATE"))
+    applied = read_applied(os.environ.get(RUN_STATE))
     if not applied.scratch:
         raise ValueError("settings.json names no scratch folder")
     roots = _temporary_roots()
@@ -103,7 +104,7 @@ def _protected() -> tuple[str, ...]:
     His working folder, the script's, and what the command names: `--out /tmp/run1`.
     """
     cwd, command = str(Path.cwd()), sys.orig_argv
-    state = os.environ.get("PERFTUI_RUN_STATE")
+    state = os.environ.get(RUN_STATE)
     given: list[str] = []
     if state:
         try:
@@ -129,7 +130,7 @@ def _temporary_roots() -> tuple[str, ...]:
 
 def _own() -> tuple[str, ...]:
     """Return the run's runtime folder: the trial's own TMPDIR lies there."""
-    runtime = os.environ.get("PERFTUI_RUN_RUNTIME")
+    runtime = os.environ.get(RUN_RUNTIME)
     return (runtime,) if runtime else ()
 
 

@@ -5,7 +5,15 @@ from collections.abc import Iterator
 from perftui.ipc.summary import RankSummary, Summary
 from perftui.ipc.trace_report import TraceReport
 from perftui.ipc.view import ProfileRank, ProfileView
-from perftui.trainer.reporting.blocks import Block, Heading, Items, Paragraph, ShareBars, Table, percent
+from perftui.trainer.reporting.blocks import (
+    Block,
+    Heading,
+    Items,
+    Paragraph,
+    ShareBars,
+    Table,
+    percent_or_never,
+)
 from perftui.trainer.reporting.run_report import RunReport
 from perftui.trainer.text_table import number
 
@@ -150,7 +158,7 @@ def _window_rank(rank: ProfileRank) -> Iterator[Block]:
                     str(row.count),
                     number(row.self_cpu_us / 1e3, ".2f"),
                     number(None if row.self_device_us is None else row.self_device_us / 1e3, ".2f"),
-                    percent(row.share),
+                    percent_or_never(row.share),
                 )
                 for row in rank.operators[:TOP_ROWS]
             ),
@@ -160,7 +168,7 @@ def _window_rank(rank: ProfileRank) -> Iterator[Block]:
         yield Table(
             (f"kernel, rank {rank.rank}", "calls", "ms", "of device time"),
             tuple(
-                (row.name, str(row.count), number(row.total_us / 1e3, ".2f"), percent(row.share))
+                (row.name, str(row.count), number(row.total_us / 1e3, ".2f"), percent_or_never(row.share))
                 for row in rank.kernels[:TOP_ROWS]
             ),
             frozenset(range(1, 4)),

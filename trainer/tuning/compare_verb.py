@@ -16,7 +16,7 @@ from perftui.trainer.tuning.recorded_run import RecordedRun, recorded_run
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Noise
 from perftui.trainer.tuning.run_comparison import RunComparison, RunSide, compare_runs, why_incomparable
 from perftui.trainer.tuning.run_differences import Difference
-from perftui.trainer.tuning.wording import percent
+from perftui.trainer.tuning.wording import fine_percent
 
 
 def compare_recorded(a: RunLine, b: RunLine) -> RunComparison:
@@ -85,7 +85,7 @@ def _row(label: str, side: RunSide) -> list[str]:
         time.strftime("%Y-%m-%d %H:%M", time.localtime(launch.started_unix)),
         str(launch.steps),
         NEVER if launch.step_ms is None else f"{launch.step_ms:.2f}",
-        NEVER if launch.se is None else percent(launch.se, signed=False),
+        NEVER if launch.se is None else fine_percent(launch.se, signed=False),
         NEVER if launch.samples_per_s is None else f"{launch.samples_per_s:.1f}",
     ]
 

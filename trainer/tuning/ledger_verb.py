@@ -12,7 +12,7 @@ from perftui.ipc.places import ledger_path
 from perftui.ipc.settings import format_value
 from perftui.trainer.text_table import NEVER, table
 from perftui.trainer.tuning.ledger import open_ledger
-from perftui.trainer.tuning.wording import percent
+from perftui.trainer.tuning.wording import fine_percent
 
 LEDGER_SCHEMA = 1
 _HEADINGS = ("when", "run", "change", "gain", "98 % interval", "verdict", "launches", "commit")
@@ -84,10 +84,10 @@ def _before(comparison: Comparison, name: str) -> str:
 
 def _cells(comparison: Comparison) -> tuple[str, ...]:
     verdict = comparison.verdict
-    gain = NEVER if verdict.gain is None else percent(verdict.gain)
+    gain = NEVER if verdict.gain is None else fine_percent(verdict.gain)
     interval = NEVER
     if verdict.lo is not None and verdict.hi is not None:
-        interval = f"{percent(verdict.lo).removesuffix(' %')} to {percent(verdict.hi)}"
+        interval = f"{fine_percent(verdict.lo).removesuffix(' %')} to {fine_percent(verdict.hi)}"
     commit = (comparison.commit or NEVER)[:_COMMIT_DIGITS] + ("*" if comparison.dirty else "")
     return (
         time.strftime("%Y-%m-%d %H:%M", time.localtime(comparison.unix)),

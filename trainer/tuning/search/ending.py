@@ -7,7 +7,7 @@ from perftui.ipc.settings import Semantics, semantics_of
 from perftui.trainer.tuning.search.proposals import NOT_ALLOWED, Choice, change_words
 from perftui.trainer.tuning.search.state import SearchState, says_something
 from perftui.trainer.tuning.verdict import SE_LIMIT
-from perftui.trainer.tuning.wording import percent
+from perftui.trainer.tuning.wording import fine_percent
 
 EXIT_CODES: dict[StopReason, int] = {
     "nothing_left": 0,
@@ -104,7 +104,7 @@ def _refused(state: SearchState, reason: StopReason) -> str:
     known = [launch.se for launch in launches if launch.se is not None]
     what = "its step time was still changing" if not known else ""
     if known:
-        known_to, limit = percent(max(known), signed=False), percent(SE_LIMIT, signed=False)
+        known_to, limit = fine_percent(max(known), signed=False), fine_percent(SE_LIMIT, signed=False)
         what = f"step times are known to {known_to} only, and {limit} is the limit"
         if max(known) <= SE_LIMIT:
             what = (

@@ -33,7 +33,7 @@ from perftui.trainer.tuning.search.further import FURTHER, UNTOLD, Further
 from perftui.trainer.tuning.search.guards import most_waiting_workers, most_workers, why_too_much
 from perftui.trainer.tuning.search.number_ladder import neighbours
 from perftui.trainer.tuning.search.state import Configuration, SearchState, says_something
-from perftui.trainer.tuning.wording import percent
+from perftui.trainer.tuning.wording import fine_percent
 
 NOT_ALLOWED = "needs --allow"
 _PART_OF_BOUND = 0.5
@@ -257,10 +257,10 @@ def _why_not(
     if too_much is not None:
         return too_much
     if proposal.bound is not None and proposal.bound < visible:
-        most, seen = percent(proposal.bound - 1), percent(visible - 1, signed=False)
+        most, seen = fine_percent(proposal.bound - 1), fine_percent(visible - 1, signed=False)
         return f"{most} at most, and less than {seen} does not show here"
     if proposal.expected is not None and proposal.expected < SMALLEST_GAIN:
-        return f"expected to bring {percent(proposal.expected - 1)} only"
+        return f"expected to bring {fine_percent(proposal.expected - 1)} only"
     if _STRENGTH[proposal.semantics] > _STRENGTH[allow]:
         return f"{NOT_ALLOWED} {proposal.semantics}"
     return None

@@ -21,7 +21,7 @@ from perftui.trainer.tuning.search.proposals import Choice, change_words
 from perftui.trainer.tuning.search.search_document import not_tried
 from perftui.trainer.tuning.search.state import Experiment, SearchState
 from perftui.trainer.tuning.subject import run_words
-from perftui.trainer.tuning.wording import percent
+from perftui.trainer.tuning.wording import fine_percent
 
 _HEADINGS = ("", "change", "verdict", "gain", "98 % interval", "step", "predicted")
 _CLEAR = "\r\x1b[K"
@@ -103,7 +103,7 @@ def _what(state: SearchState, move: LaunchMove) -> str:
 def _measured_words(launch: Launch) -> str:
     if launch.log_step_s is None:
         return f"could not be measured: {launch.note or launch.outcome}"
-    known = f", known to {percent(launch.se, signed=False)}" if launch.se is not None else ""
+    known = f", known to {fine_percent(launch.se, signed=False)}" if launch.se is not None else ""
     settled = "" if launch.settled else "; its step time was still changing"
     return f"{baseline_words(launch)} ({launch.steps} steps{known}{settled})"
 
@@ -150,10 +150,10 @@ def _row(number: str, done: Experiment) -> tuple[str, ...]:
     if done.purpose == "final":
         change = "the result against the original"
     word = verdict.verdict.replace("_", " ")
-    gain = NEVER if verdict.gain is None else percent(verdict.gain)
+    gain = NEVER if verdict.gain is None else fine_percent(verdict.gain)
     interval = NEVER
     if verdict.lo is not None and verdict.hi is not None:
-        interval = f"{percent(verdict.lo).removesuffix(' %')} to {percent(verdict.hi)}"
+        interval = f"{fine_percent(verdict.lo).removesuffix(' %')} to {fine_percent(verdict.hi)}"
     fate = word if done.purpose == "final" else f"{word}, {_fate(done)}"
     return (number, change, fate, gain, interval, _step(done.launch_of("B")), _predicted(done))
 
