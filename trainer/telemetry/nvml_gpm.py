@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Mapping
 
+from perftui.trainer.telemetry.gpu_limits import TRAFFIC_MAX_MIB_S
 from perftui.trainer.telemetry.gpu_readings import Means
 from perftui.trainer.telemetry.guarded_figures import GuardedFigures
 from perftui.trainer.telemetry.nvml_devices import NvmlDevice
@@ -22,8 +23,8 @@ METRICS: Mapping[str, tuple[int, float, float]] = {
     "dram_active_share": (10, 0.01, 1.0),
     "pcie_tx_mib_s": (20, 1.0, 1e6),
     "pcie_rx_mib_s": (21, 1.0, 1e6),
-    "nvlink_rx_mib_s": (60, 1.0, 1e7),
-    "nvlink_tx_mib_s": (61, 1.0, 1e7),
+    "nvlink_rx_mib_s": (60, 1.0, TRAFFIC_MAX_MIB_S),
+    "nvlink_tx_mib_s": (61, 1.0, TRAFFIC_MAX_MIB_S),
 }
 """Figure → metric id (nvml.h, `nvmlGpmMetricId_t`), factor to the figure's unit, and the most that can be."""
 LEAST_APART_S = 0.1
