@@ -13,7 +13,7 @@ from collections.abc import Callable
 import msgspec
 
 from perftui.ipc.errors import PerftuiError
-from perftui.ipc.ledger_records import Verdict
+from perftui.ipc.ledger_records import BROKEN, Verdict
 from perftui.ipc.pid_space import own_pid_space
 from perftui.ipc.places import RunPlaces, ledger_path
 from perftui.ipc.settings import Settings, combined, format_value, semantics_of
@@ -193,15 +193,20 @@ class _Relaunch:
         """Stop the run that goes on.
 
         Raises:
-            PerftuiError: it could not be stopped; it goes on as it is.
+            PerftuiError: it could not be stopped, and goes on as it is; or it had ended as it should: nobody
+                wants it started again.
         """
         subject = self._subject
         if subject.live is None or subject.places is None:
             return
         self._tell.say("stopping", f"stopping {subject.places.run_id}")
         request_stop(subject.places, "relaunch", subject.trainers())
-        if wait_for_exit(subject.places, _STOPPED_WITHIN_S) is None:
+        record = wait_for_exit(subject.places, _STOPPED_WITHIN_S)
+        if record is None:
             raise PerftuiError(f"{subject.places.run_id} could not be stopped; nothing was launched")
+        if record.stopped_by != "relaunch" and record.outcome not in BROKEN:
+            how = "had finished" if record.outcome == "finished" else "had been stopped"
+            raise PerftuiError(f"{subject.places.run_id} {how} before; nothing was launched")
         self._stopped = True
         self._note()
 
@@ -221,7 +226,7 @@ class _Relaunch:
         switched = measure_switch(places, after, se_wanted, caps, self._tell.progress(), self._cancelled)
         self._trials.done.append(switched)
         self._tell.launched(switched.launch)
-        if switched.launch.log_step_s is None and switched.launch.outcome != "running":
+        if switched.launch.outcome in BROKEN:
             self._successor = None  # the change made it end: the original is started again
         return provisional_verdict(self._trials.done, self._noise)
 
