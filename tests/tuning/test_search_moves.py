@@ -8,8 +8,10 @@ from perftui.ipc.findings import Finding, Remedy
 from perftui.ipc.ledger_records import Comparison, Launch, Verdict
 from perftui.ipc.search_records import Begun, Judged, Measured, Picture, Proposal, Purpose, SearchEntry
 from perftui.ipc.settings import Semantics, Settings, semantics_of
+from perftui.trainer.tuning.judge import judge
 from perftui.trainer.tuning.search.already import done_by_script
 from perftui.trainer.tuning.search.calibration import calibrated, calibration_of
+from perftui.trainer.tuning.search.ending import end_sentence
 from perftui.trainer.tuning.search.guards import batch_mib, most_waiting_workers, most_workers, why_too_much
 from perftui.trainer.tuning.search.next_move import (
     FINAL_CODE,
@@ -20,7 +22,7 @@ from perftui.trainer.tuning.search.next_move import (
     StopMove,
     next_move,
 )
-from perftui.trainer.tuning.search.proposals import propose
+from perftui.trainer.tuning.search.proposals import Choice, propose
 from perftui.trainer.tuning.search.state import SearchState, advance, begin, fold
 
 from .made_search import fp32, launch, measured, starved, state_with
@@ -184,6 +186,49 @@ def test_a_number_that_was_too_much_is_halved() -> None:
     move = next_move(state, KNOWN)
     assert isinstance(move, BeginMove)
     assert move.proposal.set == {"loader.num_workers": 4}
+
+
+def failing(label: str, *, with_others_gpus: bool = False) -> SearchState:
+    """Return a search whose first trial failed in a launch of that label."""
+    state = state_with(starved(8), in_force={"loader.num_workers": 2})
+    proposal = Proposal(set={"loader.num_workers": 8}, code="input.workers", bound=5.0, expected=3.0)
+    state = advance(state, Begun(comparison_id="c", purpose="trial", proposal=proposal))
+    gpus = {"gpu_uuids": ["other"]} if with_others_gpus else {}
+    for each in ("B", "A") if label == "A" else ("B",):
+        change = {**state.best, **proposal.set} if each == "B" else dict(state.best)
+        made = launch(each, change, -2.0, **gpus)
+        if each == label and not with_others_gpus:
+            made = msgspec.structs.replace(made, log_step_s=None, outcome="failed", note="boom")
+        seen = measured(made, starved(8), in_force={"loader.num_workers": 2})
+        state = advance(state, seen)
+    assert state.open is not None
+    verdict = judge(state.open.launches, NOISE, 8.0)
+    assert verdict.verdict == "failed"
+    return advance(state, Judged(verdict=verdict, kept=False))
+
+
+def first_number(state: SearchState) -> object:
+    return next(
+        (each.set["loader.num_workers"] for each in propose(state, 1.02, 8.0).worthwhile if each.set), None
+    )
+
+
+def test_a_launch_with_the_change_that_failed_is_counted_against_it() -> None:
+    state = failing("B")
+    assert first_number(state) == 4
+    assert first_number(advance(state, sitting(unix=20.0))) == 4
+
+
+@pytest.mark.parametrize("with_others_gpus", [False, True])
+def test_a_comparison_that_failed_for_another_reason_says_nothing_of_the_change(
+    with_others_gpus: bool,
+) -> None:
+    state = failing("A", with_others_gpus=with_others_gpus)
+    assert first_number(state) is None  # neither the half, nor the same again at once
+    assert first_number(advance(state, sitting(unix=20.0))) == 8
+    ended = end_sentence(state, "nothing_left", Choice((), ()))
+    assert ended.startswith("Nothing was decided: what was tried could not be compared")
+    assert ended.endswith("--resume measures again what could not be compared.")
 
 
 def test_a_final_that_comes_out_slower_brings_the_original_back() -> None:

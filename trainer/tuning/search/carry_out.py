@@ -162,9 +162,13 @@ class Search:
         seen: list[Picture] = []
         wanted = self.state.configuration(move.settings) not in self.state.pictures
 
+        broken_off = False
+
         def look(places: RunPlaces, followed: Followed) -> None:
+            nonlocal broken_off
             if wanted:
                 seen.append(observe(places, followed, self._over))
+                broken_off = self._over()  # half seen, and never looked at again once it is written down
 
         trial = run_trial(
             move.label,
@@ -175,7 +179,7 @@ class Search:
             self._over,
             look,
         )
-        if not trial.cancelled:
+        if not trial.cancelled and not broken_off:
             self._add(_measured(trial, time.monotonic() - began, seen))
 
     def _conditions(self, label: Label) -> Conditions:
@@ -250,12 +254,19 @@ def subject_of(plan: SearchPlan) -> Subject:
 
 
 def caps_for(state: SearchState) -> Caps:
-    """Return how long a launch may take: of the original as long as it needs, of others by its step time."""
+    """Return how long a launch may take: of the original as long as it needs, of others by its step time.
+
+    Only steps count: a launch must not fail because it compiles, validates or saves while it is measured.
+    """
     baseline = state.baseline
     if baseline is None or baseline.step_ms is None:
         return Caps(steps=_STEPS_OF_A_LAUNCH)
     seconds = _STEPS_OF_A_LAUNCH * baseline.step_ms / 1000
-    return Caps(steps=_STEPS_OF_A_LAUNCH, seconds=min(max(seconds, _FEWEST_CAP_S), _MOST_CAP_S))
+    return Caps(
+        steps=_STEPS_OF_A_LAUNCH,
+        seconds=_MOST_CAP_S,
+        usual_seconds=min(max(seconds, _FEWEST_CAP_S), _MOST_CAP_S),
+    )
 
 
 def _measured(trial: Trial, wall_s: float, seen: list[Picture]) -> Measured:

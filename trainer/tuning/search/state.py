@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from perftui.ipc.ledger_records import Launch, Verdict
+from perftui.ipc.ledger_records import BROKEN, Launch, Verdict
 from perftui.ipc.search_records import (
     Begun,
     Ended,
@@ -100,12 +100,12 @@ class SearchState:
     def final(self) -> Experiment | None:
         """The newest comparison of the original with what is now the best.
 
-        One that an earlier sitting was too noisy for is as good as none.
+        One from which an earlier sitting learned nothing is as good as none.
         """
         finals = [
             each
             for place, each in enumerate(self.judged)
-            if each.purpose == "final" and (place >= self.earlier or says_something(each.verdict))
+            if each.purpose == "final" and (place >= self.earlier or says_something(each))
         ]
         if not finals or self.configuration(finals[-1].after) != self.configuration(self.best):
             return None
@@ -134,9 +134,20 @@ class SearchState:
         return {**(picture.in_force if picture else {}), **self.best}
 
 
-def says_something(verdict: Verdict | None) -> bool:
-    """Tell whether a verdict says anything of the change."""
-    return verdict is not None and verdict.verdict not in NO_WORD
+def says_something(done: Experiment) -> bool:
+    """Tell whether a comparison says anything of its change.
+
+    One that failed does where the change is to blame: a launch with it broke down or could not be measured,
+    or its losses went wrong. A launch without it that failed, or launches on other GPUs, say nothing of it.
+    """
+    verdict = done.verdict
+    if verdict is None or verdict.verdict in NO_WORD:
+        return False
+    if verdict.verdict != "failed":
+        return True
+    with_change = [each for each in done.launches if each.label == "B"]
+    broke = any(each.log_step_s is None or each.outcome in BROKEN for each in with_change)
+    return broke or verdict.loss_agrees is False
 
 
 def begin(plan: SearchPlan) -> SearchState:

@@ -1,0 +1,98 @@
+"""What a sitting of a search writes down, with launches of one's own making."""
+
+from collections.abc import Callable
+
+import pytest
+
+from perftui.ipc.ledger_records import Launch
+from perftui.ipc.places import ledger_path, make_run_places
+from perftui.ipc.search_records import Picture, SearchEntry
+from perftui.trainer.tuning.collector import Collector
+from perftui.trainer.tuning.enough import assess
+from perftui.trainer.tuning.measure import Followed
+from perftui.trainer.tuning.plan import Caps
+from perftui.trainer.tuning.search.carry_out import Search
+from perftui.trainer.tuning.search.search_ledger import open_search_ledger
+from perftui.trainer.tuning.search.state import begin, fold
+from perftui.trainer.tuning.trials import Trial
+
+from .made_search import launch
+from .simulated_job import PLAN, sitting
+
+FOLLOWED = Followed("enough", None, False, Collector(), [], 10, assess([], 10, 0.01, Caps()), None, 0.01)
+
+
+class Given:
+    """A search whose launches are made up, and what its user does meanwhile."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.given_up = False
+        self.while_looking: Callable[[], None] = lambda: None
+        self.while_stopping: Callable[[], None] = lambda: None
+        monkeypatch.setattr("perftui.trainer.tuning.search.carry_out.run_trial", self._run_trial)
+        monkeypatch.setattr("perftui.trainer.tuning.search.carry_out.observe", self._observe)
+        with open_search_ledger(ledger_path()) as ledger:
+            ledger.begin_search(PLAN)
+
+    def _run_trial(self, *given: object) -> Trial:
+        label, settings, look = given[0], given[2], given[6]
+        look(make_run_places(f"made-{id(given)}"), FOLLOWED)  # type: ignore[operator]
+        self.while_stopping()
+        return Trial(launch(str(label), settings))  # type: ignore[arg-type]
+
+    def _observe(self, *_: object) -> Picture:
+        self.while_looking()
+        return Picture()
+
+    def give_up(self) -> None:
+        self.given_up = True
+
+    def search(self, minutes: float | None = None) -> list[SearchEntry]:
+        """Search once, and return all entries."""
+        state = fold(PLAN, self.entries()) if self.entries() else begin(PLAN)
+        Search(
+            state,
+            sitting(minutes=minutes),
+            lambda *_: None,
+            lambda *_: lambda *_: None,
+            lambda: self.given_up,
+            lambda _: None,
+        ).run()
+        return self.entries()
+
+    def entries(self) -> list[SearchEntry]:
+        with open_search_ledger(ledger_path()) as ledger:
+            return ledger.entries(PLAN.search_id)
+
+
+def kinds(entries: list[SearchEntry]) -> list[str]:
+    return [str(each.__struct_config__.tag) for each in entries]
+
+
+@pytest.fixture
+def given(runtime_dirs: object, monkeypatch: pytest.MonkeyPatch) -> Given:
+    return Given(monkeypatch)
+
+
+def test_a_launch_that_was_half_seen_leaves_no_entry_and_is_made_again(given: Given) -> None:
+    given.while_looking = given.give_up
+    assert kinds(given.search()) == ["sitting", "ended"]
+    given.given_up, given.while_looking = False, lambda: None
+    assert kinds(given.search()) == ["sitting", "ended", "sitting", "measured", "ended"]
+
+
+def test_a_launch_that_ends_the_time_while_it_is_looked_at_leaves_no_entry(
+    given: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def time_is_over() -> None:
+        monkeypatch.setattr(Search, "_broken_off", lambda _: "out_of_time")
+
+    given.while_looking = time_is_over
+    assert kinds(given.search(minutes=1000)) == ["sitting", "ended"]
+
+
+def test_a_launch_that_was_seen_whole_counts_whatever_comes_while_it_is_stopped(given: Given) -> None:
+    given.while_stopping = given.give_up
+    entries = given.search()
+    assert kinds(entries) == ["sitting", "measured", "ended"]
+    assert isinstance(fold(PLAN, entries).baseline, Launch)
