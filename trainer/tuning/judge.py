@@ -56,9 +56,14 @@ def noise_under(noise: Noise, launches: Sequence[Launch], cpus: float) -> Noise:
     return before_repeats(noise, len(launches), usual_sd)
 
 
-def points_of(launches: Sequence[Launch]) -> list[Point]:
-    """Return measured launches as the procedure sees them: by seconds per step, or per sample."""
-    per = unit_of(launches)
+def points_of(launches: Sequence[Launch], semantics: str = "neutral") -> list[Point]:
+    """Return measured launches as the procedure sees them: by seconds per step, or per sample.
+
+    Args:
+        launches: of both settings.
+        semantics: of the change.
+    """
+    per = unit_of(launches, semantics)
     return [
         Point(
             launch.label,
@@ -95,14 +100,17 @@ class _Look:
     contended: bool | None
 
 
-def _look(launches: Sequence[Launch], noise: Noise, cpus: float) -> _Look:
+def _look(launches: Sequence[Launch], noise: Noise, cpus: float, semantics: str) -> _Look:
     warm = without_cold(launches)
     contended = is_contended(warm, cpus)
-    decision = decide(points_of(warm), noise_under(noise, warm, cpus), uncontended=contended is False)
-    return _Look(warm, unit_of(warm), decision, reasons(warm, cpus), contended)
+    points = points_of(warm, semantics)
+    decision = decide(points, noise_under(noise, warm, cpus), uncontended=contended is False)
+    return _Look(warm, unit_of(warm, semantics), decision, reasons(warm, cpus), contended)
 
 
-def next_launch(launches: Sequence[Launch], noise: Noise, cpus: float, most_launches: int) -> Label | None:
+def next_launch(
+    launches: Sequence[Launch], noise: Noise, cpus: float, most_launches: int, semantics: str = "neutral"
+) -> Label | None:
     """Return which setting to launch next; None when it is over, a failed launch included."""
     done = len(launches)
     if len(points_of(launches)) < done or _incomparable(launches) or done >= min(most_launches, len(ORDER)):
@@ -110,10 +118,13 @@ def next_launch(launches: Sequence[Launch], noise: Noise, cpus: float, most_laun
     warm = without_cold(launches)
     calm = is_contended(warm, cpus) is False
     label = next_label(
-        points_of(warm), noise_under(noise, warm, cpus), most_launches=most_launches, uncontended=calm
+        points_of(warm, semantics),
+        noise_under(noise, warm, cpus),
+        most_launches=most_launches,
+        uncontended=calm,
     )
     if label is None:
-        look = _look(launches, noise, cpus)
+        look = _look(launches, noise, cpus, semantics)
         if not _explained(look) and not _contradicted(look):
             return None
     return ORDER[done]  # perhaps under equal circumstances, or with equal stalls
@@ -144,7 +155,7 @@ def judge(launches: Sequence[Launch], noise: Noise, cpus: float, *, semantics: s
     reason = _incomparable(launches)
     if reason or {point.label for point in points_of(launches)} != {"A", "B"}:
         return failed_verdict(reason or "both settings must be measured once at least", launches)
-    look = _look(launches, noise, cpus)
+    look = _look(launches, noise, cpus, semantics)
     if look.decision.word == "too_noisy" and not all(launch.settled for launch in look.warm):
         return Verdict(
             verdict="too_noisy",

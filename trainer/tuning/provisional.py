@@ -85,10 +85,15 @@ def measure_switch(
     return Trial(launch, followed.steps_s, followed.collector.losses, followed.end == "cancelled", early)
 
 
-def provisional_verdict(trials: Sequence[Trial], noise: Noise) -> Verdict:
+def provisional_verdict(trials: Sequence[Trial], noise: Noise, semantics: str = "neutral") -> Verdict:
     """Return the verdict of a switch: provisional, or failed when the change did not work.
 
     A run that ended as it should, or that its user stopped, has not failed.
+
+    Args:
+        trials: the run as it was, if it was measured, and the one that replaced it.
+        noise: what is known of the host.
+        semantics: of the change.
     """
     launches = [trial.launch for trial in trials]
     after = trials[-1]
@@ -100,7 +105,7 @@ def provisional_verdict(trials: Sequence[Trial], noise: Noise) -> Verdict:
         )
     if after.launch.log_step_s is None and not after.cancelled:
         return failed_verdict(f"the run with the change could not be measured: {after.launch.note}", launches)
-    points = points_of(launches)
+    points = points_of(launches, semantics)
     if {point.label for point in points} != {"A", "B"}:
         return Verdict(
             verdict="provisional",
@@ -109,7 +114,7 @@ def provisional_verdict(trials: Sequence[Trial], noise: Noise) -> Verdict:
         )
     effect = compare(points, noise)
     told = f"{interval_words(effect)}, {counts_words(launches)}"
-    per = unit_of(launches)
+    per = unit_of(launches, semantics)
     if contradicts(plain_gain(launches, per), "faster" if effect.log_gain > 0 else "slower", effect.log_gain):
         told += f"; {stalls_words(launches, per)}"
     return Verdict(

@@ -228,7 +228,7 @@ class _Relaunch:
         self._tell.launched(switched.launch)
         if switched.launch.outcome in BROKEN:
             self._successor = None  # the change made it end: the original is started again
-        return provisional_verdict(self._trials.done, self._noise)
+        return provisional_verdict(self._trials.done, self._noise, self._trials.semantics)
 
     def _finish(self, verdict: Verdict) -> None:
         """Start what goes on, write the ledger, tell the end: each whatever became of the one before."""
