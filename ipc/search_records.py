@@ -76,6 +76,13 @@ class Sitting(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="
     allow: Semantics
     most_trials: int
     most_minutes: float | None = None
+    commit: str | None = None
+    dirty: bool | None = None
+    versions: dict[str, str] = {}
+    code: str = ""
+    """Hash of the script, of what differs from the commit, and of the interpreter; empty: not told."""
+    devices: str = ""
+    """Which GPUs the environment lets the training see; empty: it does not say."""
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="measured"):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from perftui.ipc.ledger_records import Launch
@@ -16,7 +17,7 @@ from perftui.trainer.tuning.search.search_ledger import open_search_ledger
 from perftui.trainer.tuning.search.state import begin, fold
 from perftui.trainer.tuning.trials import Trial
 
-from .made_search import launch
+from .made_search import launch, starved
 from .simulated_job import PLAN, sitting
 
 FOLLOWED = Followed("enough", None, False, Collector(), [], 10, assess([], 10, 0.01, Caps()), None, 0.01)
@@ -27,6 +28,7 @@ class Given:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.given_up = False
+        self.picture = Picture()
         self.while_looking: Callable[[], None] = lambda: None
         self.while_stopping: Callable[[], None] = lambda: None
         monkeypatch.setattr("perftui.trainer.tuning.search.carry_out.run_trial", self._run_trial)
@@ -42,17 +44,17 @@ class Given:
 
     def _observe(self, *_: object) -> Picture:
         self.while_looking()
-        return Picture()
+        return self.picture
 
     def give_up(self) -> None:
         self.given_up = True
 
-    def search(self, minutes: float | None = None) -> list[SearchEntry]:
-        """Search once, and return all entries."""
+    def search(self, minutes: float | None = None, **program: object) -> list[SearchEntry]:
+        """Search once, and return all entries; `program`: what the sitting says of the code."""
         state = fold(PLAN, self.entries()) if self.entries() else begin(PLAN)
         Search(
             state,
-            sitting(minutes=minutes),
+            msgspec.structs.replace(sitting(minutes=minutes), **program),
             lambda *_: None,
             lambda *_: lambda *_: None,
             lambda: self.given_up,
@@ -96,3 +98,15 @@ def test_a_launch_that_was_seen_whole_counts_whatever_comes_while_it_is_stopped(
     entries = given.search()
     assert kinds(entries) == ["sitting", "measured", "ended"]
     assert isinstance(fold(PLAN, entries).baseline, Launch)
+
+
+def test_the_ledger_names_the_program_of_the_sitting_that_measured(given: Given) -> None:
+    given.while_looking = given.give_up
+    given.search(commit="old", dirty=False, versions={"torch": "2"})
+    given.given_up, given.while_looking = False, lambda: None
+    given.picture = Picture(findings=[starved(4)], device="cpu")
+    given.search(commit="new", dirty=True, versions={"torch": "3"})
+    with open_search_ledger(ledger_path()) as ledger:
+        lines = ledger.newest()
+    assert lines
+    assert {(each.commit, each.dirty, each.versions["torch"]) for each in lines} == {("new", True, "3")}

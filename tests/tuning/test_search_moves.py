@@ -272,6 +272,14 @@ def test_two_refused_comparisons_end_a_sitting_and_another_one_measures_them_aga
     assert move.proposal.set == {"loader.num_workers": 4}
 
 
+OTHER_PROGRAMS: list[dict[str, object]] = [
+    {"code": "edited"},
+    {"commit": "new"},
+    {"versions": {"torch": "3"}},
+    {"devices": "CUDA_VISIBLE_DEVICES=1"},
+]
+
+
 def test_a_comparison_that_was_broken_off_goes_on_soon_and_begins_anew_late() -> None:
     proposal = Proposal(set={"loader.num_workers": 4}, code="input.workers", bound=5.0, expected=3.0)
     entries: list[SearchEntry] = [
@@ -286,6 +294,10 @@ def test_a_comparison_that_was_broken_off_goes_on_soon_and_begins_anew_late() ->
     restarted = msgspec.structs.replace(sitting(unix=60.0), boot_id="two")
     assert next_move(fold(PLAN, [*entries, restarted]), KNOWN) == LaunchMove("A", {})
     assert late.open is not None
+    for other in OTHER_PROGRAMS:
+        edited = fold(PLAN, [*entries, msgspec.structs.replace(sitting(unix=60.0), **other)])
+        assert edited.last is None
+        assert next_move(edited, KNOWN) == LaunchMove("A", {}), other
     assert late.open.comparison_id == "c"
 
 

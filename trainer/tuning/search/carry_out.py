@@ -231,7 +231,7 @@ class Search:
                 notes=verdict.notes,
             )
         judged = Judged(verdict=verdict, kept=verdict.verdict == "faster")
-        line = _ledger_line(self.state.plan, opened, verdict)
+        line = _ledger_line(self.state.plan, self._sitting, opened, verdict)
         with open_search_ledger(ledger_path()) as ledger:
             ledger.add_judged(
                 self.state.plan.search_id, judged, line, [each.steps_s for each in opened.measured]
@@ -285,7 +285,7 @@ def _numbers(losses: dict[int, float | None]) -> dict[int, float]:
     return {step: math.nan if loss is None else loss for step, loss in losses.items()}
 
 
-def _ledger_line(plan: SearchPlan, opened: Experiment, verdict: Verdict) -> Comparison:
+def _ledger_line(plan: SearchPlan, sitting: Sitting, opened: Experiment, verdict: Verdict) -> Comparison:
     return Comparison(
         comparison_id=opened.comparison_id,
         unix=time.time(),
@@ -300,8 +300,8 @@ def _ledger_line(plan: SearchPlan, opened: Experiment, verdict: Verdict) -> Comp
         launches=opened.launches,
         verdict=verdict,
         finding=None if opened.purpose == "final" else opened.proposal.code,
-        commit=plan.commit,
-        dirty=plan.dirty,
-        versions=plan.versions,
+        commit=sitting.commit,
+        dirty=sitting.dirty,
+        versions=sitting.versions,
         parent=plan.search_id,
     )

@@ -2,7 +2,8 @@
 
 A launch is a *neighbour* of the next one when nothing came between them: then it may serve in the next
 comparison too, which saves a launch a change. Launches that lie far apart, or on both sides of a restart of
-the host, are no neighbours: drift between them is not what the procedure allows for.
+the host, are no neighbours: drift between them is not what the procedure allows for. Nor are launches of
+another program, or on other GPUs: the difference would not be the change's.
 """
 
 from collections.abc import Iterable
@@ -187,12 +188,23 @@ def _sat_down(state: SearchState, sitting: Sitting) -> SearchState:
     near = (
         state.last is not None
         and before.boot_id == sitting.boot_id
+        and same_program(before, sitting)
         and 0 <= sitting.unix - last.unix <= NEIGHBOUR_S
     )
     if near:
         return state
     opened = None if state.open is None else replace(state.open, measured=())
     return replace(state, last=None, open=opened)
+
+
+def same_program(before: Sitting, now: Sitting) -> bool:
+    """Tell whether launches of two sittings run the same code on the same GPUs, as far as is known."""
+    return (before.commit, before.versions, before.code, before.devices) == (
+        now.commit,
+        now.versions,
+        now.code,
+        now.devices,
+    )
 
 
 def _measured(state: SearchState, entry: Measured) -> SearchState:

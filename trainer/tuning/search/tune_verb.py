@@ -31,6 +31,7 @@ from perftui.trainer.launch.spec import LaunchSpec
 from perftui.trainer.launch.start import check_launch, exit_of, require_seen
 from perftui.trainer.tuning.measure import Progress
 from perftui.trainer.tuning.plan import Caps
+from perftui.trainer.tuning.program import code_of, visible_devices
 from perftui.trainer.tuning.provenance import commit_of, versions_of
 from perftui.trainer.tuning.search.carry_out import Search
 from perftui.trainer.tuning.search.ending import exit_code
@@ -41,7 +42,7 @@ from perftui.trainer.tuning.search.search_document import TuneDocument, search_d
 from perftui.trainer.tuning.search.search_ledger import open_search_ledger
 from perftui.trainer.tuning.search.search_lines import SearchLines, end_lines, ladder
 from perftui.trainer.tuning.search.shared_progress import SharedProgress
-from perftui.trainer.tuning.search.state import SearchState, fold
+from perftui.trainer.tuning.search.state import SearchState, fold, same_program
 from perftui.trainer.tuning.subject import check_words, not_owned
 
 MOST_TRIALS = 10
@@ -84,6 +85,9 @@ def tune_verb(asked: Asked, ask: Callable[[str], str] | None, caps: Caps | None 
     with _alone():
         state = _taken_up(asked, lines) if asked.resume is not None else _begun(asked, lines)
         sitting = _sitting(asked, state)
+        changed = _changed_since(state.sitting, sitting) if state.sitting is not None else None
+        if changed is not None:
+            lines.line(changed)
         for text in _preview(state, sitting):
             lines.line(text)
         crowd = crowd_words()
@@ -195,20 +199,29 @@ def _taken_up(asked: Asked, lines: SearchLines) -> SearchState:
     with open_search_ledger(ledger_path()) as ledger:
         plan = _chosen(asked, ledger.plans(socket.gethostname()))
         entries = ledger.entries(plan.search_id)
-    state = fold(plan, entries)
-    check_launch(LaunchSpec(command=plan.command, cwd=Path(plan.cwd)))
+    check = check_launch(LaunchSpec(command=plan.command, cwd=Path(plan.cwd)))
+    state = fold(msgspec.structs.replace(plan, interpreter=check.path), entries)
     lines.line(f"{plan.search_id}: {' '.join(plan.command)}")
     for text in ladder(state):
         lines.line(f"  {text}")
     if state.open is not None:
         lines.line(f"  broken off in the middle of a comparison with {len(state.open.measured)} launches")
-    commit, _ = commit_of(Path(plan.cwd))
-    if commit != plan.commit:
-        lines.line(
-            f"  the commit is another one now ({_short(plan.commit)} then, {_short(commit)} now): what was "
-            "measured then counts as it is; a search without --resume begins anew"
-        )
     return state
+
+
+def _changed_since(before: Sitting, now: Sitting) -> str | None:
+    """Say that the program is another one than in the last sitting, or on other GPUs; None: it is not."""
+    if same_program(before, now):
+        return None
+    what = "the script, its versions or the interpreter are other ones now"
+    if before.commit != now.commit:
+        what = f"the commit is another one now ({_short(before.commit)} then, {_short(now.commit)} now)"
+    elif before.devices != now.devices:
+        what = f"other GPUs are visible now ({before.devices or 'all'} then, {now.devices or 'all'} now)"
+    return (
+        f"  {what}: no launch of then is compared with one of now; verdicts of then count as they are, and a "
+        "search without --resume begins anew"
+    )
 
 
 def _short(commit: str | None) -> str:
@@ -229,7 +242,9 @@ def _chosen(asked: Asked, plans: list[SearchPlan]) -> SearchPlan:
 
 def _sitting(asked: Asked, state: SearchState) -> Sitting:
     """Return how far this sitting may go; what is not said stays as it was the last time."""
-    before = state.sitting
+    before, plan = state.sitting, state.plan
+    cwd = Path(plan.cwd)
+    commit, dirty = commit_of(cwd)
     allow = asked.allow or (before.allow if before else "neutral")
     return Sitting(
         unix=time.time(),
@@ -237,6 +252,11 @@ def _sitting(asked: Asked, state: SearchState) -> Sitting:
         allow=allow,
         most_trials=asked.most_trials or (before.most_trials if before else MOST_TRIALS),
         most_minutes=asked.most_minutes,
+        commit=commit,
+        dirty=dirty,
+        versions=versions_of(plan.interpreter),
+        code=code_of(plan.command, cwd, plan.interpreter),
+        devices=visible_devices(os.environ),
     )
 
 
