@@ -14,6 +14,7 @@ from perftui.ipc.findings import Finding
 from perftui.ipc.ledger_records import Launch, Verdict
 from perftui.ipc.settings import Semantics, SettingValue
 
+SEARCH_ID_PREFIX = "tune-"
 StopReason: TypeAlias = Literal[
     "nothing_left", "most_trials", "out_of_time", "too_noisy", "contended", "baseline_failed", "interrupted"
 ]

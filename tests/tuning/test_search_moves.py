@@ -1,5 +1,7 @@
 """The single decisions of a search: what is proposed, what is set aside and why, what comes next."""
 
+import math
+
 import msgspec
 import pytest
 
@@ -120,6 +122,19 @@ def test_three_measurements_of_a_setting_correct_what_is_expected_of_it() -> Non
     assert calibrated(1.44, ["optimizer.fused"], calibration) == 1.44
     assert calibrated(None, ["gc.freeze"], calibration) is None
     assert calibration_of([comparison("gc.freeze", 1.5, -0.3)] * 3) == {"gc.freeze": 0.2}
+
+
+def test_the_end_of_a_search_teaches_nothing_of_predictions() -> None:
+    trial = msgspec.structs.replace(
+        comparison("gc.freeze", 1.5, 0.1), finding="pause.gc", parent="tune-made-1"
+    )
+    final = msgspec.structs.replace(comparison("gc.freeze", 1.1, 0.1), parent="tune-made-1")
+    taught = calibration_of([trial] * 3)
+    assert taught == {"gc.freeze": pytest.approx(math.log(1.1) / math.log(1.5))}
+    assert calibration_of([*[final] * 9, *[trial] * 3]) == taught
+    assert calibration_of([final] * 3) == {}
+    by_hand = msgspec.structs.replace(final, parent="mine-1")
+    assert calibration_of([by_hand] * 3) == {"gc.freeze": pytest.approx(1.0)}
 
 
 def test_a_poor_record_alters_the_order_and_the_figure_not_whether_it_is_tried() -> None:

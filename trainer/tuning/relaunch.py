@@ -5,6 +5,7 @@ has proved faster; and the ledger gets its line. Where no run goes on, there is 
 start: only trials.
 """
 
+import contextlib
 import secrets
 import socket
 import time
@@ -20,6 +21,7 @@ from perftui.ipc.settings import Settings, combined, format_value, semantics_of
 from perftui.ipc.view import RelaunchView
 from perftui.trainer.launch.start import launch, request_stop, wait_for_exit
 from perftui.trainer.telemetry.host import effective_cpus
+from perftui.trainer.tuning.alone import measuring_alone
 from perftui.trainer.tuning.comparison import Trials
 from perftui.trainer.tuning.enough import wanted_se
 from perftui.trainer.tuning.going_live import live_spec
@@ -75,11 +77,17 @@ class _Relaunch:
         self._successor: str | None = None
 
     def run(self) -> RelaunchView:
-        try:
-            self._prepare()
-        except PerftuiError as error:
-            self._tell.say("failed", str(error))
-            raise
+        with contextlib.ExitStack() as held:
+            try:
+                self._prepare()
+                if self._plan.trial:
+                    held.enter_context(measuring_alone())
+            except PerftuiError as error:
+                self._tell.say("failed", str(error))
+                raise
+            return self._carry_out()
+
+    def _carry_out(self) -> RelaunchView:
         verdict = failed_verdict("it was broken off by an error of perftui itself", [])
         self._journal = Journal(self._id)
         self._note()

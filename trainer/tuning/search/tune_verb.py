@@ -4,7 +4,6 @@ The search runs in this process; its trials end with it. What it finds is in the
 """
 
 import contextlib
-import fcntl
 import os
 import signal
 import socket
@@ -21,14 +20,15 @@ import msgspec
 from perftui.ipc.argument_templates import ArgumentTemplate
 from perftui.ipc.errors import NoSuchRun, Refused, UsageError
 from perftui.ipc.harmless import harmless, harmless_json
-from perftui.ipc.places import ledger_path, run_places, state_root
+from perftui.ipc.places import ledger_path, run_places
 from perftui.ipc.run_files import RunDescription, read_record, write_bytes
-from perftui.ipc.search_records import SearchEntry, SearchPlan, Sitting
-from perftui.ipc.settings import Semantics, Settings, SettingValue
+from perftui.ipc.search_records import SEARCH_ID_PREFIX, SearchEntry, SearchPlan, Sitting
+from perftui.ipc.settings import Semantics, Settings, SettingValue, environment_of
 from perftui.trainer.launch.environment_line import environment_line
 from perftui.trainer.launch.run_names import name_of, new_run_id
 from perftui.trainer.launch.spec import LaunchSpec
 from perftui.trainer.launch.start import check_launch, exit_of, require_seen
+from perftui.trainer.tuning.alone import measuring_alone, require_free_gpus
 from perftui.trainer.tuning.measure import Progress
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.program import code_of, visible_devices
@@ -66,6 +66,8 @@ class Asked:
     most_minutes: float | None = None
     gpu_readings: bool = True
     yes: bool = False
+    beside: bool = False
+    """Also on a GPU on which a live run trains."""
     json_target: str | None = None
 
 
@@ -82,8 +84,10 @@ def tune_verb(asked: Asked, ask: Callable[[str], str] | None, caps: Caps | None 
         PerftuiError: a trial could not be stopped, or the ledger cannot be written.
     """
     lines = SearchLines(_to_stderr, is_terminal=sys.stderr.isatty())
-    with _alone():
+    with measuring_alone():
         state = _taken_up(asked, lines) if asked.resume is not None else _begun(asked, lines)
+        if not asked.beside:
+            require_free_gpus({**os.environ, **environment_of(state.plan.baseline)})
         sitting = _sitting(asked, state)
         changed = _changed_since(state.sitting, sitting) if state.sitting is not None else None
         if changed is not None:
@@ -178,7 +182,7 @@ def _plan(
 ) -> SearchPlan:
     check_words(command, str(cwd))
     return SearchPlan(
-        search_id=new_run_id(f"tune-{name}"),
+        search_id=new_run_id(f"{SEARCH_ID_PREFIX}{name}"),
         unix=time.time(),
         host=socket.gethostname(),
         name=name,
@@ -289,25 +293,6 @@ def _allowed(allow: Semantics) -> str:
 
 def _agreed(ask: Callable[[str], str] | None) -> bool:
     return ask is not None and ask("Launch trials of this command? [y/N] ").strip().lower() in ("y", "yes")
-
-
-@contextlib.contextmanager
-def _alone() -> Iterator[None]:
-    """Keep a second search of this user off this host: they would measure each other.
-
-    Raises:
-        Refused: one goes on.
-    """
-    path = state_root() / f"tune-{socket.gethostname()}.lock"
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise Refused("another search goes on on this host: they would measure each other") from None
-        yield
-    finally:
-        os.close(handle)
 
 
 @contextlib.contextmanager
