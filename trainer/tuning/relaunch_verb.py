@@ -28,6 +28,7 @@ from perftui.trainer.tuning.plan import Caps, RelaunchPlan
 from perftui.trainer.tuning.price import price_of_trials
 from perftui.trainer.tuning.relaunch import relaunch
 from perftui.trainer.tuning.subject import Subject, check_change, find_subject
+from perftui.trainer.tuning.trial_command import HARMLESS
 
 RELAUNCH_SCHEMA = 1
 
@@ -100,6 +101,7 @@ def preview(subject: Subject, plan: RelaunchPlan) -> str:
     if semantics != "neutral":
         lines.append(f"  this change is `{semantics}`: the training itself comes out differently")
     lines += _time_lines(subject, plan)
+    lines += [f"  {HARMLESS}"] if plan.trial else []
     if subject.live is not None:
         header = subject.live.view.header
         steps = f"{header.step} steps, " if header.step is not None else ""

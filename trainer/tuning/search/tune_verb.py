@@ -44,6 +44,7 @@ from perftui.trainer.tuning.search.search_lines import SearchLines, end_lines, l
 from perftui.trainer.tuning.search.shared_progress import SharedProgress
 from perftui.trainer.tuning.search.state import SearchState, fold, same_program
 from perftui.trainer.tuning.subject import check_words, not_owned
+from perftui.trainer.tuning.trial_command import HARMLESS
 
 MOST_TRIALS = 10
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -279,7 +280,7 @@ def _preview(state: SearchState, sitting: Sitting) -> list[str]:
         f"$ {' '.join(plan.command)}",
         f"{plan.search_id}: up to {sitting.most_trials} changes{done}, one at a time, each by 2 to "
         f"{MOST_LAUNCHES} fresh launches{minutes}; allowed: {_allowed(sitting.allow)}",
-        "files that the training saves go to a scratch folder, trackers stay offline",
+        HARMLESS,
     ]
 
 
