@@ -11,7 +11,7 @@ from perftui.trainer.tuning.noise import before_repeats, is_learned
 from perftui.trainer.tuning.procedure import ORDER, next_label
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Label, Noise, Point
 from perftui.trainer.tuning.stalls import contradicts, plain_gain, stalls_words, unseen_epoch_words
-from perftui.trainer.tuning.verdict import Decision, decide
+from perftui.trainer.tuning.verdict import DECIDED, Decision, decide
 from perftui.trainer.tuning.wording import (
     decision_sentence,
     denied_sentence,
@@ -27,8 +27,7 @@ no verdict, unless the win is obvious even so (by 22 %: four such errors)."""
 _UNKNOWN_CONTENDED_SD = 0.03
 """Between launches on a host that others use: a third of it makes every fourth verdict on identical settings
 a false one (`benchmarks/verdict_power.py`, the shared host)."""
-_SAYS_SO = frozenset({"faster", "slower", "same"})
-_MEASURED_WORDS = frozenset({"faster", "slower", "same", "inconclusive"})
+_MEASURED_WORDS = DECIDED | {"inconclusive"}
 
 
 def is_contended(launches: Sequence[Launch], cpus: float) -> bool | None:
@@ -188,7 +187,7 @@ def _held_back(look: _Look, semantics: str) -> str | None:
     """Return why what the launches say is not called so, in a sentence; None: it is."""
     effect, launches = look.decision.effect, look.warm
     unequal = unequal_work(launches, semantics)
-    if unequal and look.decision.word in _SAYS_SO:
+    if unequal and look.decision.word in DECIDED:
         return denied_sentence(effect, launches, unequal)
     if _explained(look):
         return explained_sentence(effect, launches, [each.words for each in look.differing])

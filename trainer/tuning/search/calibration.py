@@ -14,6 +14,8 @@ from types import MappingProxyType
 from perftui.ipc.ledger_records import Comparison
 from perftui.ipc.search_records import SEARCH_ID_PREFIX
 
+HISTORY = 200
+"""Newest lines of a host that predictions are held against."""
 _FEWEST = 3
 _LEAST, _MOST = 0.2, 1.5
 _LEAST_EXPECTED = 1.01

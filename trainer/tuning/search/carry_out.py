@@ -34,7 +34,7 @@ from perftui.trainer.tuning.loss_check import NOT_COMPARABLE, check_losses
 from perftui.trainer.tuning.measure import Followed, Progress
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.regression import Label, Noise
-from perftui.trainer.tuning.search.calibration import calibration_of
+from perftui.trainer.tuning.search.calibration import HISTORY, calibration_of
 from perftui.trainer.tuning.search.ending import end_sentence
 from perftui.trainer.tuning.search.next_move import (
     BeginMove,
@@ -55,8 +55,6 @@ from perftui.trainer.tuning.trials import Conditions, Trial, run_trial
 _STEPS_OF_A_LAUNCH = 300
 """What is not known to 2 % after so many steps hardly ever is after twice as many; and the time for so many
 steps like the original's is enough for a change that halves the speed."""
-_HISTORY = 200
-"""Newest lines of the ledger that predictions are held against."""
 _FEWEST_CAP_S = 30.0
 _MOST_CAP_S = 600.0
 
@@ -137,7 +135,7 @@ class Search:
 
     def _known(self) -> Known:
         with open_search_ledger(ledger_path()) as ledger:
-            calibration = calibration_of(ledger.newest(_HISTORY, self.state.plan.host))
+            calibration = calibration_of(ledger.newest(HISTORY, self.state.plan.host))
         return Known(self._noise(), self._cpus, time.monotonic() - self._began, calibration)
 
     def _noise(self) -> Noise:

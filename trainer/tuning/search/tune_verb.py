@@ -36,7 +36,7 @@ from perftui.trainer.tuning.provenance import commit_of, versions_of
 from perftui.trainer.tuning.search.carry_out import Search
 from perftui.trainer.tuning.search.ending import exit_code
 from perftui.trainer.tuning.search.host_at_rest import crowd_words
-from perftui.trainer.tuning.search.next_move import MOST_LAUNCHES, LaunchMove
+from perftui.trainer.tuning.search.next_move import MOST_LAUNCHES, MOST_TRIALS, LaunchMove
 from perftui.trainer.tuning.search.proposals import Choice
 from perftui.trainer.tuning.search.search_document import TuneDocument, search_document
 from perftui.trainer.tuning.search.search_ledger import open_search_ledger
@@ -46,7 +46,6 @@ from perftui.trainer.tuning.search.state import SearchState, fold, same_program
 from perftui.trainer.tuning.subject import check_words, not_owned
 from perftui.trainer.tuning.trial_command import HARMLESS
 
-MOST_TRIALS = 10
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
