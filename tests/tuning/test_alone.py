@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from perftui.ipc.dashboard_messages import Update
 from perftui.ipc.errors import Refused
 from perftui.ipc.facts import RankFacts
 from perftui.ipc.places import RunPlaces
@@ -70,8 +71,12 @@ def a_live_run(monkeypatch: pytest.MonkeyPatch, *devices: str, environment: dict
         return msgspec.structs.replace(rank_view(place, 9), device=device, facts=facts)
 
     view = update([rank(*each) for each in enumerate(devices)], [])
+
+    def answer(_: RunPlaces) -> Update:
+        return view
+
     monkeypatch.setattr("perftui.trainer.tuning.alone.list_runs", lambda: [line])
-    monkeypatch.setattr("perftui.trainer.tuning.alone.live_picture", lambda _: view)
+    monkeypatch.setattr("perftui.trainer.tuning.alone.live_picture", answer)
 
 
 def test_trials_on_the_gpu_of_a_live_run_are_refused_and_how_to_do_it_all_the_same(

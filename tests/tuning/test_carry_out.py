@@ -10,7 +10,7 @@ from perftui.ipc.places import ledger_path, make_run_places
 from perftui.ipc.search_records import Picture, SearchEntry
 from perftui.trainer.tuning.collector import Collector
 from perftui.trainer.tuning.enough import assess
-from perftui.trainer.tuning.measure import Followed
+from perftui.trainer.tuning.measure import Followed, Progress
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.search.carry_out import Search
 from perftui.trainer.tuning.search.search_ledger import open_search_ledger
@@ -21,6 +21,14 @@ from .made_search import launch, starved
 from .simulated_job import PLAN, sitting
 
 FOLLOWED = Followed("enough", None, False, Collector(), [], 10, assess([], 10, 0.01, Caps()), None, 0.01)
+
+
+def nothing(*_: object) -> None:
+    """Stand in for who is told."""
+
+
+def progress(*_: object) -> Progress:
+    return nothing
 
 
 class Given:
@@ -55,10 +63,10 @@ class Given:
         Search(
             state,
             msgspec.structs.replace(sitting(minutes=minutes), **program),
-            lambda *_: None,
-            lambda *_: lambda *_: None,
+            nothing,
+            progress,
             lambda: self.given_up,
-            lambda _: None,
+            nothing,
         ).run()
         return self.entries()
 
@@ -87,7 +95,10 @@ def test_a_launch_that_ends_the_time_while_it_is_looked_at_leaves_no_entry(
     given: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def time_is_over() -> None:
-        monkeypatch.setattr(Search, "_broken_off", lambda _: "out_of_time")
+        def out_of_time(_: Search) -> str:
+            return "out_of_time"
+
+        monkeypatch.setattr(Search, "_broken_off", out_of_time)
 
     given.while_looking = time_is_over
     assert kinds(given.search(minutes=1000)) == ["sitting", "ended"]
