@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from perftui.ipc.ledger_records import BROKEN, Launch, Verdict
 from perftui.trainer.tuning.beside_speed import beside_speed
 from perftui.trainer.tuning.explained import Reason, explains, is_loaded, reasons, without_cold
-from perftui.trainer.tuning.noise import before_repeats, is_learned
+from perftui.trainer.tuning.noise import before_repeats, is_learned, is_untold
 from perftui.trainer.tuning.procedure import ORDER, next_label
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Label, Noise, Point
 from perftui.trainer.tuning.stalls import contradicts, plain_gain, stalls_words, unseen_epoch_words
-from perftui.trainer.tuning.verdict import DECIDED, Decision, decide
+from perftui.trainer.tuning.verdict import DECIDED, Decision, decide, overwhelming
 from perftui.trainer.tuning.wording import (
     decision_sentence,
     denied_sentence,
@@ -94,6 +94,7 @@ class _Look:
     warm: list[Launch]
     """Those that count."""
     per: Unit
+    points: list[Point]
     decision: Decision
     differing: list[Reason]
     contended: bool | None
@@ -104,7 +105,7 @@ def _look(launches: Sequence[Launch], noise: Noise, cpus: float, semantics: str)
     contended = is_contended(warm, cpus)
     points = points_of(warm, semantics)
     decision = decide(points, noise_under(noise, warm, cpus), uncontended=contended is False)
-    return _Look(warm, unit_of(warm, semantics), decision, reasons(warm, cpus), contended)
+    return _Look(warm, unit_of(warm, semantics), points, decision, reasons(warm, cpus), contended)
 
 
 def next_launch(
@@ -124,9 +125,18 @@ def next_launch(
     )
     if label is None:
         look = _look(launches, noise, cpus, semantics)
-        if not _explained(look) and not _contradicted(look):
+        vague = is_untold(noise, done) and _is_vague(look)
+        if not (vague or _explained(look) or _contradicted(look)):
             return None
     return ORDER[done]  # perhaps under equal circumstances, or with equal stalls
+
+
+def _is_vague(look: _Look) -> bool:
+    """Whether a gain or loss that is sure may be less than half of what it seems, and is not overwhelming."""
+    effect, word = look.decision.effect, look.decision.word
+    if word not in ("faster", "slower") or overwhelming(look.points):
+        return False
+    return 2 * (effect.lo if word == "faster" else -effect.hi) < abs(effect.log_gain)
 
 
 def _explained(look: _Look) -> bool:
