@@ -7,7 +7,7 @@ import pytest
 
 from perftui.ipc.ledger_records import Launch
 from perftui.ipc.places import ledger_path, make_run_places
-from perftui.ipc.search_records import Picture, SearchEntry
+from perftui.ipc.search_records import Measured, Picture, SearchEntry, SearchPlan, Sitting
 from perftui.trainer.tuning.collector import Collector
 from perftui.trainer.tuning.enough import assess
 from perftui.trainer.tuning.measure import Followed, Progress
@@ -37,10 +37,12 @@ class Given:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.given_up = False
         self.picture = Picture()
+        self.edited: dict[str, object] = {}
         self.while_looking: Callable[[], None] = lambda: None
         self.while_stopping: Callable[[], None] = lambda: None
         monkeypatch.setattr("perftui.trainer.tuning.search.carry_out.run_trial", self._run_trial)
         monkeypatch.setattr("perftui.trainer.tuning.search.carry_out.observe", self._observe)
+        monkeypatch.setattr("perftui.trainer.tuning.search.carry_out.with_program", self._with_program)
         with open_search_ledger(ledger_path()) as ledger:
             ledger.begin_search(PLAN)
 
@@ -53,6 +55,9 @@ class Given:
     def _observe(self, *_: object) -> Picture:
         self.while_looking()
         return self.picture
+
+    def _with_program(self, sitting: Sitting, _: SearchPlan) -> Sitting:
+        return msgspec.structs.replace(sitting, **self.edited)
 
     def give_up(self) -> None:
         self.given_up = True
@@ -121,3 +126,22 @@ def test_the_ledger_names_the_program_of_the_sitting_that_measured(given: Given)
         lines = ledger.newest()
     assert lines
     assert {(each.commit, each.dirty, each.versions["torch"]) for each in lines} == {("new", True, "3")}
+
+
+def test_an_edit_between_two_launches_begins_the_comparison_anew(given: Given) -> None:
+    given.picture = Picture(findings=[starved(4)], device="cpu")
+
+    def edit_after_the_first() -> None:
+        given.edited = {"commit": "new", "code": "edited"}
+
+    given.while_stopping = edit_after_the_first
+    entries = given.search()
+    assert kinds(entries)[:5] == ["sitting", "measured", "begun", "sitting", "measured"]
+    again = entries[4]
+    assert isinstance(again, Measured)
+    assert again.launch.label == "A"
+    with open_search_ledger(ledger_path()) as ledger:
+        (line, *_) = reversed(ledger.newest())
+    assert line.commit == "new"
+    assert len(line.launches) == kinds(entries).index("judged") - 4  # the one of before is not among them
+    assert kinds(entries).count("sitting") == 2

@@ -60,6 +60,15 @@ def test_an_edited_file_makes_another_program_and_the_edit_taken_back_the_same(
     assert code(folder) == before
 
 
+def test_what_is_no_code_may_change_beside_it(folder: Path) -> None:
+    (folder / "log.txt").write_text("step 1\n")
+    git(folder, "add", "log.txt")
+    git(folder, "commit", "-q", "-m", "a log")
+    before = code(folder)
+    (folder / "log.txt").write_text("step 2\n")
+    assert code(folder) == before
+
+
 def test_another_interpreter_is_another_program_and_words_that_are_no_files_are_none(folder: Path) -> None:
     assert code(folder) != code(folder, "other/python")
     assert code_of(["python", "x" * 5000, "a\0b", "-m", "train"], folder, None)

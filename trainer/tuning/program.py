@@ -8,10 +8,15 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from perftui.trainer.tuning.provenance import output_of
+import msgspec
+
+from perftui.ipc.search_records import SearchPlan, Sitting
+from perftui.trainer.tuning.provenance import commit_of, output_of
 
 _READ_WHOLE_BYTES = 4 * 1024 * 1024
 _MOST_FILES = 500
+_CODE = ("py", "pyx", "c", "cc", "cpp", "cu", "cuh", "h", "sh", "toml", "yaml", "yml", "json", "cfg", "ini")
+"""Endings of what alters a program: logs and notebooks that git tracks change beside it."""
 _DEVICES = (
     "CUDA_VISIBLE_DEVICES",
     "CUDA_DEVICE_ORDER",
@@ -21,18 +26,32 @@ _DEVICES = (
 )
 
 
+def with_program(sitting: Sitting, plan: SearchPlan) -> Sitting:
+    """Return a sitting that says which program is there now; the versions are those that it has."""
+    cwd = Path(plan.cwd)
+    commit, dirty = commit_of(cwd)
+    return msgspec.structs.replace(
+        sitting,
+        commit=commit,
+        dirty=dirty,
+        code=code_of(plan.command, cwd, plan.interpreter),
+        devices=visible_devices(os.environ),
+    )
+
+
 def code_of(command: Sequence[str], cwd: Path, interpreter: str | None) -> str:
     """Return a hash of the code that a command runs: another word, another program.
 
-    Of the files that the command names, the Python files beside its scripts, what differs from git's commit,
-    and the interpreter.
+    Of the files that the command names, the Python files beside its scripts, what of code and configuration
+    differs from git's commit, and the interpreter.
     """
     words = [part for word in command for part in (word, word.partition("=")[2]) if part]
     named = [each for each in (cwd / word for word in words) if _is_file(each)]
     folders = {each.parent for each in named if each.suffix == ".py"} or {cwd}
     beside = [each for folder in sorted(folders) for each in _python_files(folder)]
+    only = [f":(top)*.{ending}" for ending in _CODE]
     difference = output_of(
-        ["git", "-C", str(cwd), "diff", "--no-ext-diff", "--no-textconv", "--full-index", "HEAD"]
+        ["git", "-C", str(cwd), "diff", "--no-ext-diff", "--no-textconv", "--full-index", "HEAD", "--", *only]
     )
     digest = hashlib.sha256()
     for part in (interpreter or "", difference or "", *_contents(dict.fromkeys([*named, *beside]))):

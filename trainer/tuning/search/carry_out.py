@@ -33,6 +33,7 @@ from perftui.trainer.tuning.judge import failed_verdict, judge
 from perftui.trainer.tuning.loss_check import NOT_COMPARABLE, check_losses
 from perftui.trainer.tuning.measure import Followed, Progress
 from perftui.trainer.tuning.plan import Caps
+from perftui.trainer.tuning.program import with_program
 from perftui.trainer.tuning.regression import Label, Noise
 from perftui.trainer.tuning.search.calibration import HISTORY, calibration_of
 from perftui.trainer.tuning.search.ending import end_sentence
@@ -48,7 +49,7 @@ from perftui.trainer.tuning.search.observe import observe, picture_of
 from perftui.trainer.tuning.search.promise import promised_se
 from perftui.trainer.tuning.search.proposals import Choice
 from perftui.trainer.tuning.search.search_ledger import open_search_ledger
-from perftui.trainer.tuning.search.state import Experiment, SearchState, advance
+from perftui.trainer.tuning.search.state import Experiment, SearchState, advance, same_program
 from perftui.trainer.tuning.subject import Subject
 from perftui.trainer.tuning.trials import Conditions, Trial, run_trial
 
@@ -155,7 +156,7 @@ class Search:
         """Launch and measure; what is broken off leaves no entry."""
         began = time.monotonic()
         self._wait_for_gpus()
-        if self._over():
+        if self._over() or self._begins_anew():
             return
         seen: list[Picture] = []
         wanted = self.state.configuration(move.settings) not in self.state.pictures
@@ -179,6 +180,16 @@ class Search:
         )
         if not trial.cancelled and not broken_off:
             self._add(_measured(trial, time.monotonic() - began, seen))
+
+    def _begins_anew(self) -> bool:
+        """Sit down anew where the program was edited meanwhile: what was measured is of another one."""
+        now = with_program(msgspec.structs.replace(self._sitting, unix=time.time()), self.state.plan)
+        if same_program(self._sitting, now):
+            return False
+        self._say("the script was edited meanwhile: no launch of before is compared with one of now")
+        self._sitting = now
+        self._add(now)
+        return True
 
     def _conditions(self, label: Label) -> Conditions:
         opened = self.state.open

@@ -31,7 +31,7 @@ from perftui.trainer.launch.start import check_launch, exit_of, require_seen
 from perftui.trainer.tuning.alone import measuring_alone, require_free_gpus
 from perftui.trainer.tuning.measure import Progress
 from perftui.trainer.tuning.plan import Caps
-from perftui.trainer.tuning.program import code_of, visible_devices
+from perftui.trainer.tuning.program import with_program
 from perftui.trainer.tuning.provenance import commit_of, versions_of
 from perftui.trainer.tuning.search.carry_out import Search
 from perftui.trainer.tuning.search.ending import exit_code
@@ -247,21 +247,16 @@ def _chosen(asked: Asked, plans: list[SearchPlan]) -> SearchPlan:
 def _sitting(asked: Asked, state: SearchState) -> Sitting:
     """Return how far this sitting may go; what is not said stays as it was the last time."""
     before, plan = state.sitting, state.plan
-    cwd = Path(plan.cwd)
-    commit, dirty = commit_of(cwd)
     allow = asked.allow or (before.allow if before else "neutral")
-    return Sitting(
+    sitting = Sitting(
         unix=time.time(),
         boot_id=_boot_id(),
         allow=allow,
         most_trials=asked.most_trials or (before.most_trials if before else MOST_TRIALS),
         most_minutes=asked.most_minutes,
-        commit=commit,
-        dirty=dirty,
         versions=versions_of(plan.interpreter),
-        code=code_of(plan.command, cwd, plan.interpreter),
-        devices=visible_devices(os.environ),
     )
+    return with_program(sitting, plan)
 
 
 def _boot_id() -> str:
