@@ -332,6 +332,8 @@ class TraceReport(msgspec.Struct, frozen=True, kw_only=True):
     schema: int = 1
     sentence: str = ""
     ranks: list[RankReport] = []
+    windows: bool = False
+    """They are several windows of one rank, or of a few: `rank` counts the files, and nothing is compared."""
     waits: list[RankWait] = []
     """Empty for a single rank, or where no collective could be matched."""
     straggler: int | None = None

@@ -14,7 +14,7 @@ from perftui.trainer.profiling.rank_waits import Waits, rank_waits, straggler
 from perftui.trainer.profiling.sentence import rank_sentence, report_sentence
 from perftui.trainer.profiling.subject import prepare
 from perftui.trainer.profiling.timeline import timeline
-from perftui.trainer.profiling.trace_files import named_rank, ranks_of
+from perftui.trainer.profiling.trace_files import as_windows, named_rank, ranks_of
 from perftui.trainer.profiling.trace_reader import read_trace, uncollected
 from perftui.trainer.profiling.undistorted import with_distortion
 
@@ -80,26 +80,42 @@ def analyse_files(
 ) -> TraceReport:
     """Analyse files from anywhere, each a rank; of several only the ranks asked for are kept.
 
-    The rank is what the trace tells, else what the file's name tells, else its place; timelines are kept
-    under the place.
+    The rank is what the trace tells, else what the file's name tells, else a number that is left; timelines
+    are kept under the place. Several windows of one rank are numbered by place, and not compared.
     """
     results = [
         analyse_trace(path, place, keep_timeline, processes=processes) for place, path in enumerate(paths)
     ]
-    numbers, note = ranks_of([result.told_rank for result in results], [named_rank(path) for path in paths])
-    results = [
-        replace(result, report=msgspec.structs.replace(result.report, rank=number))
-        for number, result in zip(numbers, results, strict=True)
-        if ranks is None or number in ranks
+    whose, note = ranks_of(
+        [result.told_rank for result in results],
+        [named_rank(path) for path in paths],
+        [result.report.error is None for result in results],
+    )
+    kept = [
+        (rank, result) for rank, result in zip(whose, results, strict=True) if ranks is None or rank in ranks
     ]
-    return compared(sorted(results, key=lambda result: result.report.rank), [note] if note else [])
+    windows = as_windows([rank for rank, _ in kept])
+    numbered = [
+        replace(result, report=msgspec.structs.replace(result.report, rank=place if windows else rank))
+        for place, (rank, result) in enumerate(kept)
+    ]
+    notes = [one for one in (note, windows) if one is not None]
+    return compared(sorted(numbered, key=lambda result: result.report.rank), notes, as_ranks=windows is None)
 
 
-def compared(results: Sequence[RankResult], notes: Sequence[str] = ()) -> TraceReport:
-    """Return the report over ranks that were analysed. Pure."""
+def compared(
+    results: Sequence[RankResult], notes: Sequence[str] = (), *, as_ranks: bool = True
+) -> TraceReport:
+    """Return the report over traces that were analysed. Pure.
+
+    Args:
+        results: of the traces.
+        notes: that come first.
+        as_ranks: False for windows of one rank, whose collectives are not the same ones.
+    """
     worlds = {result.world_size for result in results if result.world_size is not None}
     calls = {result.report.rank: result.calls for result in results if result.report.error is None}
-    waits = rank_waits(calls) if len(worlds) < 2 else Waits()
+    waits = rank_waits(calls) if as_ranks and len(worlds) < 2 else Waits()
     reports = [_with_waits(result.report, waits) for result in results]
     readable = [report for report in reports if report.error is None]
     window_us = sum(report.window_ms or 0.0 for report in readable) * 1000 / max(1, len(readable))
@@ -107,8 +123,9 @@ def compared(results: Sequence[RankResult], notes: Sequence[str] = ()) -> TraceR
     late, waited_share = straggler(waits.ranks, window_us, exposed) or (None, None)
     several = len(reports) > 1
     return TraceReport(
-        sentence=report_sentence(reports, late, waited_share),
+        sentence=report_sentence(reports, late, waited_share, "Rank" if as_ranks else "Window"),
         ranks=reports,
+        windows=not as_ranks,
         waits=waits.ranks,
         straggler=late,
         notes=[
@@ -119,7 +136,7 @@ def compared(results: Sequence[RankResult], notes: Sequence[str] = ()) -> TraceR
                 else []
             ),
             *(
-                f"rank {report.rank}: {note}" if several else note
+                f"{'rank' if as_ranks else 'window'} {report.rank}: {note}" if several else note
                 for report in reports
                 for note in ([report.error] if report.error else report.notes)
             ),

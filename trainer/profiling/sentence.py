@@ -72,7 +72,9 @@ def _sentence(report: RankReport) -> str:
     )
 
 
-def report_sentence(ranks: Sequence[RankReport], straggler: int | None, waited_share: float | None) -> str:
+def report_sentence(
+    ranks: Sequence[RankReport], straggler: int | None, waited_share: float | None, each: str = "Rank"
+) -> str:
     """Return the sentence for a window: of several ranks the straggler, else the rank that computed least."""
     readable = [rank for rank in ranks if rank.error is None]
     if not readable:
@@ -86,7 +88,7 @@ def report_sentence(ranks: Sequence[RankReport], straggler: int | None, waited_s
             f"window more than it waited itself; on rank {straggler}: {_lowered(about.sentence)}"
         )
     about = min(readable, key=_worth)
-    return f"Rank {about.rank} of {len(readable)} recorded: {_lowered(about.sentence)}"
+    return f"{each} {about.rank} of {len(readable)} recorded: {_lowered(about.sentence)}"
 
 
 def _worth(report: RankReport) -> tuple[float, int]:
