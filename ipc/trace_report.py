@@ -282,6 +282,9 @@ class RankReport(msgspec.Struct, frozen=True, kw_only=True):
     gpu: GpuShares | None = None
     """None without device events."""
     idle: IdleShares | None = None
+    queued_gap_share: float | None = None
+    """The part of `idle.launch_latency` in gaps before work that had been launched when they began: the host
+    was ahead. Of the window."""
     sync_drained_share: float | None = None
     """The host's part (sync_call, host_other) of gaps that began while the host stood in a call that waits
     for the device, with nothing queued. Of the window."""

@@ -205,6 +205,63 @@ def test_waiting_for_another_stream(reported: Reporter) -> None:
     )
 
 
+SHORT_GAPS = re.compile(
+    r"The GPU was idle for 3\d % of these \d steps in short gaps between kernels that had been launched "
+    r"before; the GPU computed for 6\d %\."
+)
+
+
+def test_a_graph_of_short_kernels_leaves_gaps_that_are_not_the_host_s(reported: Reporter) -> None:
+    """The host launches a whole step at once; kernels of 2.7 µs follow each other every 4 µs."""
+    maker = made()
+    for _ in range(3):
+        maker.step()
+        graph = maker.launch(maker.now_ns - 900, 800, "cudaGraphLaunch")
+        for node in range(200):
+            maker.kernel(2700, correlation=graph, **{"graph node id": node + 1})
+            maker.now_ns += 4000
+    assert SHORT_GAPS.fullmatch(reported(maker).sentence)
+
+
+def test_a_deep_queue_of_short_kernels_is_not_the_host_s(reported: Reporter) -> None:
+    """Launches every 2.5 µs of kernels that run for 2.7 µs every 4: the host is further ahead with each."""
+    maker = made()
+    maker.step()
+    launched_ns = maker.now_ns - 1000
+    for _ in range(1000):
+        maker.kernel(2700, correlation=maker.launch(launched_ns, 900))
+        maker.now_ns += 4000
+        launched_ns += 2500
+    assert SHORT_GAPS.fullmatch(reported(maker).sentence)
+
+
+def test_launch_latency_is_the_host_s_where_it_is_not_ahead(reported: Reporter) -> None:
+    """Kernels of 40 µs, each launched 20 µs after the one before has ended, and 15 µs behind its call."""
+    maker = made()
+    maker.step()
+    for _ in range(20):
+        maker.compute(38_000)
+        maker.idle(host_other=20_000, behind=15_000)
+    report = reported(maker)
+    assert report.sentence.startswith("Host-bound: the GPU was idle for 47 % of these 2 steps while")
+    # One third of the window is the profiler's: what is left is the host's still.
+    slower = with_distortion(report, sum(one.duration_us for one in report.steps) / 2 / 1000 / 1.2)
+    assert rank_sentence(slower).startswith("Host-bound: the GPU was idle for 36 %")
+
+
+def test_a_slow_launch_call_is_no_dependency(reported: Reporter) -> None:
+    """Launching a large graph takes the host 400 µs; its first kernel starts when the call ends."""
+    maker = made()
+    for _ in range(4):
+        maker.step()
+        maker.idle(in_call=400_000)
+        maker.compute(500_000)
+    assert reported(maker).sentence == (
+        "Host-bound: the GPU was idle for 44 % of these 5 steps while the host had not yet launched its next "
+        "work; the GPU computed for 56 %."
+    )
+
+
 def test_compute_bound(reported: Reporter) -> None:
     maker = made()
     maker.step()

@@ -13,7 +13,7 @@ from perftui.trainer.profiling.gap_list import gap_list
 from perftui.trainer.profiling.host_at import HostAt
 from perftui.trainer.profiling.host_figures import compile_figures, loader_share, optimizer_share, step_spans
 from perftui.trainer.profiling.hta_figures import hta_figures
-from perftui.trainer.profiling.idle_gaps import drained_share, find_gaps, idle_shares
+from perftui.trainer.profiling.idle_gaps import drained_share, find_gaps, idle_shares, queued_share
 from perftui.trainer.profiling.kernel_table import (
     kernel_classes,
     kernel_table,
@@ -45,6 +45,7 @@ def rank_report(subject: Subject, rank: int, path: str) -> RankReport:
         steps=step_spans(subject),
         gpu=gpu_shares(subject),
         idle=idle_shares(subject, gaps),
+        queued_gap_share=queued_share(subject, gaps),
         sync_drained_share=drained_share(subject, gaps, gaps.sync_drained),
         copy_drained_share=drained_share(subject, gaps, gaps.copy_drained),
         loader_share=loader_share(subject),

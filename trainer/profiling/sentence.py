@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from perftui.ipc.trace_report import CopyFigures, GpuShares, IdleShares, RankReport
+from perftui.ipc.trace_report import CopyFigures, GpuShares, IdleShares, LaunchFigures, RankReport
 from perftui.trainer.profiling.host_names import is_loader
 from perftui.trainer.profiling.thresholds import (
     COMPUTE_BOUND,
@@ -102,7 +102,11 @@ def _losses(report: RankReport, gpu: GpuShares, idle: IdleShares) -> list[_Loss]
     window_us = max((report.window_ms or 0.0) * 1000, 1e-9)
     pageable = sum(copy.exposed_us for copy in report.memcpy if copy.pageable) / window_us
     pageable = min(pageable, gpu.mem_exposed)
-    issuing = max(0.0, idle.host_other + idle.sync_call - by_sync - by_copy) + idle.launch_latency
+    # The host was ahead there, unless each launch did so little that being one ahead is no help.
+    between = (
+        0.0 if _launches_too_little(report) else min(report.queued_gap_share or 0.0, idle.launch_latency)
+    )
+    issuing = max(0.0, idle.host_other + idle.sync_call - by_sync - by_copy) + idle.launch_latency - between
     return [
         _Loss(
             idle.loader,
@@ -111,6 +115,14 @@ def _losses(report: RankReport, gpu: GpuShares, idle: IdleShares) -> list[_Loss]
         ),
         _Loss(by_sync, "idle", lambda span: _sync(report, by_sync, span)),
         _Loss(issuing, "idle", lambda span: _issuing(report, issuing, span)),
+        _Loss(
+            between,
+            "idle",
+            lambda span: (
+                f"The GPU was idle for {_percent(between)} of {span} in short gaps between kernels that had "
+                "been launched before"
+            ),
+        ),
         _Loss(pageable + by_copy, "gpu", lambda span: _pageable(report, pageable + by_copy, span)),
         _Loss(
             gpu.mem_exposed - pageable,
@@ -144,17 +156,13 @@ def _sync(report: RankReport, share: float, span: str) -> str:
 def _issuing(report: RankReport, share: float, span: str) -> str:
     launches = report.launches
     copies = _small_copies(report)
-    if launches is not None and copies is not None and 2 * copies.count > launches.count:
+    if copies is not None:
         return (
             f"Many small copies: the GPU was idle for {_percent(share)} of {span} while the host made "
             f"{copies.per_step or 0:.0f} copies to it a step, "
             f"{1024 * (copies.mib or 0) / copies.count:.2g} KiB each on average"
         )
-    if (
-        launches is not None
-        and launches.delay_us_p50 < LAUNCH_BOUND_DELAY_US
-        and launches.short_share >= LAUNCH_BOUND_SHORT_SHARE
-    ):
+    if launches is not None and _launch_bound(launches):
         return (
             f"Launch-bound: the GPU was idle for {_percent(share)} of {span} because the host did not launch "
             f"fast enough; {_percent(launches.short_share)} of the launches did less work than their call "
@@ -166,8 +174,17 @@ def _issuing(report: RankReport, share: float, span: str) -> str:
     )
 
 
+def _launch_bound(launches: LaunchFigures) -> bool:
+    return launches.delay_us_p50 < LAUNCH_BOUND_DELAY_US and launches.short_share >= LAUNCH_BOUND_SHORT_SHARE
+
+
+def _launches_too_little(report: RankReport) -> bool:
+    bound = report.launches is not None and _launch_bound(report.launches)
+    return bound or _small_copies(report) is not None
+
+
 def _small_copies(report: RankReport) -> CopyFigures | None:
-    """Return the copies to the device that cost their calls rather than their bytes; None: there are few."""
+    """Return the copies to the device that cost their calls rather than their bytes; None: few calls are."""
     small = [
         copies
         for copies in report.memcpy
@@ -176,7 +193,9 @@ def _small_copies(report: RankReport) -> CopyFigures | None:
         and copies.mib is not None
         and copies.mib <= SMALL_COPY_MIB * copies.count
     ]
-    return max(small, key=lambda copies: copies.count, default=None)
+    most = max(small, key=lambda copies: copies.count, default=None)
+    calls = report.launches.count if report.launches is not None else None
+    return most if most is not None and calls is not None and 2 * most.count > calls else None
 
 
 def _pageable(report: RankReport, share: float, span: str) -> str:
