@@ -18,6 +18,8 @@ from perftui.trainer.profiling.trace_files import as_windows, named_rank, ranks_
 from perftui.trainer.profiling.trace_reader import read_trace, uncollected
 from perftui.trainer.profiling.undistorted import with_distortion
 
+_NAMES_TOLD = 3
+
 KeepTimeline = Callable[[int, TraceTimeline], str | None]
 """Takes a rank's timeline; returns where it was put."""
 
@@ -29,6 +31,8 @@ class RankResult:
     report: RankReport
     told_rank: int | None = None
     world_size: int | None = None
+    one_group: bool = False
+    """All ranks are in every collective, also where the trace names no group."""
     calls: list[CollectiveCall] = field(default_factory=list)
 
 
@@ -47,7 +51,11 @@ def analyse_trace(
         kept = keep_timeline(rank, timeline(subject, report.steps))
         report = msgspec.structs.replace(report, timeline_path=kept)
     return RankResult(
-        report, told(trace.head, "rank"), told(trace.head, "world_size"), collective_calls(subject)
+        report,
+        told(trace.head, "rank"),
+        told(trace.head, "world_size"),
+        told(trace.head, "pg_count") == 1 or told(trace.head, "world_size") == 2,
+        collective_calls(subject),
     )
 
 
@@ -113,9 +121,7 @@ def compared(
         notes: that come first.
         as_ranks: False for windows of one rank, whose collectives are not the same ones.
     """
-    worlds = {result.world_size for result in results if result.world_size is not None}
-    calls = {result.report.rank: result.calls for result in results if result.report.error is None}
-    waits = rank_waits(calls) if as_ranks and len(worlds) < 2 else Waits()
+    waits, doubts = _waits(results) if as_ranks else (Waits(), [])
     reports = [_with_waits(result.report, waits) for result in results]
     readable = [report for report in reports if report.error is None]
     window_us = sum(report.window_ms or 0.0 for report in readable) * 1000 / max(1, len(readable))
@@ -130,11 +136,7 @@ def compared(
         straggler=late,
         notes=[
             *notes,
-            *(
-                [f"traces of different jobs (world sizes {sorted(worlds)}): ranks are not compared"]
-                if len(worlds) > 1
-                else []
-            ),
+            *doubts,
             *(
                 f"{'rank' if as_ranks else 'window'} {report.rank}: {note}" if several else note
                 for report in reports
@@ -142,6 +144,22 @@ def compared(
             ),
         ],
     )
+
+
+def _waits(results: Sequence[RankResult]) -> tuple[Waits, list[str]]:
+    """Return who waited in what can be matched over ranks, and why the rest cannot."""
+    worlds = {result.world_size for result in results if result.world_size is not None}
+    if len(worlds) > 1:
+        return Waits(), [f"traces of different jobs (world sizes {sorted(worlds)}): ranks are not compared"]
+    readable = [result for result in results if result.report.error is None]
+    calls = {result.report.rank: result.calls for result in readable}
+    if len(readable) < 2 or all(result.one_group for result in readable):
+        return rank_waits(calls), []
+    known = {rank: [call for call in mine if call.group is not None] for rank, mine in calls.items()}
+    others = sorted({call.name for mine in calls.values() for call in mine if call.group is None})
+    named = ", ".join(others[:_NAMES_TOLD]) + (", …" if len(others) > _NAMES_TOLD else "")
+    doubt = f"which ranks take part in {named} cannot be told: they are not compared by it"
+    return rank_waits(known), [doubt] if others else []
 
 
 def _with_waits(report: RankReport, waits: Waits) -> RankReport:

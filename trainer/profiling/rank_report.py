@@ -93,7 +93,7 @@ def device_name(subject: Subject) -> str | None:
 
 
 def told(head: TraceHead, field: str) -> int | None:
-    """Return `rank` or `world_size` as a trace names it in `distributedInfo`; None without it."""
+    """Return `rank`, `world_size` or `pg_count` as a trace names it in `distributedInfo`; None without it."""
     if not isinstance(head.distributed, dict):
         return None
     value = cast("Mapping[str, Any]", head.distributed).get(field)
