@@ -68,6 +68,18 @@ KERNELS = [
     ("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>", "reduce", False),
     ("void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, true>", "reduce", False),
     ("triton_poi_fused_relu_0", "triton", None),
+    ("triton_poi_fused_all_reduce_0", "triton", None),
+    ("triton_red_fused__to_copy_all_gather_into_tensor_wait_tensor_3", "triton", None),
+    ("triton_per_fused_add_reduce_scatter_tensor_sum_1", "triton", None),
+    ("two_shot_all_reduce_kernel_triton", "communication", False),
+    ("void deep_ep::intranode::dispatch<8, 768, 8192>(int4*, float*, int*)", "communication", False),
+    ("void deep_ep::internode_ll::combine<true, 7168, 9, 3>(void*, void*)", "communication", False),
+    ("void deep_ep::internode::notify_dispatch<false, 4>(int const*)", "communication", False),
+    ("void deep_ep::elastic::dispatch_impl<8>(int4*)", "communication", False),
+    ("mscclKernel_Sum_hip_bfloat16_Simple_false", "communication", False),
+    ("deep_ep::layout::get_dispatch_layout<256, 32, 8>(long const*, int*)", "other", None),
+    ("kuserbuffers_pushsendrecv(int, int, int*, int*)", "communication", False),
+    ("void userbuffers_fp16_sum_inplace_gpu_rr_rs_oop<8>(int, int)", "communication", False),
     ("void at::native::indexSelectLargeIndex<float, long, unsigned int>", "other", None),
 ]
 
