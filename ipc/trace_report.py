@@ -271,6 +271,8 @@ class RankReport(msgspec.Struct, frozen=True, kw_only=True):
     device_name: str | None = None
     events: int | None = None
     """In the trace, of every kind."""
+    devices: int = 1
+    """That worked in the window; shares of the GPU's time are their mean."""
     error: str | None = None
     """Why it could not be read: the rest is then empty."""
     window_ms: float | None = None
@@ -315,6 +317,10 @@ class RankReport(msgspec.Struct, frozen=True, kw_only=True):
     hta: HtaFigures | None = None
     timeline_path: str | None = None
     """A `TraceTimeline` beside the report."""
+
+    def share_of_devices(self, device_us: float) -> float | None:
+        """Return a time that is summed over devices as a share of theirs; None without a window."""
+        return device_us / (1000 * self.window_ms * max(1, self.devices)) if self.window_ms else None
 
 
 class RankWait(msgspec.Struct, frozen=True, kw_only=True):

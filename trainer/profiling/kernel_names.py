@@ -13,7 +13,7 @@ _COMMUNICATION = (
     "deepep::intranode", "deepep::internode", "deepep::legacy::int", "deepep::elastic",
 )  # fmt: skip
 _INDUCTOR = "triton_"
-"""Inductor names what it makes after the operators around it (`triton_poi_fused_all_reduce_0`); it computes."""
+"""Inductor names kernels after the operators around them (`triton_poi_fused_all_reduce_0`): they compute."""
 _CLASSES = (
     (
         "attention",

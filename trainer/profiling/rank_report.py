@@ -41,6 +41,7 @@ def rank_report(subject: Subject, rank: int, path: str) -> RankReport:
         path=path,
         device_name=device_name(subject),
         events=subject.trace.events,
+        devices=max(1, len(subject.devices)),
         window_ms=subject.window.length / 1e6,
         steps=step_spans(subject),
         gpu=gpu_shares(subject),

@@ -99,9 +99,9 @@ def _worth(report: RankReport) -> tuple[float, int]:
 
 def _losses(report: RankReport, gpu: GpuShares, idle: IdleShares) -> list[_Loss]:
     by_sync, by_copy = report.sync_drained_share or 0.0, report.copy_drained_share or 0.0
-    window_us = max((report.window_ms or 0.0) * 1000, 1e-9)
-    pageable = sum(copy.exposed_us for copy in report.memcpy if copy.pageable) / window_us
-    pageable = min(pageable, gpu.mem_exposed)
+    from_pageable = min(_exposed(report, _from_pageable), gpu.mem_exposed)
+    to_pageable = min(_exposed(report, _to_pageable), gpu.mem_exposed - from_pageable)
+    copying = gpu.mem_exposed - from_pageable - to_pageable
     # The host was ahead there, unless each launch did so little that being one ahead is no help.
     between = (
         0.0 if _launches_too_little(report) else min(report.queued_gap_share or 0.0, idle.launch_latency)
@@ -123,12 +123,13 @@ def _losses(report: RankReport, gpu: GpuShares, idle: IdleShares) -> list[_Loss]
                 "been launched before"
             ),
         ),
-        _Loss(pageable + by_copy, "gpu", lambda span: _pageable(report, pageable + by_copy, span)),
         _Loss(
-            gpu.mem_exposed - pageable,
+            from_pageable + by_copy,
             "gpu",
-            lambda span: f"Copies that nothing hid took {_percent(gpu.mem_exposed - pageable)} of {span}",
+            lambda span: _pageable(report, from_pageable + by_copy, span, "from", _from_pageable),
         ),
+        _Loss(to_pageable, "gpu", lambda span: _pageable(report, to_pageable, span, "to", _to_pageable)),
+        _Loss(copying, "gpu", lambda span: f"Copies that nothing hid took {_percent(copying)} of {span}"),
         _Loss(gpu.comm_exposed, "comm.exposed", lambda span: _communication(report, gpu, span)),
         _Loss(
             idle.dependency,
@@ -198,14 +199,32 @@ def _small_copies(report: RankReport) -> CopyFigures | None:
     return most if most is not None and calls is not None and 2 * most.count > calls else None
 
 
-def _pageable(report: RankReport, share: float, span: str) -> str:
-    copies = [copy for copy in report.memcpy if copy.pageable]
+def _from_pageable(copies: CopyFigures) -> bool:
+    return copies.pageable is True and "-> Pageable" not in copies.kind
+
+
+def _to_pageable(copies: CopyFigures) -> bool:
+    return copies.pageable is True and "-> Pageable" in copies.kind
+
+
+def _exposed(report: RankReport, chosen: Callable[[CopyFigures], bool]) -> float:
+    exposed_us = sum(copies.exposed_us for copies in report.memcpy if chosen(copies))
+    return report.share_of_devices(exposed_us) or 0.0
+
+
+def _pageable(
+    report: RankReport, share: float, span: str, way: str, chosen: Callable[[CopyFigures], bool]
+) -> str:
+    largest = max(
+        (copies for copies in report.memcpy if chosen(copies)),
+        key=lambda copies: copies.exposed_us,
+        default=None,
+    )
     detail = ""
-    if copies:
-        largest = max(copies, key=lambda copy: copy.exposed_us)
+    if largest is not None:
         rate = f" at {largest.gib_s:.1f} GiB/s" if largest.gib_s is not None else ""
         detail = f" ({largest.kind}{rate})"
-    return f"Copies from pageable memory kept the GPU from computing for {_percent(share)} of {span}{detail}"
+    return f"Copies {way} pageable memory kept the GPU from computing for {_percent(share)} of {span}{detail}"
 
 
 def _communication(report: RankReport, gpu: GpuShares, span: str) -> str:

@@ -56,7 +56,7 @@ def _by_window(case: Case, rank: RankSignals, report: RankReport) -> Finding | N
     mib = sum(each.mib or 0.0 for each in copies) / steps
     if not copies or not report.window_ms or mib < policy.pageable_mib or tiny_copies(report, policy):
         return None
-    exposed = sum(each.exposed_us for each in copies) / 1e3 / report.window_ms
+    exposed = report.share_of_devices(sum(each.exposed_us for each in copies)) or 0.0
     cost = min(1.0, exposed + _waited(report))
     if cost < policy.copy_share:
         return None
@@ -137,7 +137,7 @@ def many_small(case: Case) -> Iterator[Finding | Abstention]:
         most = tiny_copies(report, policy)
         if report is None or most is None or not case.paced_by(rank, "host"):
             continue
-        exposed = most.exposed_us / 1e3 / report.window_ms if report.window_ms else 0.0
+        exposed = report.share_of_devices(most.exposed_us) or 0.0
         waited = _waited(report) if most.pageable else 0.0
         cost = min(1.0, exposed + waited)
         steps = len(report.steps)
