@@ -247,7 +247,7 @@ def test_the_launch_of_a_large_graph_is_the_host_s_until_its_call_ends(reported:
     graph = maker.launch(maker.now_ns, 400_000, "cudaGraphLaunch")
     for gap_ns in (390_000, 2000, 6000, 40_000):
         maker.now_ns += gap_ns
-        maker.kernel(1000, correlation=graph, **{"graph node id": 1})
+        maker.kernel(1000, "gemm", correlation=graph, **{"graph node id": 1})
         maker.now_ns += 1000
     maker.end_step()
     report = reported(maker)

@@ -106,12 +106,12 @@ ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<
 
 
 def unnamed_ranks(
-    folder: Path, lasting_us: Sequence[int], named: str | None = None, **distributed: object
+    folder: Path, lasting_us: Sequence[int], distributed: dict[str, object], named: str | None = None
 ) -> list[Path]:
     """Write a trace a rank: 10 all-reduces without a group, which last so long, and one with a group."""
     paths: list[Path] = []
     for rank, us in enumerate(lasting_us):
-        maker = TraceMaker(head={"distributedInfo": {"rank": rank, **distributed}})
+        maker = TraceMaker(head={"distributedInfo": {"rank": rank} | distributed})
         for _ in range(2):
             maker.step()
             for _ in range(5):
@@ -132,7 +132,7 @@ UNKNOWN = (
 @pytest.mark.parametrize("distributed", [{"world_size": 4}, {"world_size": 4, "pg_count": 3}, {}])
 def test_groups_without_names_are_not_taken_for_one(tmp_path: Path, distributed: dict[str, object]) -> None:
     """Tensor parallelism in CUDA graphs: ranks 0 and 1, and 2 and 3 of which reduce less; nobody waits."""
-    report = analyse_files(unnamed_ranks(tmp_path, [80, 80, 40, 40], **distributed))
+    report = analyse_files(unnamed_ranks(tmp_path, [80, 80, 40, 40], distributed))
     assert (report.straggler, report.waits) == (None, [])
     assert report.notes == [UNKNOWN]
     assert [one.wait_us for rank in report.ranks for one in rank.collectives] == [None] * 4
@@ -145,24 +145,24 @@ def test_groups_without_names_are_not_taken_for_one(tmp_path: Path, distributed:
 def test_without_names_a_world_of_one_group_is_compared(
     tmp_path: Path, lasting_us: list[int], distributed: dict[str, object]
 ) -> None:
-    report = analyse_files(unnamed_ranks(tmp_path, lasting_us, **distributed))
+    report = analyse_files(unnamed_ranks(tmp_path, lasting_us, distributed))
     assert report.straggler == lasting_us.index(40)
     assert {wait.matched for wait in report.waits} == {10}
     assert report.notes == []
 
 
 def test_two_traces_of_a_larger_world_may_be_of_two_groups(tmp_path: Path) -> None:
-    report = analyse_files(unnamed_ranks(tmp_path, [80, 40], world_size=8))
+    report = analyse_files(unnamed_ranks(tmp_path, [80, 40], {"world_size": 8}))
     assert (report.straggler, report.waits, report.notes) == (None, [], [UNKNOWN])
 
 
 def test_what_has_a_group_is_compared_beside_what_has_none(tmp_path: Path) -> None:
-    report = analyse_files(unnamed_ranks(tmp_path, [80, 80, 40, 80], "dp", world_size=4, pg_count=2))
+    report = analyse_files(unnamed_ranks(tmp_path, [80, 80, 40, 80], {"world_size": 4, "pg_count": 2}, "dp"))
     assert {wait.matched for wait in report.waits} == {2}
     waited = {one.name: one.wait_us for one in report.ranks[0].collectives}
     assert waited == {"allreduce": pytest.approx(80), ALL_REDUCE.split("(")[0]: None}
     assert UNKNOWN in report.notes
-    one_alone = analyse_files(unnamed_ranks(tmp_path, [80, 80], world_size=4)[:1])
+    one_alone = analyse_files(unnamed_ranks(tmp_path, [80, 80], {"world_size": 4})[:1])
     assert one_alone.notes == []
 
 

@@ -246,7 +246,7 @@ def test_a_graph_of_short_kernels_leaves_gaps_that_are_not_the_host_s(reported: 
         maker.step()
         graph = maker.launch(maker.now_ns - 900, 800, "cudaGraphLaunch")
         for node in range(200):
-            maker.kernel(2700, correlation=graph, **{"graph node id": node + 1})
+            maker.kernel(2700, "gemm", correlation=graph, **{"graph node id": node + 1})
             maker.now_ns += 4000
     assert SHORT_GAPS.fullmatch(reported(maker).sentence)
 

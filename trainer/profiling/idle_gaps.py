@@ -93,9 +93,10 @@ def _queued(subject: Subject, start: Integers, following: Integers) -> Flags:
     """Return whether the call that launched what ends each gap was over, or its first work had begun."""
     device, calls, links = subject.trace.device, subject.trace.calls, subject.links
     linked = np.flatnonzero(links.call >= 0)
-    handed = np.append(calls.end, 0)
+    handed = np.append(calls.end, np.iinfo(np.int64).min)  # without a launch: long before
     np.minimum.at(handed, links.call[linked], device.start[linked])
-    return (following >= 0) & (handed[np.append(links.call, -1)[following]] <= start)
+    result: Flags = (following >= 0) & (handed[np.append(links.call, -1)[following]] <= start)
+    return result
 
 
 def _parts(subject: Subject, start: Integers, end: Integers, asked: Integers) -> Integers:
