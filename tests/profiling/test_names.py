@@ -11,11 +11,12 @@ from perftui.trainer.profiling.call_names import (
     launches_kernel,
     waits,
 )
+from perftui.trainer.profiling.frame_files import installed_here, known_by_name
 from perftui.trainer.profiling.host_names import (
+    frame_file,
     frame_place,
     is_compiled,
     is_compiling,
-    is_users_frame,
     step_number,
 )
 from perftui.trainer.profiling.kernel_names import is_communication, kernel_class, on_tensor_cores
@@ -160,7 +161,46 @@ def test_host_names() -> None:
     assert is_compiled("Torch-Compiled Region: 0/0")
     assert frame_place("src/train.py(42): main") == "src/train.py:42 main"
     assert frame_place("<built-in method item of Tensor object at 0x7f>") is None
-    assert is_users_frame("src/train.py(42): main")
-    assert not is_users_frame("torch/nn/modules/module.py(1773): _call_impl")
-    assert not is_users_frame("/opt/venv/lib/python3.12/site-packages/timm/models.py(3): forward")
-    assert not is_users_frame("nn.Module: Linear_0")
+    assert frame_file("src/train.py(42): main") == "src/train.py"
+    assert frame_file("nn.Module: Linear_0") is None
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "src/train.py", "train.py", "torch-train/main.py", "torchlike/a.py", "/home/u/proj/torch/x.py",
+        "datasets/coco.py", "models/transformers/vit.py", "code/train.py", "profile.py", "trace.py",
+        "test/train.py", "utils/logging.py", "functools_of_mine.py", "transformers.py", "numpyro_model.py",
+    ],
+)  # fmt: skip
+def test_files_of_the_users(file: str) -> None:
+    assert not known_by_name(file)
+    assert not installed_here(file)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "torch/nn/modules/module.py", "torch/_ops.py", "transformers/trainer.py", "tqdm/std.py", "queue.py",
+        "threading.py", "concurrent/futures/thread.py", "multiprocessing/queues.py", "contextlib.py",
+        "<frozen importlib._bootstrap>", "<string>", "PIL/Image.py", "datasets/arrow_dataset.py",
+        "datasets/formatting/torch_formatter.py", "lightning/pytorch/loops/fit_loop.py",
+        "pytorch_lightning/trainer/trainer.py", "accelerate/utils/operations.py",
+        "/opt/venv/lib/python3.12/site-packages/timm/models.py", "/usr/lib/python3/dist-packages/x.py",
+        "perftui/trainer/probe/hooks.py",
+    ],
+)  # fmt: skip
+def test_files_of_others(file: str) -> None:
+    assert known_by_name(file)
+    assert installed_here(file)
+
+
+def test_packages_that_are_at_hand_are_known_by_their_files() -> None:
+    """A folder of the user's that is called like a package is the user's."""
+    assert not known_by_name("pytest/__init__.py")
+    assert installed_here("pytest/__init__.py")
+    assert installed_here("_pytest/config/__init__.py")
+    assert not installed_here("pytest/of_mine.py")
+    assert not installed_here(__file__)
+    assert not installed_here("../site.py")
+    assert not installed_here("x" * 5000 + "\0.py")

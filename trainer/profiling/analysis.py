@@ -9,6 +9,7 @@ import msgspec
 from perftui.ipc.errors import RecordingError
 from perftui.ipc.trace_report import RankReport, TraceReport, TraceTimeline
 from perftui.trainer.profiling.collective_calls import CollectiveCall, collective_calls
+from perftui.trainer.profiling.frame_files import installed_here, known_by_name
 from perftui.trainer.profiling.rank_report import rank_report, told
 from perftui.trainer.profiling.rank_waits import Waits, rank_waits, straggler
 from perftui.trainer.profiling.sentence import rank_sentence, report_sentence
@@ -37,7 +38,11 @@ class RankResult:
 
 
 def analyse_trace(
-    path: Path, rank: int, keep_timeline: KeepTimeline | None = None, processes: int = 1
+    path: Path,
+    rank: int,
+    keep_timeline: KeepTimeline | None = None,
+    processes: int = 1,
+    installed: Callable[[str], bool] = known_by_name,
 ) -> RankResult:
     """Read and analyse one trace; one that cannot be read gives a report with the reason."""
     try:
@@ -45,7 +50,7 @@ def analyse_trace(
     except RecordingError as error:
         return RankResult(RankReport(rank=rank, path=str(path), error=str(error)))
     with uncollected():
-        subject = prepare(trace)
+        subject = prepare(trace, installed)
         report = rank_report(subject, rank, str(path))
     if keep_timeline is not None:
         kept = keep_timeline(rank, timeline(subject, report.steps))
@@ -66,12 +71,14 @@ def analyse_ranks(
 ) -> TraceReport:
     """Analyse the traces of one window, given as (rank, file); a bad file spoils its own rank only.
 
+    The training has the packages that this interpreter has, as a rule: files of theirs are not the user's.
+
     Args:
         traces: of the ranks.
         keep_timeline: what to do with timelines.
         step_ms_before: by rank, the step time without the profiler, as far as it is known.
     """
-    results = [analyse_trace(path, rank, keep_timeline) for rank, path in traces]
+    results = [analyse_trace(path, rank, keep_timeline, installed=installed_here) for rank, path in traces]
     return compared([_beside(result, step_ms_before or {}) for result in results])
 
 

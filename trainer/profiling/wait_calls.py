@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from perftui.ipc.trace_report import SyncFigures
+from perftui.trainer.profiling.host_names import step_number
 from perftui.trainer.profiling.subject import Subject
 
 SYNC_LIMIT = 100
@@ -38,6 +39,8 @@ def _calls(subject: Subject) -> Iterator[tuple[tuple[str, str | None, str | None
     for call in np.flatnonzero(subject.waiting_calls & subject.calls_in_window).tolist():
         around = int(links.caller[call])
         operator = None if around < 0 else trace.names[int(trace.host.name[around])]
+        if operator is not None and step_number(operator) is not None:
+            operator = None  # else a call in the loop itself would be another one in each step
         where = subject.frame_text(int(links.call_frame[call]))
         lasting_ns = int(trace.calls.end[call] - trace.calls.start[call])
         yield (trace.names[int(trace.calls.name[call])], operator, where), lasting_ns
