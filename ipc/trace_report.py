@@ -160,6 +160,8 @@ class SyncFigures(msgspec.Struct, frozen=True, kw_only=True):
     per_step: float | None
     total_us: float
     share: float
+    drained_us: float | None = None
+    """How long the device was idle for the host after it had run dry in such a call, summed over devices."""
 
 
 class CopyFigures(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Several ranks: whose trace is whose, who waited, and for whom."""
+"""Several ranks: who waited, and for whom."""
 
 import random
 from collections.abc import Sequence
@@ -6,34 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from perftui.ipc.errors import UsageError
 from perftui.ipc.trace_report import RankWait
 from perftui.trainer.profiling.analysis import analyse_files
 from perftui.trainer.profiling.collective_calls import CollectiveCall
 from perftui.trainer.profiling.rank_waits import rank_waits, straggler
-from perftui.trainer.profiling.report_text import report_text
-from perftui.trainer.profiling.trace_files import as_windows, named_rank, ranks_of, trace_files
+from tests.profiling.made_ranks import made_ranks
 from tests.profiling.trace_maker import TraceMaker
-
-
-def made_ranks(late_us: Sequence[int], folder: Path, *, sequence: bool, lost_head: int = 0) -> list[Path]:
-    """Write a trace a rank: 20 collectives of 5 µs, to which each rank comes late by so many µs."""
-    paths: list[Path] = []
-    latest = max(late_us)
-    for rank, late in enumerate(late_us):
-        maker = TraceMaker(head={"distributedInfo": {"rank": rank, "world_size": len(late_us)}})
-        maker.now_ns += rank * 777_000  # no clock in common
-        maker.step()
-        for number in range(20):
-            maker.compute(100_000 + late * 1000)
-            args: dict[str, object] = {"Collective name": "allreduce", "Process Group Name": "dp"}
-            args |= {"In msg nelems": 1 << 18, "dtype": "Float", "Process Group Ranks": "[0, 1, 2]"}
-            if sequence:
-                args["Seq"] = number
-            if number >= lost_head * (rank == 1):
-                maker.communicate(5000 + (latest - late) * 1000, **args)
-        paths.append(maker.write(folder / f"trace_{rank}.json"))
-    return paths
 
 
 @pytest.mark.parametrize("sequence", [True, False])
@@ -233,6 +211,50 @@ def test_groups_are_matched_apart() -> None:
     assert waits.by_kind[0, "allreduce", "tp"] == 6.0
 
 
+def test_ranks_whose_windows_began_apart_have_no_straggler(tmp_path: Path) -> None:
+    """Rank 0 waits once for rank 1 to begin, and is a little earlier in half of the other collectives."""
+    paths: list[Path] = []
+    for rank in range(2):
+        maker = TraceMaker(head={"distributedInfo": {"rank": rank, "world_size": 2}})
+        for step in range(3):
+            maker.step()
+            for number in range(4):
+                maker.compute(100_000)
+                late = (0, 300)[rank == 0 and number % 2] + 3_000_000 * (rank == step == number == 0)
+                maker.communicate(5000 + late, **{"Collective name": "allreduce", "Seq": 4 * step + number})
+        paths.append(maker.write(tmp_path / f"rank{rank}.json"))
+    report = analyse_files(paths)
+    assert report.notes == ["rank 0: the longest communication kernel takes 71% of the window"]
+    assert report.straggler is None
+    assert report.sentence == (
+        "Rank 0 of 2 recorded: the GPU computed for 28 % of these 3 steps and communicated alone for 72 %; "
+        "why cannot be told: the longest communication kernel takes 71% of the window."
+    )
+    assert [wait.matched for wait in report.waits] == [12, 12]
+
+
+@pytest.mark.parametrize("sequence", [True, False])
+def test_a_recording_that_stopped_early_is_matched_by_numbers_alone(tmp_path: Path, sequence: bool) -> None:
+    """Rank 1 has lost its end: counted from there its calls would be those of others."""
+    paths: list[Path] = []
+    for rank in range(2):
+        maker = TraceMaker(head={"distributedInfo": {"rank": rank, "world_size": 2}})
+        maker.step()
+        for number in range(12):
+            args: dict[str, object] = {"Collective name": "allreduce", "Process Group Name": "0"}
+            args |= {"Seq": number} if sequence else {}
+            maker.compute(100_000)
+            if rank and number > 8:
+                maker.launch(maker.now_ns)
+                maker.now_ns += 1000 * number
+            else:
+                maker.communicate(1000 * number + 1000, **args)
+        paths.append(maker.write(tmp_path / f"rank{rank}.json"))
+    report = analyse_files(paths)
+    assert [wait.matched for wait in report.waits] == ([9, 9] if sequence else [])
+    assert all(wait.wait_us == 0 for wait in report.waits)
+
+
 def test_other_jobs_are_not_compared(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
@@ -241,140 +263,3 @@ def test_other_jobs_are_not_compared(tmp_path: Path) -> None:
     report = analyse_files([first, second])
     assert report.waits == []
     assert "traces of different jobs (world sizes [2, 3]): ranks are not compared" in report.notes
-
-
-def odd_ones(paths: list[Path], folder: Path, kind: str) -> list[Path]:
-    """Give the traces names that tell no rank, with a file among them that cannot be read."""
-    named = [path.rename(folder / f"host_{80 + rank}.17.pt.trace.json") for rank, path in enumerate(paths)]
-    if kind == "truncated":
-        cut = named.pop(1)
-        cut.write_bytes(cut.read_bytes()[:-200])
-        return [cut, *named]
-    (folder / "config.json").write_text("{}")
-    return trace_files([folder])
-
-
-@pytest.mark.parametrize(("kind", "bad"), [("config", 3), ("truncated", 1)])
-def test_a_bad_file_spoils_no_other_rank(tmp_path: Path, kind: str, bad: int) -> None:
-    paths = odd_ones(made_ranks([0, 0, 60], tmp_path, sequence=True), tmp_path, kind)
-    report = analyse_files(paths)
-    assert [rank.rank for rank in report.ranks if rank.error is not None] == [bad]
-    assert all(
-        Path(rank.path).name == f"host_{80 + rank.rank}.17.pt.trace.json"
-        for rank in report.ranks
-        if rank.error is None
-    )
-    assert report.straggler == 2
-    (asked,) = analyse_files(paths, ranks=[2]).ranks
-    assert Path(asked.path).name == "host_82.17.pt.trace.json"
-    assert [note for note in report.notes if "the order given" in note or "guess" in note] == []
-
-
-def windows_of_one_rank(folder: Path) -> list[Path]:
-    """Write two windows of rank 0, of which the second communicates for longer."""
-    first, second = folder / "one", folder / "two"
-    first.mkdir()
-    second.mkdir()
-    return [
-        made_ranks([60, 60], first, sequence=False)[0].rename(folder / "host_77.1.pt.trace.json"),
-        made_ranks([0, 60], second, sequence=False)[0].rename(folder / "host_77.2.pt.trace.json"),
-    ]
-
-
-def test_windows_of_one_rank_are_no_ranks(tmp_path: Path) -> None:
-    report = analyse_files(windows_of_one_rank(tmp_path))
-    assert (report.straggler, report.waits, report.windows) == (None, [], True)
-    assert report.sentence.startswith("Window 1 of 2 recorded: communication that no computing hid")
-    assert report.notes == [
-        "several windows of rank 0: numbered in the order given, and not compared as ranks",
-        "window 0: 1 complete step",
-        "window 1: 1 complete step",
-    ]
-    assert [rank.rank for rank in report.ranks] == [0, 1]
-    assert [line.split(":")[0] for line in report_text(report) if line.startswith("window")] == [
-        "window 0",
-        "window 1",
-    ]
-
-
-def test_windows_are_chosen_by_their_rank(tmp_path: Path) -> None:
-    (tmp_path / "other").mkdir()
-    other = made_ranks([0, 0], tmp_path / "other", sequence=False)[1]
-    paths = [*windows_of_one_rank(tmp_path), other]
-    assert [rank.path for rank in analyse_files(paths, ranks=[0]).ranks] == [str(path) for path in paths[:2]]
-    alone = analyse_files(paths, ranks=[1])
-    assert [(rank.rank, rank.path) for rank in alone.ranks] == [(1, str(other))]
-    assert not alone.windows
-
-
-@pytest.mark.parametrize(
-    ("told", "named", "bad", "ranks", "guessed"),
-    [
-        ([3, 1], [0, 1], "", [3, 1], False),
-        ([None, None], [5, 2], "", [5, 2], False),
-        ([4, None], [9, 2], "", [4, 2], False),
-        ([0, 0], [1, 2], "", [1, 2], False),
-        ([0, 0], [None, 2], "", [0, 0], False),
-        ([None, None], [3, 3], "", [3, 3], False),
-        ([0, 1, 0, 1], [None] * 4, "", [0, 1, 0, 1], False),
-        ([None, None], [None, None], "", [0, 1], True),
-        ([None], [None], "", [0], False),
-        ([7], [1], "", [7], False),
-        ([None, 0, 1, 2, 3], [None] * 5, "x....", [4, 0, 1, 2, 3], False),
-        ([0, None, 2], [None] * 3, ".x.", [0, 1, 2], False),
-        ([None, 0, 1], [5, None, None], "x..", [5, 0, 1], False),
-        ([None, 0, 1], [1, None, None], "x..", [2, 0, 1], False),
-        ([None, None], [None, None], "x.", [1, 0], False),
-        ([None, None, None], [None] * 3, "x..", [2, 0, 1], True),
-        ([1, None, 2], [None] * 3, "...", [1, 0, 2], True),
-        ([None, None], [None, None], "xx", [0, 1], False),
-    ],
-)
-def test_whose_trace_it_is(
-    told: list[int | None], named: list[int | None], bad: str, ranks: list[int], guessed: bool
-) -> None:
-    readable = [sign == "." for sign in bad] or [True] * len(told)
-    found, note = ranks_of(told, named, readable)
-    assert found == ranks
-    assert (note is not None) is guessed
-
-
-def test_a_guess_is_named() -> None:
-    assert ranks_of([1, None, 2], [None] * 3, [True] * 3)[1] == "not all files tell their ranks: 0 is a guess"
-    assert as_windows([0, 1, 2]) is None
-    assert as_windows([0, 3, 0, 3, 1]) == (
-        "several windows of ranks 0, 3: numbered in the order given, and not compared as ranks"
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "rank"),
-    [
-        ("rank3_step4_n3_ab12.json.gz", 3),
-        ("trace_rank-12.pt.trace.json", 12),
-        ("job.Rank.0.json", 0),
-        ("frank7.json", None),
-        ("host_123.456.pt.trace.json", None),
-    ],
-)
-def test_ranks_in_names(name: str, rank: int | None) -> None:
-    assert named_rank(Path(name)) == rank
-
-
-def test_folders(tmp_path: Path) -> None:
-    for name in (
-        "rank10.json",
-        "rank2.json.gz",
-        "a.report.json",
-        "b.analysis.json",
-        "notes.txt",
-        "rank2.timeline",
-    ):
-        (tmp_path / name).touch()
-    assert [path.name for path in trace_files([tmp_path])] == ["rank2.json.gz", "rank10.json"]
-    assert trace_files([tmp_path / "rank10.json", tmp_path])[0].name == "rank10.json"
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(UsageError, match="empty: no trace in this folder"):
-        trace_files([tmp_path / "empty"])
-    with pytest.raises(UsageError, match="gone: no such file or folder"):
-        trace_files([tmp_path / "gone"])

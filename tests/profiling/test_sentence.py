@@ -203,8 +203,47 @@ def test_other_copies(reported: Reporter) -> None:
     maker.copy(600_000)
     maker.compute(399_000)
     assert reported(maker).sentence == (
-        "Copies that nothing hid took 60 % of these 2 steps; the GPU computed for 40 %."
+        "Copies that nothing hid took 60 % of these 2 steps (most of it HtoD (Pinned -> Device)); "
+        "the GPU computed for 40 %."
     )
+
+
+def test_fills_are_no_copies(reported: Reporter) -> None:
+    """Gradients set to zero rather than to None."""
+    maker = made()
+    for _ in range(3):
+        maker.step()
+        maker.add("gpu_memset", "Memset (Device)", maker.now_ns, 400_000, STREAM, device=0, stream=STREAM,
+                  correlation=maker.launch(maker.now_ns, name="cudaMemsetAsync"), bytes=1 << 20)  # fmt: skip
+        maker.now_ns += 400_000
+        maker.compute(600_000)
+    assert reported(maker).sentence == (
+        "Fills that nothing hid took 40 % of these 4 steps (most of it Memset (Device)); "
+        "the GPU computed for 60 %."
+    )
+
+
+def test_the_call_behind_which_the_gpu_ran_dry_is_named(reported: Reporter) -> None:
+    """The host waits long for an event of the step before, and has work queued; then reads the loss."""
+    maker = made()
+    for _ in range(3):
+        maker.step()
+        maker.add("cpu_op", "throttle", maker.now_ns, 820_000)
+        maker.add("cuda_runtime", "cudaEventSynchronize", maker.now_ns + 10_000, 800_000, correlation=1 << 40)
+        maker.compute(900_000, ahead_ns=900)
+        maker.compute(100_000, ahead_ns=10_000)
+        maker.add("cpu_op", "aten::item", maker.now_ns - 60_000, 80_000)
+        maker.add("cuda_runtime", "cudaStreamSynchronize", maker.now_ns - 50_000, 60_000, correlation=1 << 41)
+        maker.idle(host_other=500_000)
+    report = reported(maker)
+    assert report.sentence.startswith(
+        "The GPU ran dry for 33 % of these 4 steps behind calls that wait for it "
+        "(cudaStreamSynchronize in aten::item)"
+    )
+    assert [(sync.operator, sync.drained_us) for sync in report.syncs] == [
+        ("throttle", 0.0),
+        ("aten::item", pytest.approx(1500)),
+    ]
 
 
 def test_communication_bound(reported: Reporter) -> None:

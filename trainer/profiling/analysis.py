@@ -133,7 +133,8 @@ def compared(
     readable = [report for report in reports if report.error is None]
     window_us = sum(report.window_ms or 0.0 for report in readable) * 1000 / max(1, len(readable))
     exposed = {report.rank: report.gpu.comm_exposed if report.gpu else None for report in readable}
-    late, waited_share = straggler(waits.ranks, window_us, exposed) or (None, None)
+    found = None if _doubted(readable, "waits") else straggler(waits.ranks, window_us, exposed)
+    late, waited_share = found or (None, None)
     several = len(reports) > 1
     return TraceReport(
         sentence=report_sentence(reports, late, waited_share, "Rank" if as_ranks else "Window"),
@@ -159,7 +160,7 @@ def _waits(results: Sequence[RankResult]) -> tuple[Waits, list[str]]:
     if len(worlds) > 1:
         return Waits(), [f"traces of different jobs (world sizes {sorted(worlds)}): ranks are not compared"]
     readable = [result for result in results if result.report.error is None]
-    calls = {result.report.rank: result.calls for result in readable}
+    calls = {result.report.rank: _counted(result) for result in readable}
     if len(readable) < 2 or all(result.one_group for result in readable):
         return rank_waits(calls), []
     known = {rank: [call for call in mine if call.group is not None] for rank, mine in calls.items()}
@@ -167,6 +168,19 @@ def _waits(results: Sequence[RankResult]) -> tuple[Waits, list[str]]:
     named = ", ".join(others[:_NAMES_TOLD]) + (", …" if len(others) > _NAMES_TOLD else "")
     doubt = f"which ranks take part in {named} cannot be told: they are not compared by it"
     return rank_waits(known), [doubt] if others else []
+
+
+def _doubted(reports: Sequence[RankReport], figure: str) -> bool:
+    return any(
+        check.passed is False and figure in check.suppresses for report in reports for check in report.trust
+    )
+
+
+def _counted(result: RankResult) -> list[CollectiveCall]:
+    """Return the calls that can be matched: those that are counted from the end need all of the others."""
+    if not _doubted([result.report], "gpu"):
+        return result.calls
+    return [call for call in result.calls if call.sequence is not None]
 
 
 def _with_waits(report: RankReport, waits: Waits) -> RankReport:

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from perftui.ipc.trace_report import GapKind, IdleShares
+from perftui.trainer.profiling.grouping import distinct
 from perftui.trainer.profiling.intervals import Intervals
 from perftui.trainer.profiling.subject import Subject
 from perftui.trainer.profiling.thresholds import LAUNCH_LATENCY_NS
 from perftui.trainer.profiling.trace_columns import Flags, Integers
 
 GAP_KINDS: tuple[GapKind, ...] = ("loader", "sync_call", "host_other", "launch_latency", "dependency")
+_HOST = GAP_KINDS.index("sync_call"), GAP_KINDS.index("host_other")
 
 
 @dataclass(frozen=True)
@@ -121,11 +123,26 @@ def _drained(subject: Subject, start: Integers, chosen: Flags) -> Flags:
     return Intervals.union(calls.start[chosen], calls.end[chosen]).contains(start - 1)
 
 
+def drained_ns(subject: Subject, gaps: Gaps) -> Integers:
+    """Return by call the host's part of the gaps that began while the host waited in it; 0 for others."""
+    calls = subject.trace.calls
+    waiting = np.flatnonzero(subject.waiting_calls & ~subject.staging_calls)
+    result = np.zeros(len(calls), np.int64)
+    left = gaps.sync_drained.copy()
+    for thread in distinct(calls.thread[waiting]).tolist():
+        mine = waiting[calls.thread[waiting] == thread]
+        mine = mine[np.argsort(calls.start[mine], kind="stable")]
+        place = mine[np.maximum(np.searchsorted(calls.start[mine], gaps.start - 1, side="right") - 1, 0)]
+        inside = left & (calls.start[place] < gaps.start) & (gaps.start <= calls.end[place])
+        np.add.at(result, place[inside], gaps.parts[_HOST, :][:, inside].sum(axis=0))
+        left &= ~inside
+    return result
+
+
 def drained_share(subject: Subject, gaps: Gaps, drained: Flags) -> float | None:
     """Return the host's part of the gaps that began drained, as a share of the window."""
     whole = subject.window.length * len(subject.devices)
-    host = GAP_KINDS.index("sync_call"), GAP_KINDS.index("host_other")
-    return None if whole <= 0 else float(gaps.parts[host, :][:, drained].sum()) / whole
+    return None if whole <= 0 else float(gaps.parts[_HOST, :][:, drained].sum()) / whole
 
 
 def queued_share(subject: Subject, gaps: Gaps) -> float | None:

@@ -13,7 +13,13 @@ from perftui.trainer.profiling.gap_list import gap_list
 from perftui.trainer.profiling.host_at import HostAt
 from perftui.trainer.profiling.host_figures import compile_figures, loader_share, optimizer_share, step_spans
 from perftui.trainer.profiling.hta_figures import hta_figures
-from perftui.trainer.profiling.idle_gaps import drained_share, find_gaps, idle_shares, queued_share
+from perftui.trainer.profiling.idle_gaps import (
+    drained_ns,
+    drained_share,
+    find_gaps,
+    idle_shares,
+    queued_share,
+)
 from perftui.trainer.profiling.kernel_table import (
     kernel_classes,
     kernel_table,
@@ -60,7 +66,7 @@ def rank_report(subject: Subject, rank: int, path: str) -> RankReport:
         operators=operator_table(subject),
         launches=launch_figures(subject, find_launches(subject)),
         queue=queue_depths(subject),
-        syncs=wait_calls(subject),
+        syncs=wait_calls(subject, drained_ns(subject, gaps)),
         memcpy=copy_figures(subject),
         collectives=collective_figures(subject),
         allocator=allocator_figures(subject),

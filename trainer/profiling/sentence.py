@@ -1,9 +1,17 @@
 """What a window means, in one sentence that its figures bear out. It says what is, and never what to do."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from perftui.ipc.trace_report import CopyFigures, GpuShares, IdleShares, LaunchFigures, RankReport
+from perftui.ipc.trace_report import (
+    CopyFigures,
+    GpuShares,
+    IdleShares,
+    LaunchFigures,
+    RankReport,
+    SyncFigures,
+)
 from perftui.trainer.profiling.host_names import is_loader
 from perftui.trainer.profiling.thresholds import (
     COMPUTE_BOUND,
@@ -58,9 +66,12 @@ def _sentence(report: RankReport) -> str:
         )
     if largest.share >= LOSS_LEADS:
         if largest.needs in doubts:
+            lost = f"was idle for {_percent(report.gpu.idle)}"
+            if largest.needs == "comm.exposed":
+                lost = f"communicated alone for {_percent(report.gpu.comm_exposed)}"
             return (
-                f"The GPU computed for {_percent(computed)} of {span} and was idle for "
-                f"{_percent(report.gpu.idle)}; why cannot be told: {doubts[largest.needs]}."
+                f"The GPU computed for {_percent(computed)} of {span} and {lost}; why cannot be told: "
+                f"{doubts[largest.needs]}."
             )
         return f"{largest.say(span)}; the GPU computed for {_percent(computed)}."
     if computed >= COMPUTE_BOUND:
@@ -129,7 +140,7 @@ def _losses(report: RankReport, gpu: GpuShares, idle: IdleShares) -> list[_Loss]
             lambda span: _pageable(report, from_pageable + by_copy, span, "from", _from_pageable),
         ),
         _Loss(to_pageable, "gpu", lambda span: _pageable(report, to_pageable, span, "to", _to_pageable)),
-        _Loss(copying, "gpu", lambda span: f"Copies that nothing hid took {_percent(copying)} of {span}"),
+        _Loss(copying, "gpu", lambda span: _copies(report, copying, span)),
         _Loss(gpu.comm_exposed, "comm.exposed", lambda span: _communication(report, gpu, span)),
         _Loss(
             idle.dependency,
@@ -142,15 +153,26 @@ def _losses(report: RankReport, gpu: GpuShares, idle: IdleShares) -> list[_Loss]
     ]
 
 
+def _worst(syncs: Sequence[SyncFigures]) -> SyncFigures | None:
+    """Return the call at whose place the device ran dry for longest: there the wait rather than its copy."""
+    idle_us: Counter[tuple[str | None, str | None]] = Counter()
+    for sync in syncs:
+        idle_us[sync.operator, sync.where] += round(sync.drained_us or 0.0)
+    return max(
+        syncs,
+        key=lambda sync: (idle_us[sync.operator, sync.where], "emcpy" not in sync.call),
+        default=None,
+    )
+
+
 def _sync(report: RankReport, share: float, span: str) -> str:
-    longest = next((sync for sync in report.syncs if "emcpy" not in sync.call), None)
-    longest = longest or next(iter(report.syncs), None)
+    worst = _worst(report.syncs)
     call = ""
-    if longest is not None:
-        inside = f" in {longest.operator}" if longest.operator else ""
-        where = f" at {longest.where}" if longest.where else ""
-        often = f", {longest.per_step:.0f} a step" if longest.per_step and longest.per_step >= 1 else ""
-        call = f" ({longest.call}{inside}{where}{often})"
+    if worst is not None:
+        inside = f" in {worst.operator}" if worst.operator else ""
+        where = f" at {worst.where}" if worst.where else ""
+        often = f", {worst.per_step:.0f} a step" if worst.per_step and worst.per_step >= 1 else ""
+        call = f" ({worst.call}{inside}{where}{often})"
     return f"The GPU ran dry for {_percent(share)} of {span} behind calls that wait for it{call}"
 
 
@@ -197,6 +219,14 @@ def _small_copies(report: RankReport) -> CopyFigures | None:
     most = max(small, key=lambda copies: copies.count, default=None)
     calls = report.launches.count if report.launches is not None else None
     return most if most is not None and calls is not None and 2 * most.count > calls else None
+
+
+def _copies(report: RankReport, share: float, span: str) -> str:
+    others = [copies for copies in report.memcpy if not copies.pageable]
+    largest = max(others, key=lambda copies: copies.exposed_us, default=None)
+    detail = "" if largest is None else f" (most of it {largest.kind})"
+    fills = largest is not None and largest.kind.startswith("Memset")
+    return f"{'Fills' if fills else 'Copies'} that nothing hid took {_percent(share)} of {span}{detail}"
 
 
 def _from_pageable(copies: CopyFigures) -> bool:

@@ -59,7 +59,7 @@ def _sync_by_window(case: Case, rank: RankSignals, report: RankReport) -> Findin
     cost, policy = _drained(report), case.policy
     if cost < policy.sync_share or not case.paced_by(rank, "host"):
         return None
-    worst = max(_own_syncs(report), key=lambda each: each.total_us, default=None)
+    worst = max(_own_syncs(report), key=_idle_and_long, default=None)
     place = wait_place(rank)
     at = worst.where if worst is not None and worst.where else place.at if place is not None else None
     return _sync_finding(
@@ -147,6 +147,10 @@ def staged_share(report: RankReport) -> float:
     """
     waited = sum(each.total_us for each in report.syncs)
     return 0.0 if waited <= 0 else _all_drained(report) * sum(map(_us, _staging(report))) / waited
+
+
+def _idle_and_long(each: SyncFigures) -> tuple[float, float]:
+    return each.drained_us or 0.0, each.total_us
 
 
 def _us(each: SyncFigures) -> float:
