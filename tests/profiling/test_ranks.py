@@ -255,6 +255,34 @@ def test_a_recording_that_stopped_early_is_matched_by_numbers_alone(tmp_path: Pa
     assert all(wait.wait_us == 0 for wait in report.waits)
 
 
+@pytest.mark.parametrize("sequence", [True, False])
+@pytest.mark.parametrize("first_step", [1, 3, 4])
+def test_windows_of_other_steps_are_matched_by_numbers_alone(
+    tmp_path: Path, first_step: int, sequence: bool
+) -> None:
+    """Rank 1 is recorded from another step on; steps differ in how long their collective takes."""
+    paths: list[Path] = []
+    for rank in range(2):
+        maker = TraceMaker(head={"distributedInfo": {"rank": rank, "world_size": 2}})
+        for step in range(3):
+            number = step + (first_step if rank else 1)
+            maker.step()
+            maker.compute(100_000)
+            args: dict[str, object] = {"Collective name": "allreduce"} | ({"Seq": number} if sequence else {})
+            maker.communicate(10_000 * number, **args)
+        maker.end_step()
+        for event in maker.events:
+            if rank and event["name"].startswith("ProfilerStep#"):
+                event["name"] = f"ProfilerStep#{int(event['name'][13:]) + first_step - 1}"
+        paths.append(maker.write(tmp_path / f"rank{rank}.json"))
+    report = analyse_files(paths)
+    apart = "the traces end with different steps: collectives are compared by torch's own numbers alone"
+    assert (apart in report.notes) is (first_step > 1)
+    matched = {1: [3, 3], 3: [1, 1], 4: []} if sequence else {1: [3, 3], 3: [], 4: []}
+    assert [wait.matched for wait in report.waits] == matched[first_step]
+    assert report.straggler is None
+
+
 def test_other_jobs_are_not_compared(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()

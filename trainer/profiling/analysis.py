@@ -20,6 +20,7 @@ from perftui.trainer.profiling.trace_reader import read_trace, uncollected
 from perftui.trainer.profiling.undistorted import with_distortion
 
 _NAMES_TOLD = 3
+_APART = "the traces end with different steps: collectives are compared by torch's own numbers alone"
 
 KeepTimeline = Callable[[int, TraceTimeline], str | None]
 """Takes a rank's timeline; returns where it was put."""
@@ -160,14 +161,22 @@ def _waits(results: Sequence[RankResult]) -> tuple[Waits, list[str]]:
     if len(worlds) > 1:
         return Waits(), [f"traces of different jobs (world sizes {sorted(worlds)}): ranks are not compared"]
     readable = [result for result in results if result.report.error is None]
-    calls = {result.report.rank: _counted(result) for result in readable}
+    apart = _ends_apart([result.report for result in readable])
+    calls = {result.report.rank: _counted(result, apart=apart) for result in readable}
+    doubts = [_APART] if apart and any(result.calls for result in readable) else []
     if len(readable) < 2 or all(result.one_group for result in readable):
-        return rank_waits(calls), []
+        return rank_waits(calls), doubts
     known = {rank: [call for call in mine if call.group is not None] for rank, mine in calls.items()}
     others = sorted({call.name for mine in calls.values() for call in mine if call.group is None})
-    named = ", ".join(others[:_NAMES_TOLD]) + (", …" if len(others) > _NAMES_TOLD else "")
-    doubt = f"which ranks take part in {named} cannot be told: they are not compared by it"
-    return rank_waits(known), [doubt] if others else []
+    if others:
+        named = ", ".join(others[:_NAMES_TOLD]) + (", …" if len(others) > _NAMES_TOLD else "")
+        doubts.append(f"which ranks take part in {named} cannot be told: they are not compared by it")
+    return rank_waits(known), doubts
+
+
+def _ends_apart(reports: Sequence[RankReport]) -> bool:
+    """Tell whether traces end with different steps: windows of ranks that were not taken together."""
+    return len({max(step.step for step in report.steps) for report in reports if report.steps}) > 1
 
 
 def _doubted(reports: Sequence[RankReport], figure: str) -> bool:
@@ -176,9 +185,9 @@ def _doubted(reports: Sequence[RankReport], figure: str) -> bool:
     )
 
 
-def _counted(result: RankResult) -> list[CollectiveCall]:
-    """Return the calls that can be matched: those that are counted from the end need all of the others."""
-    if not _doubted([result.report], "gpu"):
+def _counted(result: RankResult, *, apart: bool) -> list[CollectiveCall]:
+    """Return the calls that can be matched: those that are counted from the end need the same end."""
+    if not apart and not _doubted([result.report], "gpu"):
         return result.calls
     return [call for call in result.calls if call.sequence is not None]
 
