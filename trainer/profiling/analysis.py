@@ -22,6 +22,9 @@ from perftui.trainer.profiling.undistorted import with_distortion
 _NAMES_TOLD = 3
 _APART = "the traces end with different steps: collectives are compared by torch's own numbers alone"
 
+_NO_END = frozenset({"truncated", "graphs_on_rocm"})
+"""Checks that fail where collectives of the window's end may be missing."""
+
 KeepTimeline = Callable[[int, TraceTimeline], str | None]
 """Takes a rank's timeline; returns where it was put."""
 
@@ -187,7 +190,8 @@ def _doubted(reports: Sequence[RankReport], figure: str) -> bool:
 
 def _counted(result: RankResult, *, apart: bool) -> list[CollectiveCall]:
     """Return the calls that can be matched: those that are counted from the end need the same end."""
-    if not apart and not _doubted([result.report], "gpu"):
+    lost = any(check.passed is False and check.name in _NO_END for check in result.report.trust)
+    if not apart and not lost:
         return result.calls
     return [call for call in result.calls if call.sequence is not None]
 
