@@ -9,7 +9,7 @@ from perftui.trainer.profiling.analysis import analyse_files
 from perftui.trainer.profiling.sentence import rank_sentence
 from perftui.trainer.profiling.undistorted import with_distortion
 from tests.profiling.conftest import Reporter
-from tests.profiling.trace_maker import STREAM, TraceMaker
+from tests.profiling.trace_maker import SIDE, STREAM, TraceMaker
 
 
 def made(stretches: int = 10) -> TraceMaker:
@@ -257,6 +257,29 @@ def test_communication_bound(reported: Reporter) -> None:
         "Communication that no computing hid took 50 % of these 4 steps (most of it allreduce); "
         "17 % of communication was hidden; the GPU computed for 50 %."
     )
+
+
+def test_the_collective_that_is_not_hidden_is_named(reported: Reporter) -> None:
+    """An all-gather takes longer, and runs beside computing."""
+    maker = made()
+    for _ in range(3):
+        maker.step()
+        maker.communicate(300_000, **{"Collective name": "allreduce"})
+        gather = maker.launch(maker.now_ns)
+        maker.kernel(600_000, "ncclDevKernel_AllGather", SIDE, None, correlation=gather,
+                     **{"Collective name": "allgather"})  # fmt: skip
+        maker.compute(700_000)
+    assert "took 30 % of these 4 steps (most of it allreduce); 67 % of" in reported(maker).sentence
+
+
+def test_no_part_is_called_most_that_is_not(reported: Reporter) -> None:
+    maker = made()
+    for _ in range(3):
+        maker.step()
+        for name, us in (("allreduce", 110), ("allgather", 100), ("broadcast", 100)):
+            maker.communicate(us * 1000, **{"Collective name": name})
+        maker.compute(690_000)
+    assert "took 31 % of these 4 steps (the largest part allreduce);" in reported(maker).sentence
 
 
 def test_waiting_for_another_stream(reported: Reporter) -> None:

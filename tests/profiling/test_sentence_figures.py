@@ -163,6 +163,20 @@ def test_several_ranks() -> None:
     assert report_sentence([], None, None) == "No trace of this window could be read."
 
 
+def test_a_rank_that_is_not_believed_speaks_for_none_that_is() -> None:
+    lost = failed("truncated", "x", "gpu", "idle")
+    ranks = [
+        msgspec.structs.replace(one, rank=number, sentence=rank_sentence(one))
+        for number, one in enumerate(
+            (figures(computed=0.1, host=0.9, trust=[lost]), figures(computed=0.9, host=0.1))
+        )
+    ]
+    assert report_sentence(ranks, None, None).startswith("Rank 1 of 2 recorded: compute-bound")
+    assert report_sentence([ranks[0], ranks[0]], None, None).startswith(
+        "Rank 0 of 2 recorded: what the GPU did"
+    )
+
+
 def test_it_never_advises() -> None:
     reports = [
         figures(computed=0.9, host=0.1),

@@ -86,7 +86,10 @@ def _sentence(report: RankReport) -> str:
 def report_sentence(
     ranks: Sequence[RankReport], straggler: int | None, waited_share: float | None, each: str = "Rank"
 ) -> str:
-    """Return the sentence for a window: of several ranks the straggler, else the rank that computed least."""
+    """Return the sentence for a window: of several ranks the straggler, else the one that computed least.
+
+    A rank of which the trace cannot be believed comes last.
+    """
     readable = [rank for rank in ranks if rank.error is None]
     if not readable:
         return "No trace of this window could be read."
@@ -98,8 +101,12 @@ def report_sentence(
             f"The other ranks waited for rank {straggler} in collectives, {_percent(waited_share)} of the "
             f"window more than it waited itself; on rank {straggler}: {_lowered(about.sentence)}"
         )
-    about = min(readable, key=_worth)
+    about = min(readable, key=lambda rank: (_doubtful(rank), *_worth(rank)))
     return f"{each} {about.rank} of {len(readable)} recorded: {_lowered(about.sentence)}"
+
+
+def _doubtful(report: RankReport) -> bool:
+    return any(check.passed is False and "gpu" in check.suppresses for check in report.trust)
 
 
 def _worth(report: RankReport) -> tuple[float, int]:
@@ -224,9 +231,18 @@ def _small_copies(report: RankReport) -> CopyFigures | None:
 def _copies(report: RankReport, share: float, span: str) -> str:
     others = [copies for copies in report.memcpy if not copies.pageable]
     largest = max(others, key=lambda copies: copies.exposed_us, default=None)
-    detail = "" if largest is None else f" (most of it {largest.kind})"
+    detail = _largest_part([(copies.kind, copies.exposed_us) for copies in others])
     fills = largest is not None and largest.kind.startswith("Memset")
     return f"{'Fills' if fills else 'Copies'} that nothing hid took {_percent(share)} of {span}{detail}"
+
+
+def _largest_part(parts_us: Sequence[tuple[str, float]]) -> str:
+    """Return which of them nothing hid for longest; "" without any."""
+    if not parts_us:
+        return ""
+    name, largest_us = max(parts_us, key=lambda part: part[1])
+    most = 2 * largest_us > sum(us for _, us in parts_us)
+    return f" ({'most of it' if most else 'the largest part'} {name})"
 
 
 def _from_pageable(copies: CopyFigures) -> bool:
@@ -258,8 +274,7 @@ def _pageable(
 
 
 def _communication(report: RankReport, gpu: GpuShares, span: str) -> str:
-    longest = next(iter(report.collectives), None)
-    name = f" (most of it {longest.name})" if longest is not None else ""
+    name = _largest_part([(one.name, one.exposed_us) for one in report.collectives])
     whole = gpu.overlap + gpu.comm_exposed
     hidden = f"; {_percent(gpu.overlap / whole)} of communication was hidden" if whole > 0 else ""
     return f"Communication that no computing hid took {_percent(gpu.comm_exposed)} of {span}{name}{hidden}"
