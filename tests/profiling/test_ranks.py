@@ -268,7 +268,8 @@ def test_windows_of_other_steps_are_matched_by_numbers_alone(
             number = step + (first_step if rank else 1)
             maker.step()
             maker.compute(100_000)
-            args: dict[str, object] = {"Collective name": "allreduce"} | ({"Seq": number} if sequence else {})
+            args: dict[str, object] = {"Collective name": "allreduce"}
+            args |= {"Seq": number} if sequence else {}
             maker.communicate(10_000 * number, **args)
         maker.end_step()
         for event in maker.events:

@@ -47,14 +47,17 @@ class Gaps:
 
 def find_gaps(subject: Subject) -> Gaps:
     """Return the gaps of all devices within the window, in order of time on each device."""
-    device, start, end, following = [], [], [], []
+    device: list[Integers] = []
+    start: list[Integers] = []
+    end: list[Integers] = []
+    following: list[Integers] = []
     for number in subject.devices:
         gaps = subject.on(number).gaps(subject.window.start, subject.window.end)
         start.append(gaps.start)
         end.append(gaps.end)
         device.append(np.full(len(gaps), number, np.int64))
         following.append(_starting(subject, number, gaps.end))
-    nothing = [np.zeros(0, np.int64)]
+    nothing: list[Integers] = [np.zeros(0, np.int64)]
     starts, ends = np.concatenate(start + nothing), np.concatenate(end + nothing)
     nexts = np.concatenate(following + nothing)
     asked = _asked(subject, starts, ends, nexts)
