@@ -31,6 +31,7 @@ def random_trace(seed: int, api: str = "cuda", steps: int = 4) -> tuple[TraceMak
                         loader=draw.choice([0, ns]),
                         sync_call=draw.choice([0, 40_000]),
                         host_other=draw.choice([0, 7000, 123_456]),
+                        in_call=draw.choice([0, 400_000]),
                         behind=draw.choice([0, 1, 12_000, 31_000]),
                     )
     maker.end_step()

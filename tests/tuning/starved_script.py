@@ -2,8 +2,7 @@
 
 So what a search finds does not hang on how busy this machine is. Three quarters of its 40 ms are waiting for
 a loader without workers; workers end that. `crash`: it dies with workers. `slow`: workers make it slower.
-`fails`: it dies before its first step. It writes one line into `launches.txt` beside it for each of its
-starts.
+`fails`: it dies before its first step. Each of its starts leaves a line in `launches.txt` beside it.
 """
 
 import sys

@@ -15,7 +15,6 @@ class Policy:
     wait_floor_ms: float = 2.0
     """Milliseconds a step. Below, workers are not worth it: handing one batch over from a worker process
     took 1.2-1.4 ms on a 2-core machine (torch 2.14, empty dataset)."""
-
     handover_ms: float = 1.3
     """Milliseconds a batch. What stays exposed of loading when worker processes do it: they hand each batch
     over in that time (same measurement)."""
@@ -276,8 +275,7 @@ class Policy:
     sync_backwards: float = 1.5
     """Synchronising backwards a step, from which gradients are exchanged more often than needed."""
     sync_backwards_unseen: float = 2.5
-    """The same where no batches of a step are told, of one module and one optimizer; own choice: two are
-    also what sharpness-aware minimisation and gradient penalties have."""
+    """The same where no batches of a step are told; own choice: a gradient penalty takes two."""
 
     arrival_steps: int = 20
     """Steps of all ranks, matched, least for a judgement on who comes last."""
