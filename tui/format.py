@@ -6,6 +6,8 @@ None is "—": never measured, which is not zero.
 import re
 import unicodedata
 
+from perftui.ipc.figures import figure
+
 NOTHING = "—"
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-9;:<=>?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])"  # CSI, strings, others
@@ -37,15 +39,8 @@ def visible(text: str) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return three significant digits without an exponent: 0.42, 4.21, 42.1, 421, 4210."""
-    if value is None:
-        return NOTHING
-    size = abs(value)
-    if size >= 99.95:
-        return f"{value:.0f}"
-    if size >= 9.995:
-        return f"{value:.1f}"
-    return f"{value:.2f}" if size >= 0.0005 or value == 0 else f"{value:.1g}"
+    """Return three significant digits: 0.0421, 0.421, 4.21, 42.1, 421, 4210; below 0.0001 as 4.21e-6."""
+    return NOTHING if value is None else figure(value)
 
 
 def plain(value: float) -> str:
@@ -54,9 +49,11 @@ def plain(value: float) -> str:
 
 
 def milliseconds(value: float | None) -> str:
-    """Return a duration given in ms, in ms or, from ten seconds on, in s."""
+    """Return a duration given in ms, in ms or, from ten seconds on, in s; below a tenth of a ms in µs."""
     if value is None:
         return NOTHING
+    if 0 < abs(value) < 0.09995:
+        return f"{number(value * 1000)} µs"
     return f"{number(value)} ms" if value < 9999.5 else f"{number(value / 1000)} s"
 
 

@@ -18,7 +18,16 @@ def test_never_measured_is_not_zero() -> None:
 @pytest.mark.parametrize(
     ("shown", "expected"),
     [
-        (fmt.milliseconds(0.0421), "0.04 ms"),
+        (fmt.number(0.010), "0.0100"),
+        (fmt.number(0.0149), "0.0149"),
+        (fmt.number(0.0012), "0.00120"),
+        (fmt.number(-0.421), "-0.421"),
+        (fmt.number(float("nan")), "nan"),
+        (fmt.number(float("inf")), "inf"),
+        (fmt.milliseconds(0.0), "0.00 ms"),
+        (fmt.milliseconds(0.0421), "42.1 µs"),
+        (fmt.milliseconds(0.00042), "0.420 µs"),
+        (fmt.milliseconds(0.421), "0.421 ms"),
         (fmt.milliseconds(142.34), "142 ms"),
         (fmt.milliseconds(12_345.0), "12.3 s"),
         (fmt.microseconds(812.4), "812 µs"),

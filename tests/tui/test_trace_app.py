@@ -177,7 +177,7 @@ def test_the_timeline_is_moved_by_keys_and_tells_a_span(tmp_path: Path) -> None:
         await pilot.press("left_square_bracket", "full_stop")
         await shown(pilot, "gemm  from 10.0 µs for 15.0 µs")
         await pilot.press("enter")
-        screen = await shown(pilot, "launched by aten::addmm, 0.50 µs before it began")
+        screen = await shown(pilot, "launched by aten::addmm, 0.500 µs before it began")
         assert "15.0 µs (15,000 ns)" in screen
         await pilot.press("escape", "0")
         await shown(pilot, "│step 423")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from perftui.ipc.figures import figure
 from perftui.ipc.trace_report import GpuShares, RankReport, TraceReport
 from perftui.trainer.launch.plain_text import table
 
@@ -36,7 +37,8 @@ def _rank(rank: RankReport) -> list[str]:
         return [f"rank {rank.rank}: {rank.error}"]
     steps = f"{len(rank.steps)} steps, " if rank.steps else ""
     device = f", {rank.device_name}" if rank.device_name else ""
-    size = f"{_number(rank.window_ms, '.1f')} ms, {_number(rank.events, 'd')} events"
+    window = _NEVER if rank.window_ms is None else figure(rank.window_ms, 1)
+    size = f"{window} ms, {_number(rank.events, 'd')} events"
     lines = [f"rank {rank.rank}{device}: {steps}{size}, {rank.path}"]
     if rank.gpu is not None:
         lines += _bar(rank.gpu)
@@ -173,7 +175,7 @@ def _short(name: str) -> str:
 
 
 def _ms(microseconds: float | None) -> str:
-    return _number(None if microseconds is None else microseconds / 1000, ".2f")
+    return _NEVER if microseconds is None else figure(microseconds / 1000, 2)
 
 
 def _number(value: float | None, form: str) -> str:

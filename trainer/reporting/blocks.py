@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from perftui.ipc.figures import figure
+
 NEVER = "—"
 """What was not measured."""
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co"})
@@ -77,6 +79,11 @@ def as_table(bars: ShareBars) -> Table:
 def number(value: float | None, form: str = ".1f") -> str:
     """Return a figure, or the dash of what was not measured."""
     return NEVER if value is None else format(value, form)
+
+
+def fine(value: float | None, least_decimals: int = 2) -> str:
+    """Return a figure that may be small with three digits that count, or the dash."""
+    return NEVER if value is None else figure(value, least_decimals)
 
 
 def percent(share: float | None) -> str:
