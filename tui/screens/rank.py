@@ -30,6 +30,8 @@ class RankScreen(PageScreen):
     def __init__(self, glyphs: Glyphs, rank: int) -> None:
         super().__init__(glyphs)
         self._rank = rank
+        """The one that is wanted; where the run in view has no such rank its first one is shown."""
+        self._followed = rank
         self._window = StepWindow()
         self._history: StepHistory | None = None
         self._why = ""
@@ -40,6 +42,12 @@ class RankScreen(PageScreen):
         views = self.state.ranks
         return next((view for view in views if view.rank == self._rank), views[0] if views else None)
 
+    @property
+    def rank(self) -> int:
+        """The rank that is shown."""
+        view = self._view()
+        return self._rank if view is None else view.rank
+
     def show(self, state: DashboardState, live: DashboardState, note: str) -> None:
         """Show a state, and ask for the newest steps once a second."""
         self._frozen = state is not live
@@ -47,12 +55,21 @@ class RankScreen(PageScreen):
             self._history, self._asked_s = None, 0.0
         moved = self._frozen and state is not self.state
         super().show(state, live, note)
-        if moved or (not self._frozen and time.monotonic() - self._asked_s >= _ASK_AGAIN_S):
+        if self.rank != self._followed:
+            self._follow()
+        elif moved or (not self._frozen and time.monotonic() - self._asked_s >= _ASK_AGAIN_S):
             self._ask()
 
     def on_mount(self) -> None:
         """Have all told about the rank."""
-        self.post_message(RankFollowed(self._rank))
+        self.post_message(RankFollowed(self.rank))
+
+    def _follow(self) -> None:
+        """Show another rank than before: nothing of its steps is known yet."""
+        self._followed, self._history, self._why = self.rank, None, ""
+        self.post_message(RankFollowed(self.rank))
+        self.draw_page()
+        self._ask()
 
     def _ask(self) -> None:
         view, width = self._view(), self.page.room
@@ -68,12 +85,12 @@ class RankScreen(PageScreen):
             newest=newest,
             blocks=columns_for(width - RIGHT),
         )
-        self.post_message(QuestionAsked(question))
+        self.post_message(QuestionAsked(question, self))
 
     def told(self, done: Done | None, why: str) -> None:
         """Show the steps that were asked for; the last known stay where there is no answer."""
         self._why = why
-        if done is not None and done.steps is not None and done.steps.rank == self._rank:
+        if done is not None and done.steps is not None and done.steps.rank == self.rank:
             self._history = done.steps
         self.draw_page()
 
@@ -125,9 +142,6 @@ class RankScreen(PageScreen):
     def action_rank(self, step: int) -> None:
         """Show another rank, with the same stretch of steps."""
         ranks = [view.rank for view in self.state.ranks]
-        if self._rank in ranks:
-            self._rank = ranks[max(0, min(len(ranks) - 1, ranks.index(self._rank) + step))]
-            self._history = None
-            self.post_message(RankFollowed(self._rank))
-            self.draw_page()
-            self._ask()
+        if ranks:
+            self._rank = ranks[max(0, min(len(ranks) - 1, ranks.index(self.rank) + step))]
+            self._follow()

@@ -75,7 +75,7 @@ class RanksScreen(PageScreen):
             bands=max(4, min(BANDS_MAX, self.page.size.height - _AROUND)),
             measure=self._measure or measure_for(self.state.findings),
         )
-        self.post_message(QuestionAsked(question))
+        self.post_message(QuestionAsked(question, self))
 
     def told(self, done: Done | None, why: str) -> None:
         """Show what was asked for; the last known stays where there is no answer."""
