@@ -107,7 +107,7 @@ class RanksScreen(PageScreen):
             return [Block("", tuple(wrap(fmt.clean(self._why) or "asking the hub …", width, "dim")))]
         if found.ranks == 1:
             said = f"{fmt.NOTHING} one rank: there is nobody to compare it with; enter shows its own history"
-            return [Block(str(found.bands[0].worst_rank), tuple(wrap(said, width, "dim")))]
+            return [Block(str(found.bands[0].first_rank), tuple(wrap(said, width, "dim")))]
         state = self.state
         marks = chart_marks(state.marks, state.profiles, 0, state.header.parent if state.header else None)
         below = [
@@ -116,7 +116,7 @@ class RanksScreen(PageScreen):
             BLANK,
             *heat_key(found, width, style),
         ]
-        rows = [Block(f"{row.rank}", (row.line,)) for row in heat_rows(found, width, style)]
+        rows = [Block(f"{row.first_rank}", (row.line,)) for row in heat_rows(found, width, style)]
         return [*rows, Block("", tuple(below))]
 
     def _median_lines(self, rows: int) -> int:
@@ -146,5 +146,7 @@ class RanksScreen(PageScreen):
 
     def action_open(self) -> None:
         """Show all about the latest rank of the row."""
-        if self.page.key:
-            self.post_message(RankOpened(int(self.page.key)))
+        bands = self._map.bands if self._map is not None else []
+        latest = {str(band.first_rank): band.worst_rank for band in bands}
+        if self.page.key in latest:
+            self.post_message(RankOpened(latest[self.page.key]))
