@@ -144,6 +144,24 @@ def test_p_opens_one_when_the_last_has_ended_and_nothing_in_a_recording() -> Non
     played(msgspec.structs.replace(scenes.starved(), header=header), recording)
 
 
+@pytest.mark.parametrize("keys", [("p",), ("P", "enter"), ("w", "p"), ("w", "P", "enter")])
+def test_a_window_that_is_opened_while_the_picture_is_frozen_is_shown_as_it_goes(
+    keys: tuple[str, ...],
+) -> None:
+    async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
+        await pilot.press("space")
+        await shown(pilot, "⏸ 0 s ago")
+        await pilot.press(*keys)
+        await until(pilot, lambda: bool(hub.commands), "the command at the hub")
+        hub.say(with_windows(ARMED))
+        screen = await shown(pilot, "waiting for step 900")
+        assert "⏸" not in screen
+        await pilot.press("q")
+        await shown(pilot, "⏸ 0 s ago")
+
+    played(scenes.starved(), play)
+
+
 def test_the_choice_is_whole_in_a_small_terminal() -> None:
     async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
         await pilot.press("P")
