@@ -127,6 +127,16 @@ def gain(fraction: float | None) -> str:
     return f"{fraction * 100:+.1f} %".replace("-", "−")
 
 
+def whole_gain(fraction: float | None) -> str:
+    """Return a gain in speed with its sign, in whole percent: +5 %."""
+    return NOTHING if fraction is None else f"{fraction * 100:+.0f} %".replace("-", "−")
+
+
+def gain_interval(low: float, high: float) -> str:
+    """Return between which gains in speed: −2 to +5 %."""
+    return f"{whole_gain(low).removesuffix(' %')} to {whole_gain(high)}"
+
+
 def factor(value: float | None) -> str:
     """Return a speed-up as a factor: 3.1×."""
     return NOTHING if value is None else f"{value:.1f}×"

@@ -13,7 +13,6 @@ from perftui.tui.renderables.gauge import gauge
 from perftui.tui.renderables.headline import header_line, verdict_lines
 from perftui.tui.renderables.history_chart import Points, history_chart
 from perftui.tui.renderables.lines import (
-    Line,
     Run,
     clause,
     clip,
@@ -34,13 +33,10 @@ from perftui.tui.renderables.status_line import status_line
 from perftui.tui.renderables.trace_headline import window_lines
 from perftui.tui.state import DashboardState, Track
 from tests.tui import scenes
+from tests.tui.screen_text import texts
 
 HALVES = Shares(loader_wait=0.5, forward=0.25, backward=0.25)
 TRACK = Track((0, 1, 2, 3), (10.0, 20.0, 30.0, 40.0), (0.0, 0.0, 0.0, 0.0), (0, 0, 0, 0))
-
-
-def texts(lines: list[Line]) -> list[str]:
-    return [plain(part) for part in lines]
 
 
 def test_sparkline_scales_from_zero_and_fills_from_the_right() -> None:
@@ -105,7 +101,7 @@ def test_chart_in_blocks_with_a_mark_and_a_capped_step() -> None:
         history_chart(Points(range(16), walls, [0.0] * 16), 24, 3, "block", [ChartMark(4, "epoch")])
     )
     assert drawn == [
-        "  20 ms         ▲       ",
+        "  20 ms         ▲",
         "  10 ms ████████████████",
         "     0  0   ◆    step 15",
     ]

@@ -12,8 +12,8 @@ from perftui.ipc.view import RunView
 from perftui.tui.app import DashboardApp
 from perftui.tui.messages import RankOpened
 from tests.tui import page_scenes, scenes
-from tests.tui.played import LARGE, UNICODE, shown, with_app
-from tests.tui.screen_text import text, until
+from tests.tui.played import LARGE, UNICODE, with_app
+from tests.tui.screen_text import shown, text, until
 from tests.tui.scripted_hub import ScriptedHub
 
 pytestmark = pytest.mark.usefixtures("places")

@@ -16,8 +16,8 @@ from perftui.tui.renderables.rank_order import RankOrder
 from perftui.tui.renderables.rank_rows import rank_heading, rank_row, scroll_bar
 from perftui.tui.state import NO_TRACK
 from tests.tui import scenes
-from tests.tui.played import LARGE, SMALL, shown, with_app
-from tests.tui.screen_text import text, until
+from tests.tui.played import LARGE, SMALL, with_app
+from tests.tui.screen_text import shown, text, until
 from tests.tui.scripted_hub import ScriptedHub
 
 HUGE = (200, 60)

@@ -9,8 +9,8 @@ from perftui.ipc.dashboard_messages import Answer, Done, Question, RanksQuery, T
 from perftui.trainer.hub.rank_blocks import rank_map
 from perftui.tui.app import DashboardApp
 from tests.tui import page_scenes, scenes
-from tests.tui.played import SMALL, shown, with_app
-from tests.tui.screen_text import text
+from tests.tui.played import SMALL, with_app
+from tests.tui.screen_text import shown, text
 from tests.tui.scripted_hub import ScriptedHub
 
 RANKS = 32

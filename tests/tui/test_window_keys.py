@@ -17,7 +17,7 @@ from perftui.tui.screens.choose_window import ChooseWindowScreen
 from perftui.tui.state import DashboardState, open_window
 from perftui.tui.window_choice import WindowChoice, at_row, changed, first_choice
 from tests.tui import scenes
-from tests.tui.screen_text import text, until
+from tests.tui.screen_text import shown, text, until
 from tests.tui.scripted_hub import ScriptedHub
 
 pytestmark = pytest.mark.usefixtures("places")
@@ -39,11 +39,6 @@ def played(
                 await play(app, pilot, hub)
 
     asyncio.run(scene())
-
-
-async def shown(pilot: Pilot[None], words: str) -> str:
-    await until(pilot, lambda: words in text(pilot.app), words)
-    return text(pilot.app)
 
 
 def with_windows(*windows: ProfileView) -> RunView:
