@@ -1,7 +1,7 @@
 """What TraceML, gpuprof and train-doctor say of the test bed's CPU cases, each run as its manual says.
 
     python -m benchmarks.case_rivals --json ANSWERS.json --python traceml=A/bin/python \
-        --python gpuprof=B/bin/python --python train-doctor=C/bin/python [--minutes M] [CASE ...]
+        --python gpuprof=B/bin/python --python train-doctor=C/bin/python [--minutes M] [--lanes N] [CASE ...]
 
 TraceML needs two edits of the script, which `edited_for_traceml` makes; gpuprof a context round it;
 train-doctor none. The answer kept is the first thing that the tool's own report names, in its own words.
@@ -11,6 +11,7 @@ Answers are in the file by tool and case; the commands are beside them.
 import argparse
 import ast
 import json
+import os
 import re
 import signal
 import subprocess
@@ -23,9 +24,9 @@ from typing import Any
 
 from tests.cases.case import Case
 from tests.cases.catalogue import CASES
+from tests.cases.lanes import in_lanes, lanes_of
 from tests.cases.start import NAME, end_group, environment, neighbours, placed, within
 
-_START_S = 30.0
 _PATIENCE_S = 90.0
 _NOT = "not: "
 _MODELS = ("model", "body", "net", "blocks", "flow", "generator", "gates", "embedding", "tables")
@@ -44,6 +45,24 @@ with gpuprof.profile("case"):
 
 
 @dataclass(frozen=True)
+class Watch:
+    """How long a tool watches.
+
+    Args:
+        start_s: given to the script to start in.
+        seconds: watched after that.
+    """
+
+    start_s: float
+    seconds: float
+
+    @property
+    def all_s(self) -> float:
+        """From the start of the process."""
+        return self.start_s + self.seconds
+
+
+@dataclass(frozen=True)
 class Rival:
     """How a tool is run on a case, and where its answer is.
 
@@ -54,8 +73,8 @@ class Rival:
         interrupt: whether it is ended by SIGINT, as a user would; else it ends by itself.
     """
 
-    command: Callable[[str, Case, float], list[str]]
-    prepare: Callable[[Path, Case, float], None]
+    command: Callable[[str, Case, Watch], list[str]]
+    prepare: Callable[[Path, Case, Watch], None]
     answer: Callable[[Path, str], str]
     interrupt: bool = False
 
@@ -99,11 +118,11 @@ def _torchrun(case: Case) -> list[str]:
     return ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={case.ranks}"]
 
 
-def _traceml(python: str, case: Case, seconds: float) -> list[str]:
+def _traceml(python: str, case: Case, watch: Watch) -> list[str]:
     return [python, "-m", "traceml_ai.launcher.cli", "run", NAME, "--nproc-per-node", str(case.ranks)]
 
 
-def _edit_for_traceml(folder: Path, case: Case, seconds: float) -> None:
+def _edit_for_traceml(folder: Path, case: Case, watch: Watch) -> None:
     (folder / NAME).write_text(edited_for_traceml(case.text()))
 
 
@@ -112,12 +131,12 @@ def _said_by_traceml(folder: Path, output: str) -> str:
     return found[1] if found else _NOT + "no verdict"
 
 
-def _gpuprof(python: str, case: Case, seconds: float) -> list[str]:
+def _gpuprof(python: str, case: Case, watch: Watch) -> list[str]:
     return [python, *_torchrun(case), "drive.py"]
 
 
-def _drive_gpuprof(folder: Path, case: Case, seconds: float) -> None:
-    (folder / "drive.py").write_text(_GPUPROF_DRIVER.format(seconds=int(_START_S + seconds)))
+def _drive_gpuprof(folder: Path, case: Case, watch: Watch) -> None:
+    (folder / "drive.py").write_text(_GPUPROF_DRIVER.format(seconds=int(watch.all_s)))
 
 
 def _said_by_gpuprof(folder: Path, output: str) -> str:
@@ -125,12 +144,12 @@ def _said_by_gpuprof(folder: Path, output: str) -> str:
     return f"{found[2]} [{found[1]}]" if found else _NOT + "no insight"
 
 
-def _train_doctor(python: str, case: Case, seconds: float) -> list[str]:
-    window = ["--seconds", f"{seconds:g}", "--timeout", f"{_START_S + _PATIENCE_S:g}", "--json"]
+def _train_doctor(python: str, case: Case, watch: Watch) -> list[str]:
+    window = ["--seconds", f"{watch.seconds:g}", "--timeout", f"{watch.start_s + _PATIENCE_S:g}", "--json"]
     return [python, "-m", "train_doctor", "profile", *window, "--", python, *_torchrun(case), NAME]
 
 
-def _leave(folder: Path, case: Case, seconds: float) -> None:
+def _leave(folder: Path, case: Case, watch: Watch) -> None:
     """train-doctor needs nothing beside the script."""
 
 
@@ -150,14 +169,14 @@ RIVALS = {
 }
 
 
-def ask(rival: Rival, python: str, case: Case, seconds: float) -> tuple[str, str]:
+def ask(rival: Rival, python: str, case: Case, watch: Watch) -> tuple[str, str]:
     """Return what the tool says of a case, and the command."""
     with placed(case.text()) as folder, neighbours(case.busy):
         try:
-            rival.prepare(folder, case, seconds)
+            rival.prepare(folder, case, watch)
         except (ValueError, StopIteration) as problem:
             return f"{_NOT}{problem}", ""
-        command = rival.command(python, case, seconds)
+        command = rival.command(python, case, watch)
         process = subprocess.Popen(
             within(case, command),
             cwd=folder,
@@ -169,9 +188,8 @@ def ask(rival: Rival, python: str, case: Case, seconds: float) -> tuple[str, str
         )
         try:
             try:
-                output, _ = process.communicate(
-                    timeout=_START_S + seconds + _PATIENCE_S * (not rival.interrupt)
-                )
+                patience_s = 0.0 if rival.interrupt else _PATIENCE_S
+                output, _ = process.communicate(timeout=watch.all_s + patience_s)
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGINT)
                 output, _ = process.communicate(timeout=_PATIENCE_S)
@@ -191,21 +209,34 @@ def main() -> int:
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--python", action="append", default=[], metavar="TOOL=PYTHON")
     parser.add_argument("--seconds", type=float, default=12.0)
+    parser.add_argument(
+        "--start", type=float, default=30.0, metavar="S", help="given to a script to start in"
+    )
     parser.add_argument("--minutes", type=float, default=1e9, help="begin nothing that would start later")
+    parser.add_argument("--lanes", type=int, default=0, metavar="N", help="N at a time, on two cores each")
     asked = parser.parse_args()
     pythons = dict(entry.split("=", 1) for entry in asked.python)
     kept: dict[str, dict[str, str]] = json.loads(asked.json.read_text()) if asked.json.exists() else {}
     until = time.monotonic() + 60 * asked.minutes
+    watch = Watch(asked.start, asked.seconds)
     wanted = [case for case in CASES if not case.gpus and (not asked.cases or case.name in asked.cases)]
-    for case in wanted:
-        for tool, python in pythons.items():
-            if case.name in kept.get(tool, {}) or time.monotonic() > until:
-                continue
-            answer, command = ask(RIVALS[tool], python, case, asked.seconds)
-            kept.setdefault(tool, {})[case.name] = answer
-            kept.setdefault("commands", {}).setdefault(f"{tool}, {case.ranks} ranks", command)
-            asked.json.write_text(json.dumps(kept, indent=1) + "\n")
-            print(f"{case.name:28} {tool:13} {answer}", flush=True)
+    jobs = [(tool, case) for case in wanted for tool in pythons if case.name not in kept.get(tool, {})]
+
+    def answer_of(job: tuple[str, Case]) -> tuple[str, Case, str, str] | None:
+        tool, case = job
+        if time.monotonic() > until:
+            return None
+        return tool, case, *ask(RIVALS[tool], pythons[tool], case, watch)
+
+    lanes = lanes_of(os.sched_getaffinity(0), asked.lanes, 2) if asked.lanes else []
+    for found in in_lanes(answer_of, jobs, lanes) if lanes else map(answer_of, jobs):
+        if found is None:
+            continue
+        tool, case, answer, command = found
+        kept.setdefault(tool, {})[case.name] = answer
+        kept.setdefault("commands", {}).setdefault(f"{tool}, {case.ranks} ranks", command)
+        asked.json.write_text(json.dumps(kept, indent=1) + "\n")
+        print(f"{case.name:28} {tool:13} {answer}", flush=True)
     return 0
 
 
