@@ -43,7 +43,7 @@ def test_a_faster_setting_goes_live(tmp_path: Path) -> None:
     assert view.state == "done"
     assert view.verdict is not None
     assert view.verdict.verdict == "faster"
-    assert view.verdict.gain == pytest.approx(1.0, abs=0.01)
+    assert view.verdict.gain == pytest.approx(3.0, abs=0.03)
     assert view.verdict.loss is not None
     assert view.verdict.loss.startswith("loss at step")
     assert view.before == {"loader.num_workers": 0}
@@ -115,7 +115,7 @@ def test_switch_without_trials_is_provisional(tmp_path: Path) -> None:
     view = relaunch(plan, lambda _: None, lambda: False)
     assert view.verdict is not None
     assert view.verdict.verdict == "provisional"
-    assert view.verdict.gain == pytest.approx(1.0, abs=0.01)
+    assert view.verdict.gain == pytest.approx(3.0, abs=0.03)
     assert workers_of(view.successor) == 2
     assert {read_record(each.description, RunDescription).trial for each in all_runs()} == {False}  # type: ignore[union-attr]
 

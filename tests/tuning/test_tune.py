@@ -89,8 +89,8 @@ def test_a_search_finds_the_loader_and_stops(folder: Path, capsys: pytest.Captur
     (trial,) = document["trials"]
     assert trial["set"] == {"loader.num_workers": 2}
     assert (trial["verdict"], trial["kept"], trial["finding"]) == ("faster", True, "input.workers")
-    assert trial["gain"] == pytest.approx(1.0, abs=0.02)
-    assert trial["predicted"]["bound"] == pytest.approx(2.0, abs=0.05)
+    assert trial["gain"] == pytest.approx(3.0, abs=0.06)
+    assert trial["predicted"]["bound"] == pytest.approx(4.0, abs=0.2)
     assert [each["label"] for each in trial["launches"]] == ["A", "B"]
     final = document["final"]
     assert final["verdict"] == "faster"
