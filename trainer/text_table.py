@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from perftui.ipc.figures import figure
+
 NEVER = "—"
 """What was not measured."""
 
@@ -17,6 +19,11 @@ def table(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) ->
         ]
         lines.append("  ".join(cells).rstrip())
     return lines
+
+
+def fine(value: float | None, least_decimals: int = 2) -> str:
+    """Return a figure that may be small with three digits that count, or the dash."""
+    return NEVER if value is None else figure(value, least_decimals)
 
 
 def number(value: float | None, form: str = ".1f") -> str:

@@ -4,16 +4,13 @@ import pytest
 from msgspec.structs import replace
 
 from perftui.ipc.trace_report import GpuShares, TrustCheck
-from perftui.tui.renderables.lines import Line, plain, width_of
+from perftui.tui.renderables.lines import plain, width_of
 from perftui.tui.renderables.stacked_bar import stacked_bar
 from perftui.tui.renderables.trace_context import TraceContext
 from perftui.tui.renderables.trace_headline import headline, trust_badge, where_parts
 from perftui.tui.renderables.trace_window import RANKS, rank_rows
 from tests.tui import scenes, trace_scenes
-
-
-def texts(lines: list[Line]) -> list[str]:
-    return [plain(part).rstrip() for part in lines]
+from tests.tui.screen_text import texts
 
 
 def test_the_parts_of_a_device_window_sum_to_one() -> None:

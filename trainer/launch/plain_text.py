@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from perftui.ipc.figures import beside, decimals, figure
 from perftui.ipc.findings import Finding, nested
 from perftui.ipc.run_lines import RunLine
 from perftui.ipc.settings import format_value
@@ -12,7 +13,7 @@ from perftui.ipc.worker_stacks import WorkerStacks
 from perftui.trainer.launch.facts_text import facts_lines
 from perftui.trainer.launch.hosts_text import links_lines
 from perftui.trainer.launch.phases_text import phase_lines
-from perftui.trainer.text_table import NEVER, number, table
+from perftui.trainer.text_table import NEVER, fine, number, table
 
 _OPERATORS_SHOWN = 20
 _FUNCTIONS_SHOWN = 12
@@ -80,10 +81,10 @@ def _ranks_table(ranks: list[dict[str, Any]]) -> list[str]:
             (
                 str(rank["rank"]),
                 str(rank["steps"]),
-                number(step.get("p50"), ".1f"),
-                number(step.get("p99"), ".1f"),
+                fine(step.get("p50"), 1),
+                fine(step.get("p99"), 1),
                 number(wait, ".0%"),
-                number(rank["samples_per_s"], ".1f"),
+                fine(rank["samples_per_s"], 1),
                 number(rank.get("tokens_per_s"), ",.0f"),
                 rank.get("loss_not_finite") or number(rank["loss"], ".4g"),
                 rank["device"],
@@ -92,7 +93,6 @@ def _ranks_table(ranks: list[dict[str, Any]]) -> list[str]:
     return table(rows, frozenset(range(8)))
 
 
-_LONG_STEP_MS = 10.0
 _DEVICE_PARTS = (
     ("wait_ms", "wait"),
     ("h2d_ms", "copy"),
@@ -110,13 +110,13 @@ def _device_lines(ranks: list[dict[str, Any]]) -> list[str]:
     for rank in ranks:
         device = (rank.get("device_ms") or {}).get("parts")
         if device:
-            form = ".1f" if device["step_ms"] >= _LONG_STEP_MS else ".2f"
+            digits = max(1, decimals(device["step_ms"]))
             parts = (
-                f"{word} {format(device[name], form)}"
+                f"{word} {beside(device[name], digits)}"
                 for name, word in _DEVICE_PARTS
                 if device.get(name) is not None
             )
-            head = f"rank {rank['rank']} device {format(device['step_ms'], form)} ms: {' '.join(parts)}"
+            head = f"rank {rank['rank']} device {beside(device['step_ms'], digits)} ms: {' '.join(parts)}"
             lines.append(f"{head} ({device['sampled_steps']} sampled)")
     return ["", *lines] if lines else []
 
@@ -229,11 +229,12 @@ def _worker_lines(stacks: list[WorkerStacks]) -> list[str]:
 def _profile_rank(rank: ProfileRank) -> list[str]:
     head = f"rank {rank.rank}: {rank.state}" + (f" ({rank.reason})" if rank.reason else "")
     if rank.window_ms is not None:
-        head += f", window {rank.window_ms:.1f} ms"
+        head += f", window {figure(rank.window_ms, 1)} ms"
     if rank.stall_ms is not None:
         head += f", the training stood still for {rank.stall_ms:.0f} ms"
     if rank.step_ms_before is not None and rank.step_ms_after is not None:
-        head += f", a step took {rank.step_ms_before:.1f} ms before and {rank.step_ms_after:.1f} ms after"
+        before, after = figure(rank.step_ms_before, 1), figure(rank.step_ms_after, 1)
+        head += f", a step took {before} ms before and {after} ms after"
     if rank.path:
         head += f", trace {rank.path}"
     if rank.snapshot:
@@ -247,9 +248,9 @@ def _profile_rank(rank: ProfileRank) -> list[str]:
             (
                 row.name[:60],
                 str(row.count),
-                f"{row.self_cpu_us / 1e3:.2f}",
-                f"{row.cpu_us / 1e3:.2f}",
-                number(device, ".2f"),
+                fine(row.self_cpu_us / 1e3),
+                fine(row.cpu_us / 1e3),
+                fine(device),
                 f"{row.share:.1%}",
             )
         )

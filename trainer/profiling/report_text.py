@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from perftui.ipc.trace_report import GpuShares, RankReport, TraceReport
-from perftui.trainer.text_table import NEVER, number, table
+from perftui.trainer.text_table import NEVER, fine, number, table
 
 _ROWS = 10
 _BAR_CELLS = 60
@@ -35,7 +35,7 @@ def _rank(rank: RankReport, title: str) -> list[str]:
         return [f"{title} {rank.rank}: {rank.error}"]
     steps = f"{len(rank.steps)} steps, " if rank.steps else ""
     device = f", {rank.device_name}" if rank.device_name else ""
-    size = f"{number(rank.window_ms, '.1f')} ms, {number(rank.events, 'd')} events"
+    size = f"{fine(rank.window_ms, 1)} ms, {number(rank.events, 'd')} events"
     lines = [f"{title} {rank.rank}{device}: {steps}{size}, {rank.path}"]
     if rank.gpu is not None:
         lines += _bar(rank.gpu)
@@ -172,4 +172,4 @@ def _short(name: str) -> str:
 
 
 def _ms(microseconds: float | None) -> str:
-    return number(None if microseconds is None else microseconds / 1000, ".2f")
+    return fine(None if microseconds is None else microseconds / 1000)
