@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import torch
 from torch import nn
+from torch.fx._symbolic_trace import is_fx_tracing
 
 from perftui.trainer.probe.altering.book import TORCH_ERRORS
 from perftui.trainer.probe.border import Foreign
@@ -17,6 +18,26 @@ SEAM = "_compiled_call_impl"
 Call: TypeAlias = Callable[..., Foreign]
 Around: TypeAlias = Callable[[Call, tuple[Foreign, ...], dict[str, Foreign]], Foreign]
 """Takes the call that it stands round, and the arguments."""
+_compiler: Foreign = torch.compiler
+_is_exporting: Callable[[], bool] = getattr(_compiler, "is_exporting", is_fx_tracing)  # torch 2.7
+
+
+def is_traced() -> bool:
+    """Tell whether a graph is being made of what is called: by torch.jit.trace, torch.fx, torch.export.
+
+    What is traced is the module as it is written: torch compiles nothing meanwhile, and an autocast would stay
+    in what is exported.
+    """
+    return torch.jit.is_tracing() or is_fx_tracing() or _is_exporting()
+
+
+def unless_traced(call: Call, as_written: Call) -> Call:
+    """Return what calls the one, and where a graph is being made of it the other."""
+
+    def either(*args: Foreign, **kwargs: Foreign) -> Foreign:
+        return as_written(*args, **kwargs) if is_traced() else call(*args, **kwargs)
+
+    return either
 
 
 def alter_call(
@@ -56,4 +77,4 @@ def alter_call(
             proven()
         return result
 
-    module.__dict__[SEAM] = call
+    module.__dict__[SEAM] = unless_traced(call, foreign._call_impl)

@@ -24,12 +24,38 @@ class CalledModule:
     thread: int
     with_grad: bool = False
     """Called at least once with gradients."""
-    autocast: torch.dtype | None = None
-    """The script's own autocast at a call with gradients."""
+    around: torch.dtype | None = None
+    """The script's autocast round the newest call with gradients."""
+    within: dict[int, tuple[torch.dtype | None, int]] = field(
+        default_factory=dict[int, tuple[torch.dtype | None, int]]
+    )
+    """What each part with parameters of its own ran under, and how many numbers it trains."""
+
+    @property
+    def autocast(self) -> torch.dtype | None:
+        """The script's own autocast: where it stands within the forward, that of most trained numbers.
+
+        `torch.autocast` as a decorator of `forward`, or a library that replaces `forward`, begins within the
+        call.
+        """
+        numbers: dict[torch.dtype | None, int] = {}
+        for dtype, held in self.within.values():
+            numbers[dtype] = numbers.get(dtype, 0) + held
+        most = max(numbers, key=lambda dtype: numbers[dtype], default=None)
+        return self.around if most is None else most
+
+    def note_within(self, part: nn.Module) -> None:
+        """A part of it is about to compute, or has begun an autocast of its own."""
+        held = trained_numbers(part)
+        if held and self.with_grad:
+            self.within[id(part)] = (autocast_dtype(device_type_of(part)), held)
 
 
 class _Inside(threading.local):
     on = False
+    known: CalledModule | None = None
+    """What the script has called, which calls the others."""
+    innermost: nn.Module | None = None
 
 
 @dataclass
@@ -38,44 +64,75 @@ class CalledModules:
 
     called: dict[int, CalledModule] = field(default_factory=dict[int, CalledModule])
     _original: Foreign = None
+    _original_enter: Foreign = None
+    _inside: _Inside = field(default_factory=_Inside)
 
     def install(self) -> None:
         """Begin to watch."""
         kind: Foreign = nn.Module
         original = self._original = kind.__call__
-        inside = _Inside()
+        inside = self._inside
 
         @functools.wraps(original)
         def call(module: Foreign, *args: Foreign, **kwargs: Foreign) -> Foreign:
-            if inside.on or _is_compiling():
+            if _is_compiling():
                 return original(module, *args, **kwargs)
-            inside.on = True
+            above = inside.on, inside.known, inside.innermost
             try:
                 self._note(module)
                 return original(module, *args, **kwargs)
             finally:
-                inside.on = False
+                inside.on, inside.known, inside.innermost = above
 
         kind.__call__ = call
+        self._watch_autocast()
+
+    def _watch_autocast(self) -> None:
+        kind: Foreign = torch.autocast
+        original = self._original_enter = kind.__enter__
+        inside = self._inside
+
+        @functools.wraps(original)
+        def enter(context: Foreign) -> Foreign:
+            result = original(context)
+            if inside.known is not None and inside.innermost is not None:
+                inside.known.note_within(inside.innermost)
+            return result
+
+        kind.__enter__ = enter
 
     def remove(self) -> None:
         """End it."""
         if self._original is not None:
             kind: Foreign = nn.Module
             kind.__call__ = self._original
-            self._original = None
+            autocast: Foreign = torch.autocast
+            autocast.__enter__ = self._original_enter
+            self._original = self._original_enter = None
         self.called.clear()
 
     def _note(self, module: nn.Module) -> None:
+        """Note a call as it begins, in the thread that makes it."""
+        inside = self._inside
+        inside.innermost = module
+        if not inside.on:
+            inside.on = True
+            inside.known = self._note_outermost(module)
+        if inside.known is not None:
+            inside.known.note_within(module)
+
+    def _note_outermost(self, module: nn.Module) -> CalledModule | None:
         if in_backward():
-            return  # a checkpoint that is computed again
+            return None  # a checkpoint that is computed again
         known = self.called.get(id(module))
         if known is None or known.reference() is None:
             known = CalledModule(weakref.ref(module), threading.get_ident())
             self.called[id(module)] = known
-        if torch.is_grad_enabled():
-            known.with_grad = True
-            known.autocast = autocast_dtype(device_type_of(module))
+        if not torch.is_grad_enabled():
+            return None
+        known.with_grad = True
+        known.around = autocast_dtype(device_type_of(module))
+        return known
 
     def by_thread(self, thread: int) -> list[CalledModule]:
         """Return those that a thread has called with gradients."""
@@ -86,6 +143,12 @@ def in_backward() -> bool:
     """Tell whether this thread runs a backward just now."""
     current: Foreign = getattr(torch._C, "_current_graph_task_id", None)
     return current is not None and current() != -1
+
+
+def trained_numbers(module: nn.Module) -> int:
+    """Return how many numbers a module itself trains, without its parts."""
+    own = [parameter for parameter in module._parameters.values() if parameter is not None]
+    return sum(each.numel() for each in own if each.requires_grad and not nn.parameter.is_lazy(each))
 
 
 def device_type_of(module: nn.Module) -> str:

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from perftui.ipc.settings import SettingValue
-from perftui.trainer.probe.altering.altered_call import SEAM
+from perftui.trainer.probe.altering.altered_call import SEAM, unless_traced
 from perftui.trainer.probe.altering.optimised_modules import Optimised, compiled_by_script, sharded_by
 from perftui.trainer.probe.border import Foreign
 
@@ -47,10 +47,12 @@ def compile_in_place(module: nn.Module, options: Mapping[str, SettingValue]) -> 
     arguments: dict[str, Foreign] = dict(options)
     units = _innermost_units(module)
     for unit in units:
-        unit.__dict__["forward"] = torch.compile(_framed(unit, unit.forward), **arguments)
+        forward = unit.forward
+        unit.__dict__["forward"] = unless_traced(torch.compile(_framed(unit, forward), **arguments), forward)
     if not units:
         foreign: Foreign = module
-        module.__dict__[SEAM] = torch.compile(_framed(module, foreign._call_impl), **arguments)
+        own = foreign._call_impl
+        module.__dict__[SEAM] = unless_traced(torch.compile(_framed(module, own), **arguments), own)
 
 
 def _framed(module: nn.Module, call: Callable[..., Foreign]) -> Callable[..., Foreign]:

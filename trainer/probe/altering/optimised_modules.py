@@ -54,10 +54,7 @@ def optimised_modules(optimizer: torch.optim.Optimizer, called: Sequence[CalledM
     trained = _trained(optimizer)
     found: list[tuple[Optimised, int]] = []
     parts: list[tuple[nn.Module, int]] = []
-    for known in called:
-        module = known.reference()
-        if module is None:
-            continue
+    for known, module in _outermost(called):
         held = sum(trained.get(id(parameter), 0) for parameter in module.parameters())
         if not held:
             continue
@@ -71,6 +68,13 @@ def optimised_modules(optimizer: torch.optim.Optimizer, called: Sequence[CalledM
         leaves = {id(part) for part, _ in parts}
         return Search([each for each, _ in found if id(each.inner) not in leaves])
     return _of_leaves(found, parts, total)
+
+
+def _outermost(called: Sequence[CalledModule]) -> list[tuple[CalledModule, nn.Module]]:
+    """Return those that are no part of another one: a script may call `model.encoder` before `model`."""
+    alive = [(known, module) for known in called if (module := known.reference()) is not None]
+    parts = {id(part) for _, module in alive for part in module.modules() if part is not module}
+    return [(known, module) for known, module in alive if id(module) not in parts]
 
 
 def _of_leaves(found: list[tuple[Optimised, int]], parts: list[tuple[nn.Module, int]], total: int) -> Search:
