@@ -102,8 +102,10 @@ def test_an_unsharded_iterable_gets_advice_and_no_setting(sharded: bool | None, 
 
 
 def test_a_sharded_iterable_gets_workers() -> None:
-    finding = _only(_run(_rank(0.9, loader=_facts(iterable=True, sharded=True))))
-    assert _remedy(finding).set
+    remedy = _remedy(_only(_run(_rank(0.9, loader=_facts(iterable=True, sharded=True)))))
+    assert remedy.set
+    assert remedy.semantics == "changes-training", "each worker has its own part, remainder and buffer"
+    assert _remedy(_only(_run(_rank(0.9, loader=_facts())))).semantics == "neutral"
 
 
 def test_a_short_wait_is_not_worth_workers() -> None:

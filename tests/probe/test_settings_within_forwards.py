@@ -118,16 +118,16 @@ warnings.filterwarnings("ignore")
 
 def exported():
     found = {}
-    kinds = lambda graph: sorted({str(node.kind()) for node in graph.nodes() if "autocast" in str(node.kind())})
     traced = torch.jit.trace(model, images)
-    found["trace"] = [torch.equal(traced(images), as_written(images)), "autocast" in str(traced.inlined_graph)]
+    found["trace"] = [torch.equal(traced(images), as_written(images)),
+                      "BFloat16" in str(traced.inlined_graph)]
     inner = getattr(model, "module", model)
     found["inner"] = torch.equal(torch.jit.trace(inner, images)(images), as_written(images))
     whole = torch.fx.symbolic_trace(nn.Sequential(inner))
     found["fx"] = torch.equal(whole(images), as_written(images))
     program = torch.export.export(inner, (images,), strict=False)
     found["export"] = [torch.equal(program.module()(images), as_written(images)),
-                       any("autocast" in str(node) for node in program.graph.nodes)]
+                       "bfloat16" in str(program.graph_module.code)]
     return found
 
 def as_written(images):

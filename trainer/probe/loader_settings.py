@@ -19,6 +19,7 @@ from perftui.ipc.settings import SettingValue
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.loader_reading import join_name, read_loader
 from perftui.trainer.probe.sampler_reading import SamplerWatch
+from perftui.trainer.probe.stream_sharding import divides
 
 _NAME = re.compile(r"loader(?:\[(\d+)\])?\.(\w+)")
 _ONLY_WITH_WORKERS = ("prefetch_factor", "persistent_workers", "timeout", "multiprocessing_context")
@@ -179,11 +180,11 @@ def refusals(arguments: Mapping[str, Any], wanted: Mapping[str, SettingValue]) -
     own_workers = int(arguments.get("num_workers") or 0)
     workers = int(wanted.get("num_workers", own_workers) or 0)
     refused: dict[str, str] = {}
-    if _is_stream(dataset) and workers > 0 and own_workers == 0:
+    if workers != own_workers and _is_stream(dataset) and divides(dataset) is not True:
         kind = "an IterableDataset" if isinstance(dataset, IterableDataset) else "a stream"
         refused["num_workers"] = (
-            f"the dataset is {kind} and the script uses no workers: each worker would yield every "
-            "sample, unless the dataset shards itself"
+            f"the dataset is {kind} that is not known to divide its data: each worker yields every sample, "
+            "so that with another number of them it is another training"
         )
         workers = own_workers
     if workers == 0:

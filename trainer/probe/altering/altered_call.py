@@ -18,6 +18,8 @@ SEAM = "_compiled_call_impl"
 Call: TypeAlias = Callable[..., Foreign]
 Around: TypeAlias = Callable[[Call, tuple[Foreign, ...], dict[str, Foreign]], Foreign]
 """Takes the call that it stands round, and the arguments."""
+_jit: Foreign = torch.jit
+_is_tracing: Callable[[], bool] = _jit.is_tracing
 _compiler: Foreign = torch.compiler
 _is_exporting: Callable[[], bool] = getattr(_compiler, "is_exporting", is_fx_tracing)  # torch 2.7
 
@@ -25,10 +27,10 @@ _is_exporting: Callable[[], bool] = getattr(_compiler, "is_exporting", is_fx_tra
 def is_traced() -> bool:
     """Tell whether a graph is being made of what is called: by torch.jit.trace, torch.fx, torch.export.
 
-    What is traced is the module as it is written: torch compiles nothing meanwhile, and an autocast would stay
-    in what is exported.
+    What is traced is the module as it is written: torch compiles nothing meanwhile, and an autocast would
+    stay in what is exported.
     """
-    return torch.jit.is_tracing() or is_fx_tracing() or _is_exporting()
+    return _is_tracing() or is_fx_tracing() or _is_exporting()
 
 
 def unless_traced(call: Call, as_written: Call) -> Call:

@@ -81,7 +81,7 @@ class ModuleAlterations:
         return any(part is module for whole in altered for part in whole.modules())
 
     def _give_up_parts(self, whole: nn.Module) -> None:
-        """Let parts run as they are written that another optimizer had altered before their whole was called."""
+        """Let parts run as they are written that were altered for another optimizer, before their whole."""
         for part in whole.modules():
             if part is not whole and any(each() is part for each in self._altered):
                 compiling_in_place.take_back(part)
