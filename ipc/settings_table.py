@@ -148,6 +148,7 @@ TABLE: tuple[Setting, ...] = (
         choices=("off", "bf16", "fp16"),
         place="module",
         needs=(*_MODULE_CALL, "float32"),
+        can_crash="bf16 and fp16, where the script's own backwards or hooks take gradients to be float32",
     ),
     Setting(
         "layout.channels_last",

@@ -6,6 +6,7 @@ A patch of `nn.Module.__call__` for as long as it is needed; nothing stays of it
 import functools
 import threading
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
@@ -30,6 +31,9 @@ class CalledModule:
         default_factory=dict[int, tuple[torch.dtype | None, int]]
     )
     """What each part with parameters of its own ran under, and how many numbers it trains."""
+
+    functions: set[type] = field(default_factory=set[type])
+    """Functions of the script with a backward of their own that are not written for autocast."""
 
     @property
     def autocast(self) -> torch.dtype | None:
@@ -62,6 +66,8 @@ class _Inside(threading.local):
 class CalledModules:
     """All of them, in the order of their first call."""
 
+    functions_behind: Callable[[Foreign], set[type] | None] | None = None
+    """Looks at the graph of what was called, where that is of interest."""
     called: dict[int, CalledModule] = field(default_factory=dict[int, CalledModule])
     _original: Foreign = None
     _original_enter: Foreign = None
@@ -80,7 +86,10 @@ class CalledModules:
             above = inside.on, inside.known, inside.innermost
             try:
                 self._note(module)
-                return original(module, *args, **kwargs)
+                result = original(module, *args, **kwargs)
+                if self.functions_behind is not None and not above[0] and inside.known is not None:
+                    inside.known.functions |= self.functions_behind(result) or set()
+                return result
             finally:
                 inside.on, inside.known, inside.innermost = above
 

@@ -15,6 +15,7 @@ from perftui.trainer.probe.altering.book import AlterationBook
 from perftui.trainer.probe.altering.called_modules import CalledModules
 from perftui.trainer.probe.altering.module_alterations import ModuleAlterations, Situation
 from perftui.trainer.probe.altering.optimised_modules import optimised_modules
+from perftui.trainer.probe.altering.own_functions import functions_behind
 from perftui.trainer.probe.altering.switches import Switches, freeze
 from perftui.trainer.probe.border import Border, Foreign
 from perftui.trainer.probe.live_objects import live_objects
@@ -44,7 +45,9 @@ class FirstSteps:
         self.modules = ModuleAlterations(book, step_left_out)
         self._book = book
         self._switches = Switches(book)
-        self._called = CalledModules()
+        casts = "precision.autocast" in book.of_modules()
+        look = border.guard("settings: functions of the script", functions_behind)
+        self._called = CalledModules(look if casts else None)
         self._stepped: set[int] = set()
         """Optimizers whose modules have been altered, or searched for in vain."""
         self._looked: dict[int, int] = {}

@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
-from perftui.trainer.probe.altering import autocast, compiling_in_place, loss_scale, memory_format
+from perftui.trainer.probe.altering import (
+    autocast,
+    compiling_in_place,
+    loss_scale,
+    memory_format,
+    own_functions,
+)
 from perftui.trainer.probe.altering.altered_call import Around, alter_call
 from perftui.trainer.probe.altering.book import TORCH_ERRORS, AlterationBook
 from perftui.trainer.probe.altering.called_modules import device_type_of, in_backward
@@ -65,6 +71,10 @@ class ModuleAlterations:
         dtype = self._autocast_dtype(fresh)
         if dtype is torch.float16 and not situation.scaler:
             dtype = self._scale_losses(fresh, situation)
+        if dtype is not None:
+            for module in fresh:
+                for function in module.functions:
+                    own_functions.protect(function, device_type_of(module.called), dtype)
         compiled = [module for module in fresh if self._compile(module)]
         for module in fresh:
             hooked = module not in compiled and not compiled_by_script(module.called)

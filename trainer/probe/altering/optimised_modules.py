@@ -28,7 +28,9 @@ class Optimised:
     inner: nn.Module
     """The same without DistributedDataParallel."""
     autocast: torch.dtype | None
-    """The script's own autocast round it."""
+    """The script's own autocast round it, or within."""
+    functions: frozenset[type] = frozenset()
+    """With a backward of the script's own, and not written for autocast."""
 
     @property
     def wrapped(self) -> bool:
@@ -61,7 +63,7 @@ def optimised_modules(optimizer: torch.optim.Optimizer, called: Sequence[CalledM
         inner = _without_wrapper(module)
         if next(inner.children(), None) is None:
             parts.append((inner, held))
-        found.append((Optimised(module, inner, known.autocast), held))
+        found.append((Optimised(module, inner, known.autocast, frozenset(known.functions)), held))
     total = sum(trained.values())
     whole = sum(held for _, held in found) - sum(held for _, held in parts)
     if whole >= _MOST * total and total:
