@@ -222,3 +222,62 @@ def test_a_part_that_is_called_before_its_whole(module_hub: "Hub", optimizers: s
     assert (told.failed, told.settings["compile.backend"]) == ({}, "eager")
     assert said["losses"] == plain["losses"]
     assert said["seams"] == [True, False]
+
+
+PENALTY = (
+    "    images.requires_grad_(True)\n    slope, = torch.autograd.grad(model(images).sum(), images, "
+    "create_graph=True)\n    (loss + slope.square().mean()).backward()"
+)
+KEPT_GRAPH = "    loss.backward(create_graph=True)"
+
+
+@pytest.mark.parametrize("backward", [PENALTY, KEPT_GRAPH], ids=["penalty", "kept-graph"])
+def test_gradients_that_are_differentiated_again(module_hub: "Hub", backward: str) -> None:
+    script = "import warnings\nwarnings.filterwarnings('ignore')\n" + train_on(PLAIN).replace(
+        "    loss.backward()", backward
+    )
+    plain, _ = trained(module_hub, script, {})
+    said, told = trained(module_hub, script, {"compile.backend": "aot_eager"})
+    assert said == plain
+    assert "differentiates gradients again (create_graph)" in told.failed["compile.backend"]
+
+
+TRANSFORMED = """
+def transformed():
+    names = {name: each.detach() for name, each in model.named_parameters()}
+    def loss_of(parameters, image, label):
+        said = torch.func.functional_call(model, parameters, (image[None],))
+        return nn.functional.cross_entropy(said, label[None])
+    each = torch.func.vmap(torch.func.grad(loss_of), in_dims=(None, 0, 0))(names, images, labels)
+    return [round(value.norm().item(), 4) for value in each.values()]
+"""
+
+
+def test_gradients_of_each_sample_beside_the_training(module_hub: "Hub") -> None:
+    script = train_on(PLAIN + TRANSFORMED).replace("json.dumps({", 'json.dumps({"each": transformed(), ')
+    plain, _ = trained(module_hub, script, {})
+    said, told = trained(module_hub, script, {"compile.backend": "aot_eager"})
+    assert said["each"] == pytest.approx(plain["each"], rel=1e-3)
+    assert (told.failed, told.settings["compile.backend"]) == ({}, "aot_eager")
+
+
+COUNTED = """
+def counted():
+    from torch.utils.flop_counter import FlopCounterMode
+    with FlopCounterMode(display=False) as counter:
+        model(images)
+    scripted = torch.jit.script(model)
+    return [counter.get_total_flops(), torch.allclose(scripted(images), model(images), atol=0.05)]
+"""
+
+
+@pytest.mark.parametrize(
+    "settings", [{"compile.backend": "aot_eager"}, {"precision.autocast": "bf16"}], ids=str
+)
+def test_what_counts_or_scripts_the_model(module_hub: "Hub", settings: Settings) -> None:
+    script = train_on(PLAIN + COUNTED).replace("json.dumps({", 'json.dumps({"counted": counted(), ')
+    script = "import warnings\nwarnings.filterwarnings('ignore')\n" + script
+    plain, _ = trained(module_hub, script, {})
+    said, told = trained(module_hub, script, settings)
+    assert said["counted"] == plain["counted"]
+    assert told.failed == {}

@@ -1,4 +1,4 @@
-"""Workers kept over epochs for a setting's sake: let go as soon as the script alters what they have a copy of.
+"""Workers kept over epochs for a setting: let go as soon as the script alters what they have a copy of.
 
 A script may draw samples anew, switch an augmentation off or tell its dataset the epoch. Workers that are
 started in each epoch see it, kept ones never do. So what the dataset holds is compared at each epoch's start,
@@ -29,7 +29,7 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 class Mark(NamedTuple):
-    """What something was: the thing itself, so that no other one gets its address, and a look at its inside."""
+    """What something was: the thing itself, so that no other one gets its address, and a look inside."""
 
     thing: Foreign
     inside: tuple[object, ...] | bytes | int | None = None
@@ -100,7 +100,9 @@ def holding(dataset: Foreign) -> Holding:
             way = f"{path}.{name}"
             found[way] = Mark(value, _inside(value))
             if depth < _DEPTH:
-                waiting += [(way, part, depth + 1) for part in (value, *_elements(value))]
+                waiting.append((way, value, depth + 1))
+                parts = enumerate(_elements(value))
+                waiting += [(f"{way}[{number}]", part, depth + 1) for number, part in parts]
     return found
 
 

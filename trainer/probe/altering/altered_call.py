@@ -20,6 +20,7 @@ Around: TypeAlias = Callable[[Call, tuple[Foreign, ...], dict[str, Foreign]], Fo
 """Takes the call that it stands round, and the arguments."""
 _jit: Foreign = torch.jit
 _is_tracing: Callable[[], bool] = _jit.is_tracing
+_transforms: Callable[[], Foreign] = torch._C._functorch.peek_interpreter_stack  # private
 _compiler: Foreign = torch.compiler
 _is_exporting: Callable[[], bool] = getattr(_compiler, "is_exporting", is_fx_tracing)  # torch 2.7
 
@@ -33,11 +34,16 @@ def is_traced() -> bool:
     return _is_tracing() or is_fx_tracing() or _is_exporting()
 
 
-def unless_traced(call: Call, as_written: Call) -> Call:
-    """Return what calls the one, and where a graph is being made of it the other."""
+def is_traced_or_transformed() -> bool:
+    """Tell whether torch compiles nothing just now: within vmap and the others of torch.func as well."""
+    return is_traced() or _transforms() is not None
+
+
+def unless(within: Callable[[], bool], call: Call, as_written: Call) -> Call:
+    """Return what calls the one, and the other where `within` says so."""
 
     def either(*args: Foreign, **kwargs: Foreign) -> Foreign:
-        return as_written(*args, **kwargs) if is_traced() else call(*args, **kwargs)
+        return as_written(*args, **kwargs) if within() else call(*args, **kwargs)
 
     return either
 
@@ -79,4 +85,4 @@ def alter_call(
             proven()
         return result
 
-    module.__dict__[SEAM] = unless_traced(call, foreign._call_impl)
+    module.__dict__[SEAM] = unless(is_traced, call, foreign._call_impl)

@@ -15,8 +15,11 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from perftui.trainer.probe.altering.altered_call import Around, Call
-from perftui.trainer.probe.altering.called_modules import autocast_dtype, trained_numbers
-from perftui.trainer.probe.altering.own_functions import under_ours
+from perftui.trainer.probe.altering.called_modules import (
+    autocast_dtype,
+    trained_numbers,
+    under_ours,
+)
 from perftui.trainer.probe.border import Foreign
 
 DTYPES: dict[str, torch.dtype] = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -103,7 +106,7 @@ def under_autocast(
         nonlocal told
         if not torch.is_grad_enabled() or not wanted():
             return own(*args, **kwargs)
-        with torch.autocast(device_type, dtype=dtype), under_ours():
+        with under_ours(), torch.autocast(device_type, dtype=dtype):
             if told:
                 return widened(own(*args, **kwargs), dtype)
             told = True

@@ -6,7 +6,8 @@ A patch of `nn.Module.__call__` for as long as it is needed; nothing stays of it
 import functools
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import torch
@@ -14,7 +15,27 @@ from torch import nn
 
 from perftui.trainer.probe.border import Foreign
 
+_LOOKS = 2
+"""Calls of a module whose graph is gone through: the micro-batches of a step are alike."""
 _is_compiling = torch.compiler.is_compiling
+
+
+class _Ours(threading.local):
+    on = False
+
+
+ours = _Ours()
+"""Whether the autocast in force in this thread is ours, and not the script's."""
+
+
+@contextmanager
+def under_ours() -> Iterator[None]:
+    """An autocast of ours begins."""
+    before, ours.on = ours.on, True
+    try:
+        yield
+    finally:
+        ours.on = before
 
 
 @dataclass
@@ -35,6 +56,9 @@ class CalledModule:
     functions: set[type] = field(default_factory=set[type])
     """Functions of the script with a backward of their own that are not written for autocast."""
 
+    looks: int = 0
+    """How often its graph was gone through."""
+
     @property
     def autocast(self) -> torch.dtype | None:
         """The script's own autocast: where it stands within the forward, that of most trained numbers.
@@ -51,7 +75,7 @@ class CalledModule:
     def note_within(self, part: nn.Module) -> None:
         """A part of it is about to compute, or has begun an autocast of its own."""
         held = trained_numbers(part)
-        if held and self.with_grad:
+        if held and self.with_grad and not ours.on:
             self.within[id(part)] = (autocast_dtype(device_type_of(part)), held)
 
 
@@ -87,8 +111,8 @@ class CalledModules:
             try:
                 self._note(module)
                 result = original(module, *args, **kwargs)
-                if self.functions_behind is not None and not above[0] and inside.known is not None:
-                    inside.known.functions |= self.functions_behind(result) or set()
+                if not above[0] and inside.known is not None:
+                    self._look_behind(inside.known, result)
                 return result
             finally:
                 inside.on, inside.known, inside.innermost = above
@@ -129,6 +153,11 @@ class CalledModules:
             inside.known = self._note_outermost(module)
         if inside.known is not None:
             inside.known.note_within(module)
+
+    def _look_behind(self, known: CalledModule, result: Foreign) -> None:
+        if self.functions_behind is not None and known.looks < _LOOKS:
+            known.looks += 1
+            known.functions |= self.functions_behind(result) or set()
 
     def _note_outermost(self, module: nn.Module) -> CalledModule | None:
         if in_backward():

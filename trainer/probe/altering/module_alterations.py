@@ -36,6 +36,8 @@ class Situation:
     world_size: int
     closure: bool
     """The step about to begin is given one."""
+    differentiated_again: bool = False
+    """The script differentiates gradients."""
 
 
 @dataclass
@@ -75,7 +77,7 @@ class ModuleAlterations:
             for module in fresh:
                 for function in module.functions:
                     own_functions.protect(function, device_type_of(module.called), dtype)
-        compiled = [module for module in fresh if self._compile(module)]
+        compiled = [module for module in fresh if self._compile(module, situation)]
         for module in fresh:
             hooked = module not in compiled and not compiled_by_script(module.called)
             part = autocast.where_most_is_trained(module.called) if hooked else None
@@ -163,15 +165,17 @@ class ModuleAlterations:
         self._scale.install()
         return torch.float16
 
-    def _compile(self, module: Optimised) -> bool:
+    def _compile(self, module: Optimised, situation: Situation) -> bool:
         names = [name for name in self.book.of_modules() if name.startswith(_COMPILE)]
         if not names:
             return False
-        reason = compiling_in_place.why_not_compiled(module)
+        options = compiling_in_place.compile_options(self.book.asked)
+        reason = compiling_in_place.why_not_compiled(
+            module, options, differentiated_again=situation.differentiated_again
+        )
         if reason is None:
             self._graphs_before = compiling_in_place.graphs_compiled() or 0
             try:
-                options = compiling_in_place.compile_options(self.book.asked)
                 compiling_in_place.compile_in_place(module.inner, options)
             except TORCH_ERRORS as error:
                 reason = f"torch.compile refused it: {type(error).__name__}: {error}"

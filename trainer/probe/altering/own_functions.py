@@ -1,20 +1,18 @@
 """`precision.autocast` and functions with a backward of the script's own (`torch.autograd.Function`).
 
-Autocast ends with the forward. A function that is not written for it (`torch.amp.custom_fwd`) then has saved an
-activation in lower precision beside a weight in float32, and its backward fails on the two, when nothing can
-be taken back any more. So such a function computes as the script has it: without autocast, in float32.
+Autocast ends with the forward. A function that is not written for it (`torch.amp.custom_fwd`) then has saved
+an activation in lower precision beside a weight in float32, and its backward fails on the two, when nothing
+can be taken back any more. So such a function computes as the script has it: without autocast, in float32.
 """
 
 import dataclasses
 import functools
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import torch
 from torch.utils import _pytree as pytree
 
-from perftui.trainer.probe.altering.called_modules import autocast_dtype, in_backward
+from perftui.trainer.probe.altering.called_modules import autocast_dtype, in_backward, ours
 from perftui.trainer.probe.border import Foreign
 
 _NODES_SEEN = 50_000
@@ -22,23 +20,6 @@ _WRITTEN_FOR_IT = "decorate_fwd"
 """What `torch.amp.custom_fwd` makes of a forward is called so."""
 _PROTECTED = "_perftui_protected"
 _HALVES = (torch.float16, torch.bfloat16)
-
-
-class _Ours(threading.local):
-    on = False
-
-
-_ours = _Ours()
-
-
-@contextmanager
-def under_ours() -> Iterator[None]:
-    """The autocast in force is ours, and not the script's."""
-    before, _ours.on = _ours.on, True
-    try:
-        yield
-    finally:
-        _ours.on = before
 
 
 def functions_behind(result: Foreign) -> set[type]:
@@ -96,7 +77,7 @@ def protect(kind: Foreign, device_type: str, dtype: torch.dtype) -> None:
 
     def is_ours() -> bool:
         # in the backward: a checkpoint that is computed again, under the autocast that torch has kept for it
-        return (_ours.on or in_backward()) and autocast_dtype(device_type) is dtype
+        return (ours.on or in_backward()) and autocast_dtype(device_type) is dtype
 
     def stand_in(original: Callable[..., Foreign], widen: Callable[[Foreign], Foreign]) -> Foreign:
         @functools.wraps(original)
