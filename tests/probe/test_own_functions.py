@@ -1,6 +1,6 @@
 """Autocast from outside, and functions of the script that have a backward of their own."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
@@ -98,12 +98,12 @@ class Twice(torch.autograd.Function):
     """Not written for autocast."""
 
     @staticmethod
-    def forward(ctx: object, x: torch.Tensor) -> torch.Tensor:
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:  # noqa: ANN401 (torch's)
         del ctx
         return x * 2
 
     @staticmethod
-    def backward(ctx: object, *gradients: torch.Tensor) -> torch.Tensor:
+    def backward(ctx: Any, *gradients: torch.Tensor) -> torch.Tensor:  # noqa: ANN401 (torch's)
         del ctx
         return gradients[0] * 2
 
@@ -112,7 +112,7 @@ class Kernel(Twice):
     """Takes lower precision alone."""
 
     @staticmethod
-    def forward(ctx: torch.autograd.function.FunctionCtx, x: torch.Tensor) -> torch.Tensor:
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:  # noqa: ANN401 (torch's)
         ctx.save_for_backward(x)
         return x * 2
 
@@ -121,10 +121,12 @@ class Prepared(Twice):
     """Written for autocast."""
 
     @staticmethod
-    @torch.amp.custom_fwd(device_type="cpu")
-    def forward(ctx: object, x: torch.Tensor) -> torch.Tensor:
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:  # noqa: ANN401 (torch's)
         del ctx
         return x * 2
+
+
+setattr(Prepared, "forward", staticmethod(torch.amp.custom_fwd(Prepared.forward, device_type="cpu")))
 
 
 def test_which_functions_are_found() -> None:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, TensorDataset
 
 from perftui.trainer.probe.loader_settings import LoaderBook, of_the_script
 
@@ -56,9 +56,9 @@ def test_a_loader_that_another_one_has_replaced(
     with_grad: bool, known_before: bool, replaced: list[int]
 ) -> None:
     book = LoaderBook({"loader.num_workers": 2, "loader[1].pin_memory": True})
-    first = DataLoader([1, 2])
+    first = DataLoader(TensorDataset(torch.zeros(2)))
     book.key(first)
-    second = DataLoader([1, 2])
+    second = DataLoader(TensorDataset(torch.zeros(2)))
     if known_before:
         book.key(second)
     with torch.set_grad_enabled(with_grad):

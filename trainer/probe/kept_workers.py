@@ -47,13 +47,13 @@ Holding = dict[str, Mark]
 
 def begin_to_keep(loader: Foreign) -> None:
     """The workers of a loader, about to be built, are kept for the sake of a setting."""
-    vars(loader)[_KEPT] = {}
+    loader.__dict__[_KEPT] = {}
 
 
 def remember(loader: Foreign) -> None:
     """A loader has begun to be iterated: note what its workers have a copy of."""
-    if vars(loader).get(_KEPT) is not None and _kept_iterator(loader) is not None:
-        vars(loader)[_KEPT] = holding(loader.dataset)
+    if loader.__dict__.get(_KEPT) is not None and _kept_iterator(loader) is not None:
+        loader.__dict__[_KEPT] = holding(loader.dataset)
 
 
 def let_go_if_altered(loader: Foreign) -> str | None:
@@ -62,20 +62,20 @@ def let_go_if_altered(loader: Foreign) -> str | None:
     Returns:
         What the script has altered; None where nothing is known to be, or nothing is kept.
     """
-    before: Holding | None = vars(loader).get(_KEPT)
+    before: Holding | None = loader.__dict__.get(_KEPT)
     iterator = _kept_iterator(loader)
     if not before or iterator is None:
         return None
     altered = difference(before, holding(loader.dataset))
     if altered is not None:
         # past the loader's own refusal to alter it: only how its next iterator is made depends on these
-        vars(loader).update({"_iterator": None, "persistent_workers": False, _KEPT: None})
+        loader.__dict__.update({"_iterator": None, "persistent_workers": False, _KEPT: None})
         iterator._shutdown_workers()
     return altered
 
 
 def _kept_iterator(loader: Foreign) -> Foreign:
-    attributes = vars(loader)
+    attributes = loader.__dict__
     return attributes.get("_iterator") if attributes.get("persistent_workers") else None
 
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import torch
 from torch import nn
-from torch.fx._symbolic_trace import is_fx_tracing
+from torch.fx import _symbolic_trace
 
 from perftui.trainer.probe.altering.book import TORCH_ERRORS
 from perftui.trainer.probe.border import Foreign
@@ -22,7 +22,10 @@ _jit: Foreign = torch.jit
 _is_tracing: Callable[[], bool] = _jit.is_tracing
 _transforms: Callable[[], Foreign] = torch._C._functorch.peek_interpreter_stack  # private
 _compiler: Foreign = torch.compiler
-_is_exporting: Callable[[], bool] = getattr(_compiler, "is_exporting", is_fx_tracing)  # torch 2.7
+_fx: Foreign = _symbolic_trace
+# the newer, where it is, warns of nothing; it leaves torch.export to the other question, new in torch 2.7
+_is_fx_tracing: Callable[[], bool] = getattr(_fx, "is_fx_symbolic_tracing", None) or _fx.is_fx_tracing
+_is_exporting: Callable[[], bool] = getattr(_compiler, "is_exporting", _is_fx_tracing)
 
 
 def is_traced() -> bool:
@@ -31,7 +34,7 @@ def is_traced() -> bool:
     What is traced is the module as it is written: torch compiles nothing meanwhile, and an autocast would
     stay in what is exported.
     """
-    return _is_tracing() or is_fx_tracing() or _is_exporting()
+    return _is_tracing() or _is_fx_tracing() or _is_exporting()
 
 
 def is_traced_or_transformed() -> bool:
