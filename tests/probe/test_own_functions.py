@@ -126,7 +126,8 @@ class Prepared(Twice):
         return x * 2
 
 
-setattr(Prepared, "forward", staticmethod(torch.amp.custom_fwd(Prepared.forward, device_type="cpu")))
+_prepared: Any = Prepared
+_prepared.forward = staticmethod(torch.amp.custom_fwd(Prepared.forward, device_type="cpu"))
 
 
 def test_which_functions_are_found() -> None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 
@@ -109,17 +109,27 @@ def holding(dataset: Foreign) -> Holding:
 def _attributes(thing: Foreign) -> Iterable[tuple[str, Foreign]]:
     if isinstance(thing, _WHOLE) or type(thing).__module__.split(".")[0] in _PYTHONS:
         return ()
-    own: object = getattr(thing, "__dict__", None)
-    return own.items() if isinstance(own, dict) else ()
+    own: Foreign = getattr(thing, "__dict__", None)
+    return () if type(own) is not dict else cast("dict[str, Foreign]", own).items()
 
 
 def _elements(value: Foreign) -> Iterator[Foreign]:
     """Return some elements of a container of Python's."""
-    if isinstance(value, (list, tuple)):
-        step = max(1, len(value) // _LOOKED_AT)
+    is_list, is_dict = isinstance(value, (list, tuple)), isinstance(value, dict)
+    if is_list:
+        step = max(1, _length(value) // _LOOKED_AT)
         yield from islice(value[::step], _LOOKED_AT)
-    elif isinstance(value, (dict, set, frozenset)):
-        yield from islice(value.values() if isinstance(value, dict) else value, _LOOKED_AT)
+    elif is_dict or isinstance(value, (set, frozenset)):
+        yield from islice(_values(value) if is_dict else value, _LOOKED_AT)
+
+
+def _length(value: Foreign) -> int:
+    return len(value)
+
+
+def _values(value: Foreign) -> Iterable[Foreign]:
+    found: Iterable[Foreign] = value.values()
+    return found
 
 
 def _inside(value: Foreign) -> tuple[object, ...] | bytes | int | None:
@@ -130,5 +140,5 @@ def _inside(value: Foreign) -> tuple[object, ...] | bytes | int | None:
         looked = value.flat[:: max(1, value.size // _LOOKED_AT)]
         return bytes(looked.tobytes())
     if isinstance(value, (Sequence, Mapping, Set)) and not isinstance(value, (str, bytes)):
-        return (len(value), *map(id, _elements(value)))
+        return (_length(value), *map(id, _elements(value)))
     return None

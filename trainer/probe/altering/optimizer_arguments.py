@@ -149,9 +149,10 @@ def _unscaled(optimizer: Foreign) -> bool:
 
     A GradScaler leaves its work to the step of a fused optimizer, and hands it scale and verdict.
     """
-    optimizer.__dict__[_SCALES] = False
-    handed = {name: vars(optimizer).get(name) for name in _HANDED}
-    optimizer.__dict__.update(dict.fromkeys(name for name in _HANDED if name in vars(optimizer)))
+    attributes: dict[str, Foreign] = optimizer.__dict__
+    attributes[_SCALES] = False
+    handed = {name: attributes.get(name) for name in _HANDED}
+    attributes.update(dict.fromkeys(name for name in _HANDED if name in attributes))
     scale, found = handed["grad_scale"], handed["found_inf"]
     if found is not None and bool(found):
         return False

@@ -32,7 +32,8 @@ def functions_behind(result: Foreign) -> set[type]:
     found: set[type] = set()
     while waiting and len(seen) < _NODES_SEEN:
         node = waiting.pop()
-        kind: type | None = getattr(type(node), "_forward_cls", None)
+        node_kind: Foreign = type(node)
+        kind: type | None = getattr(node_kind, "_forward_cls", None)
         if kind is not None and kind not in found and _is_unprepared(kind) and not _has_seen_halves(node):
             found.add(kind)
         following = {after for after, _ in node.next_functions if after is not None} - seen
@@ -79,21 +80,25 @@ def protect(kind: Foreign, device_type: str, dtype: torch.dtype) -> None:
         # in the backward: a checkpoint that is computed again, under the autocast that torch has kept for it
         return (ours.on or in_backward()) and autocast_dtype(device_type) is dtype
 
+    def all_widened(values: Foreign) -> Foreign:
+        return tuple(widened(value) for value in values)
+
+    def of_context(arguments: Foreign) -> Foreign:
+        context, inputs, output = arguments
+        return context, all_widened(inputs), output
+
     def stand_in(original: Callable[..., Foreign], widen: Callable[[Foreign], Foreign]) -> Foreign:
         @functools.wraps(original)
         def as_written(*args: Foreign) -> Foreign:
             if not is_ours():
                 return original(*args)
             with torch.autocast(device_type, enabled=False):
-                return original(*map(widen, args))
+                return original(*widen(args))
 
         setattr(as_written, _PROTECTED, True)
         return staticmethod(as_written)
 
     own_context: Foreign = kind.setup_context
-    kind.forward = stand_in(kind.forward, widened)
+    kind.forward = stand_in(kind.forward, all_widened)
     if own_context is not torch.autograd.Function.setup_context:
-        kind.setup_context = stand_in(
-            own_context,
-            lambda each: tuple(map(widened, each)) if isinstance(each, tuple) else each,
-        )
+        kind.setup_context = stand_in(own_context, of_context)
