@@ -56,6 +56,8 @@ ENVIRONMENT_ALLOWED = re.compile(
 """Environment variables that `env.NAME` may set: ones that tune, none that name secrets."""
 _LOADS_CODE = re.compile(r".*(PLUGIN|_FILE|_PATH|_DIR|_LIB)(_.*|$)")
 """Of these, the ones that make a library load another, or write a file: NCCL_NET_PLUGIN, NCCL_DEBUG_FILE."""
+_TF32_OVERRIDE = "env.NVIDIA_TF32_OVERRIDE"
+"""The one of them that alters how products are rounded, over what the script says."""
 _TEXT_MAX = 4096
 
 COMPILE_DISABLED_BY = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
@@ -83,7 +85,8 @@ def setting(name: str, arguments: Arguments = NO_ARGUMENTS) -> Setting:
         return _BY_NAME[base]
     if name.startswith("env."):
         if ENVIRONMENT_ALLOWED.fullmatch(name[4:]) and not _LOADS_CODE.fullmatch(name[4:]):
-            return Setting(name, "text", "neutral", f"environment variable {name[4:]}", place="environment")
+            semantics: Semantics = "numeric" if name == _TF32_OVERRIDE else "neutral"
+            return Setting(name, "text", semantics, f"environment variable {name[4:]}", place="environment")
         raise UsageError(f"{name}: this environment variable is not on the list that perftui sets")
     if name.startswith("arg."):
         return _argument(name, arguments)

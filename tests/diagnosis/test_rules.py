@@ -96,8 +96,10 @@ def test_an_unsharded_iterable_gets_advice_and_no_setting(sharded: bool | None, 
 
 
 def test_a_sharded_iterable_gets_workers() -> None:
-    finding = only(run(waiting_rank(0.9, loader=loader(iterable=True, sharded=True))))
-    assert remedy_of(finding).set
+    remedy = remedy_of(only(run(waiting_rank(0.9, loader=loader(iterable=True, sharded=True)))))
+    assert remedy.set
+    assert remedy.semantics == "changes-training", "each worker has its own part, remainder and buffer"
+    assert remedy_of(only(run(waiting_rank(0.9, loader=loader())))).semantics == "neutral"
 
 
 def test_a_short_wait_is_not_worth_workers() -> None:

@@ -14,7 +14,7 @@ from perftui.trainer.hub.limits import Limits
 from perftui.trainer.hub.profile_windows import ProfileWindows
 from perftui.trainer.hub.server import DashboardServer
 
-from .test_fold import START_UNIX, batch, description, hello
+from .made_messages import START_UNIX, batch, description, hello
 from .test_many_ranks import PlayedRun, by_rank, pull
 
 

@@ -38,6 +38,7 @@ def on(device: str) -> RankFacts:
 
 
 MAPPED = msgspec.structs.replace(STREAM, iterable=False)
+OF_TWO = msgspec.structs.replace(STREAM, num_workers=2)
 OWN_WORKERS = msgspec.structs.replace(MAPPED, num_workers=2)
 
 
@@ -55,6 +56,8 @@ OWN_WORKERS = msgspec.structs.replace(MAPPED, num_workers=2)
         ({"loader.prefetch_factor": 4}, Told(in_force={"loader.num_workers": 0}), "workers"),
         ({"loader[1].persistent_workers": True, "loader[1].num_workers": 0}, Told(), "workers"),
         ({"loader.num_workers": 2}, Told(loader=STREAM), "sharded_stream"),
+        ({"loader.num_workers": 8}, Told(loader=OF_TWO), "sharded_stream"),
+        ({"loader.num_workers": 0}, Told(loader=OF_TWO), "sharded_stream"),
         ({"loader.num_workers": 2}, Told(loader=MAPPED, facts=on("cuda:0")), "host_batches"),
         ({"loader.pin_memory": True}, Told(loader=MAPPED, facts=on("cuda:1")), "host_batches"),
         ({"loader.pin_memory": True}, Told(loader=OWN_WORKERS, facts=on("cuda:0")), "host_batches"),
@@ -78,6 +81,8 @@ def test_what_is_missing_is_said(asked: Settings, told: Told, key: str) -> None:
         ({"loader.prefetch_factor": 4, "loader.num_workers": 2}, Told(in_force={"loader.num_workers": 0})),
         ({"loader.persistent_workers": False}, Told(in_force={"loader.num_workers": 0})),
         ({"loader[1].num_workers": 2}, Told(loader=STREAM)),
+        ({"loader.num_workers": 2}, Told(loader=OF_TWO)),
+        ({"loader.num_workers": 8}, Told(loader=msgspec.structs.replace(OF_TWO, sharded=True))),
         ({"loader.num_workers": 2, "loader.pin_memory": True}, Told(loader=MAPPED, facts=on("cpu"))),
         ({"loader.num_workers": 0, "loader.pin_memory": False}, Told(loader=MAPPED, facts=on("cuda:0"))),
         ({"loader.num_workers": 4}, Told(loader=OWN_WORKERS, facts=on("cuda:0"))),

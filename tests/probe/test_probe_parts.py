@@ -15,6 +15,7 @@ from perftui.ipc.errors import ProtocolError
 from perftui.ipc.messages import BLANK, Beat, FromRank, RankEvent, StepBatch
 from perftui.ipc.rank_link import RankLink
 from perftui.ipc.step_record import StepRecord
+from perftui.trainer.probe import loader_settings
 from perftui.trainer.probe.border import FAILURES_ALLOWED, Border
 from perftui.trainer.probe.identity import Identity, from_environment
 from perftui.trainer.probe.loader_settings import merge, refusals
@@ -146,13 +147,30 @@ class Shuffled(Dataset[int]):
         pass
 
 
+@pytest.mark.parametrize(
+    ("divided", "refused"), [(True, set[str]()), (False, {"num_workers"}), (None, {"num_workers"})]
+)
+@pytest.mark.parametrize(("own", "wanted"), [(0, 1), (2, 8), (2, 0)])
+def test_a_stream_gets_other_workers_only_where_it_divides_its_data(
+    monkeypatch: pytest.MonkeyPatch, divided: bool | None, refused: set[str], own: int, wanted: int
+) -> None:
+    def known(_dataset: object) -> bool | None:
+        return divided
+
+    monkeypatch.setattr(loader_settings, "divides", known)
+    for dataset in (Stream(), object()):
+        arguments = {"dataset": dataset, "num_workers": own}
+        assert set(refusals(arguments, {"num_workers": wanted})) == refused
+    assert refusals({"dataset": Items(), "num_workers": own}, {"num_workers": wanted}) == {}
+
+
 def test_what_must_not_be_applied_to_a_loader() -> None:
     assert refusals({"dataset": Items()}, {"num_workers": 4, "prefetch_factor": 2}) == {}
     assert set(refusals({"dataset": Stream()}, {"num_workers": 4, "prefetch_factor": 2})) == {
         "num_workers",
         "prefetch_factor",
     }
-    assert refusals({"dataset": Stream(), "num_workers": 2}, {"num_workers": 4}) == {}
+    assert refusals({"dataset": Stream(), "num_workers": 2}, {"num_workers": 2, "prefetch_factor": 4}) == {}
     assert set(refusals({"dataset": Items()}, {"persistent_workers": True})) == {"persistent_workers"}
     refused = refusals({"dataset": Shuffled(), "num_workers": 2}, {"persistent_workers": True})
     assert set(refused) == {"persistent_workers"}

@@ -8,7 +8,7 @@ from perftui.ipc.findings import Remedy
 from perftui.ipc.loader_names import join_name
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.prerequisites import batches_on_device
-from perftui.ipc.settings import Settings
+from perftui.ipc.settings import Semantics, Settings
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.contention import UNSURE
 from perftui.trainer.diagnosis.evidence import main_place, of_the_script
@@ -191,10 +191,19 @@ def _setting(
         set=wanted,
         bound=round(proposal.bound, 2) if math.isfinite(proposal.bound) else None,
         expected=round(expected, 2),
-        semantics="neutral",
+        semantics=semantics_of_workers(facts),
         at=at,
         caution="; ".join(_cautions(facts, host, policy)),
     )
+
+
+def semantics_of_workers(facts: LoaderFacts) -> Semantics:
+    """Return what another number of workers does to the training.
+
+    A stream is divided among its workers: other batches in another order, each with a remainder and a buffer
+    to shuffle in of its own.
+    """
+    return "changes-training" if facts.iterable else "neutral"
 
 
 def _cautions(facts: LoaderFacts, host: HostSignals | None, policy: Policy) -> list[str]:
@@ -230,6 +239,7 @@ def _overlapped(
         bound=round(bound, 2) if math.isfinite(bound) else None,
         expected=round(min(expected, bound), 2),
         advice=advice,
+        semantics=semantics_of_workers(facts),
         at=_at(case, rank),
         caution="; ".join(cautions),
     )
@@ -246,6 +256,7 @@ def _collate(
         bound=_bound(rank),
         expected=None if proposal is None else round(proposal.expected, 2),
         advice=_FEWER_BYTES if cause.stacked else _FROM_TENSORS,
+        semantics="neutral" if proposal is None else semantics_of_workers(facts),
         at=_at(case, rank),
     )
 
@@ -272,6 +283,7 @@ def _without_workers(facts: LoaderFacts) -> Remedy:
         set={setting_name(facts): 0},
         advice="an experiment: with so little to prepare, no workers may be faster",
         caution="random augmentations draw another stream of numbers",
+        semantics=semantics_of_workers(facts),
     )
 
 
@@ -291,6 +303,7 @@ def fewer_workers(facts: LoaderFacts, cpus: float, ranks_on_host: int) -> Remedy
         set={setting_name(facts): fitting},
         advice="an experiment: as many workers as there are cores for them",
         caution="random augmentations draw another stream of numbers",
+        semantics=semantics_of_workers(facts),
     )
 
 

@@ -59,10 +59,12 @@ def read_in_force(recorder: Recorder, applied: dict[str, SettingValue], *, at_en
             training, worker_pids=told.pids, worker_start_ticks=told.start_ticks
         )
     read_ahead = book.facts(recorder.read_ahead) if training is None else None
-    for facts in (*(book.facts_at(index) for index in book.wanted), training, read_ahead):
+    replaced = book.replaced(key)
+    named = [book.facts_at(index) for index in book.wanted if index not in replaced]
+    for facts in (*named, training, read_ahead):
         if facts is not None:
             settings |= settings_in(facts)
-    failed = dict(book.failed)
+    failed = dict(book.failed) | _replaced(book, replaced)
     for reader in readers:
         values, reasons = reader(at_end)
         settings |= values
@@ -97,6 +99,11 @@ def _torch_flags() -> dict[str, SettingValue]:
 
 def _environment(applied: dict[str, SettingValue]) -> dict[str, SettingValue]:
     return {name: os.environ.get(name[4:]) for name in applied if name.startswith("env.")}
+
+
+def _replaced(book: LoaderBook, indices: list[int]) -> dict[str, str]:
+    reason = "the loader that it was applied to is replaced by one that is built elsewhere"
+    return {join_name(index, name): reason for index in indices for name in book.wanted[index]}
 
 
 def _pinned_for_nothing(book: LoaderBook) -> dict[str, str]:
