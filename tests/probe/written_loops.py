@@ -39,6 +39,12 @@ class Loop:
     def end(self, loader: int = TRAIN) -> "Loop":
         return self.fetch(1, loader, got=False)
 
+    def fail_to_fetch(self, ns: int = 10, loader: int = TRAIN) -> "Loop":
+        self.clock.fetch_begin(self.now, self.now // 2, loader)
+        self.now += ns
+        self.clock.fetch_raised(self.now)
+        return self
+
     def idle(self, ns: int) -> "Loop":
         self.now += ns
         return self

@@ -92,9 +92,10 @@ def _patch_fetch(recorder: Recorder) -> None:
         worker = -1 if tasks is None else worker_of(self, tasks)
         try:
             batch = original(self)
-        except BaseException:
+        except BaseException as error:
             if recorder.thread == here:
-                put(FETCH_FAILED, perf_counter_ns(), UNKNOWN_CPU, 0)
+                raised = not isinstance(error, StopIteration)
+                put(FETCH_FAILED, perf_counter_ns(), UNKNOWN_CPU, raised)
             raise
         end_ns = perf_counter_ns()
         if recorder.thread == here:  # another may have proved to be the training thread meanwhile

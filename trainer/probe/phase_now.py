@@ -20,6 +20,7 @@ from perftui.trainer.probe.stamps import (
     ITERATOR_BEGIN,
     OPTIMIZER_BEGIN,
     OPTIMIZER_END,
+    RAISED,
     SAVE_BEGIN,
     Stamp,
 )
@@ -113,7 +114,7 @@ class PhaseNow:
             run.batches += 1
             if run.training and run.grad:
                 self._turn_ns = -1
-        elif code == FETCH_FAILED:
+        elif code == FETCH_FAILED and value != RAISED:
             self._end(run, at_ns)
             if run.training and run.grad:
                 self._begin_turn(run.wait_ns)

@@ -167,7 +167,10 @@ class StampReader:
         if self.turns.pending and self.clock.fetches.runs:
             self.turns.batch(at_ns, self.clock.fetches.runs[-1].loader)
 
-    def _fetch_failed(self, at_ns: int, _cpu_ns: int, _value: int) -> None:
+    def _fetch_failed(self, at_ns: int, _cpu_ns: int, raised: int) -> None:
+        if raised:
+            self.clock.fetch_raised(at_ns)
+            return
         fetches = self.clock.fetches
         if fetches.runs and fetches.runs[-1].loader == fetches.training_loader:
             self.turns.found_empty(fetches.begin_ns)

@@ -16,12 +16,14 @@ from typing import Final, TypeAlias
 STAMPS_KEPT = 1 << 16
 """More than a second's worth at 10,000 steps a second; the reader comes ten times a second."""
 UNKNOWN_CPU: Final = -1
+RAISED: Final = 1
 
 ITERATOR_BEGIN: Final = 0
 ITERATOR_END: Final = 1
 FETCH_BEGIN: Final = 2
 FETCH_END: Final = 3
 FETCH_FAILED: Final = 4
+"""No batch came: `RAISED` where it raised, else the iterator is at its end."""
 BACKWARD_BEGIN: Final = 5
 BACKWARD_END: Final = 6
 BACKWARD_FAILED: Final = 7
@@ -51,8 +53,8 @@ Stamp: TypeAlias = tuple[int, int, int, int]
 """code, at_ns, cpu_ns, value.
 
 CPU time is that of the thread so far, -1 where it was not asked. The value is, by code, the key of the loader
-(times two, plus one with gradients on), the number of samples, the id of the optimizer, or whether a backward
-was slept through."""
+(times two, plus one with gradients on), the number of samples, the id of the optimizer, or whether a fetch
+raised or a backward was slept through."""
 
 
 class StampRing:

@@ -139,7 +139,7 @@ class StepClock:
         return self._wait_begins(now_ns, cpu_ns, loader, grad=grad, new_iterator=False)
 
     def fetch_end(self, now_ns: int, samples: int = -1, *, got: bool = True) -> None:
-        """The batch is there; without `got`, the iterator is at its end or the fetch raised."""
+        """The batch is there; without `got`, the iterator is at its end."""
         run = self._fetches.leave(now_ns)
         if run is None:
             return
@@ -149,6 +149,15 @@ class StepClock:
             wait_ns = now_ns - self._fetches.begin_ns
             fresh = run.fresh and run.batches == 1
             self._blind.fetch_end(run.loader, wait_ns, samples, got=got, fresh=fresh)
+
+    def fetch_raised(self, now_ns: int) -> None:
+        """There is no batch and no end: a script that passes over bad samples asks the iterator again."""
+        run = self._fetches.leave(now_ns)
+        if run is None:
+            return
+        self._phases.mark_ns = now_ns
+        if self._blind is not None:
+            self._blind.fetch_end(run.loader, now_ns - self._fetches.begin_ns, -1, got=False, fresh=False)
 
     def _wait_begins(self, now_ns: int, cpu_ns: int, loader: int, *, grad: bool, new_iterator: bool) -> int:
         if not self._fetches.enter(now_ns):
