@@ -1,6 +1,10 @@
 """The step clock on loops as libraries and their users write them, with exact times (one unit = 1 ns)."""
 
-from perftui.ipc.messages import FLAG_EPOCH_START
+from random import Random
+
+import pytest
+
+from perftui.ipc.messages import FLAG_EPOCH_START, FLAG_FAILED
 from tests.probe.stamped_loops import StampedLoop
 from tests.probe.written_loops import Loop, assert_partition, phases
 
@@ -28,3 +32,59 @@ def test_a_run_whose_fetches_raise_goes_on_training() -> None:
     loop.fail_to_fetch().fail_to_fetch()
     assert loop.wake().phase == "training"
     assert loop.step().sums() == {"starting": STARTED, "between": 15, "training": 2 * 67 - 10 + 20}
+
+
+def grouped(loop: Loop, images: int, steps: int, wide_share: float) -> int:
+    """Train on groups of `images` of one aspect; return how many were fetched, one at a time."""
+    waiting, fetched = [0, 0], 0
+    dice = Random(images)
+    for _ in range(steps):
+        while max(waiting) < images:
+            loop.fetch(samples=1)
+            fetched += 1
+            waiting[dice.random() < wide_share] += 1
+        waiting[waiting.index(images)] = 0
+        loop.backward().optimize()
+    return fetched
+
+
+@pytest.mark.parametrize("images", [1, 2, 3, 4, 8, 16])
+@pytest.mark.parametrize("wide_share", [0.5, 0.7, 0.95])
+def test_images_grouped_by_aspect_give_up_none(images: int, wide_share: float) -> None:
+    """As detectron2 feeds its trainers: single images from the loader until a group is full."""
+    loop = Loop()
+    loop.iterate()
+    fetched = grouped(loop, images, 400, wide_share)
+    steps = loop.finish()
+    assert_partition(steps)
+    assert len(steps) == 400
+    assert [step.step for step in steps if step.flags & FLAG_FAILED] == []
+    assert sum(step.samples for step in steps) == pytest.approx(fetched, abs=2 * images)
+
+
+@pytest.mark.parametrize("mean_batches", [1.1, 1.5, 3.0])
+def test_rows_packed_from_texts_give_up_few(mean_batches: float) -> None:
+    """What is left of a text begins the next row, so that a step may take no batch at all."""
+    loop = Loop()
+    loop.iterate()
+    dice, owed = Random(5), 0.0
+    for _ in range(400):
+        owed += mean_batches * dice.random() * 2
+        while owed >= 1:
+            loop.fetch()
+            owed -= 1
+        loop.backward().optimize()
+    failed = [step.step for step in loop.finish() if step.flags & FLAG_FAILED]
+    assert len(failed) <= 4
+
+
+def test_a_script_that_comes_to_take_two_batches_is_believed() -> None:
+    loop = Loop()
+    loop.iterate()
+    for number in range(60):
+        loop.fetch()
+        if number >= 20:
+            loop.fetch()
+        loop.backward().optimize()
+    failed = [step.step for step in loop.finish() if step.flags & FLAG_FAILED]
+    assert failed == [20, 21, 22]

@@ -1,5 +1,7 @@
 """Loops as libraries and their users write them: odd to look at, and common."""
 
+import operator
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,7 +9,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from tests.probe.shapes.loops_of_loaders import BATCHES, EPOCHS, train
-from tests.probe.shapes.materials import BATCH, Batch, Rows, trainee
+from tests.probe.shapes.materials import BATCH, ITEM_S, WIDTH, Batch, Rows, trainee
 from tests.probe.shapes.registry import shape
 from tests.probe.shapes.stopwatch import Stopwatch
 
@@ -44,3 +46,53 @@ def corrupt_samples_that_are_passed_over(watch: Stopwatch) -> None:
     for epoch in range(EPOCHS):
         for batch in readable(loader):
             train(watch, one, batch, epoch)
+
+
+class _Pictures(Dataset[Any]):
+    """As detectron2 maps them: each a dictionary of its own; every third one is tall."""
+
+    def __len__(self) -> int:
+        return 60
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        shape = (3, 8, 6) if index % 3 == 2 else (3, 6, 8)
+        time.sleep(ITEM_S)
+        return {"file_name": f"{index}.jpg", "image": torch.full(shape, index / 60), "label": index % 2}
+
+
+class _ByAspect:
+    """Asks a loader for one picture at a time until two of one aspect are there."""
+
+    def __init__(self) -> None:
+        self.loader = DataLoader(_Pictures(), batch_size=1, collate_fn=operator.itemgetter(0))
+        self.fetched = 0
+
+    def pairs(self, watch: Stopwatch) -> Iterator[list[dict[str, Any]]]:
+        waiting: dict[torch.Size, list[dict[str, Any]]] = {}
+        for picture in watch.batches(self.loader):
+            self.fetched += 1
+            alike = waiting.setdefault(picture["image"].shape, [])
+            alike.append(picture)
+            if len(alike) == 2:
+                yield alike
+                alike.clear()
+
+
+@shape()
+def pictures_grouped_by_aspect(watch: Stopwatch) -> None:
+    """A step has what was fetched in it: what waits in a group counts as it comes.
+
+    But for the first: nothing tells yet that the loader is not read ahead.
+    """
+    one = trainee()
+    source = _ByAspect()
+    for number, pair in enumerate(source.pairs(watch)):
+        x = torch.stack([picture["image"].mean().expand(WIDTH) for picture in pair])
+        y = torch.tensor([picture["label"] for picture in pair])
+        loss = one.loss((x, y))
+        one.optimizer.zero_grad()
+        watch.backward(loss)
+        with watch.optimizer():
+            one.optimizer.step()
+        watch.done(source.fetched if number else 1, epoch=0)
+        source.fetched = 0
