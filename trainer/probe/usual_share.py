@@ -61,5 +61,5 @@ class UsualShare:
         )
 
     def _ratio(self, batches: int, backwards: int) -> int:
-        """Return a figure above 0 where a step has more batches a backward than is usual, below it if less."""
+        """Return a figure above 0 where a step has more batches a backward than usual, below if less."""
         return batches * self._backwards - backwards * self._batches

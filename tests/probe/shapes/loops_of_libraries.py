@@ -1,5 +1,6 @@
 """Loops as libraries and their users write them: odd to look at, and common."""
 
+import contextlib
 import operator
 import time
 from collections.abc import Iterator
@@ -34,12 +35,12 @@ def corrupt_samples_that_are_passed_over(watch: Stopwatch) -> None:
     def readable(loader: "DataLoader[Any]") -> Iterator[Batch]:
         batches = watch.wait(iter, loader)
         while True:
-            try:
-                yield watch.wait(next, batches)
-            except StopIteration:
-                return
-            except ValueError:
-                continue
+            with contextlib.suppress(ValueError):
+                try:
+                    batch = watch.wait(next, batches)
+                except StopIteration:
+                    return
+                yield batch
 
     one = trainee()
     loader = DataLoader(_Corrupt(), batch_size=BATCH)
