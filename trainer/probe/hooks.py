@@ -23,6 +23,7 @@ from torch.utils.data import dataloader as loader_module
 
 from perftui.trainer.probe.after_import import after_import
 from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.deepspeed_losses import patch_deepspeed
 from perftui.trainer.probe.loader_hooks import patch_construction, patch_iterators, patch_others
 from perftui.trainer.probe.optimizer_cycle import BEGINS_AGAIN, ENDS
 from perftui.trainer.probe.recorder import FOREIGN_LOADER, LOADER_KEY, Recorder
@@ -58,6 +59,7 @@ def install_hooks(recorder: Recorder) -> None:
         ("backward", _patch_backward),
         ("optimizer", _patch_optimizers),
         ("grad scaler", _patch_scalers),
+        ("deepspeed", patch_deepspeed),
         ("saves", _patch_saves),
         ("compile", _watch_compiling),
         ("untraced", _leave_untraced),
