@@ -142,6 +142,7 @@ def _patch_backward(recorder: Recorder) -> None:
                 return
             wake()
             begin_ns = perf_counter_ns()  # after what is left late
+        recorder.backed = True
         leave((BACKWARD_BEGIN, begin_ns, UNKNOWN_CPU, 0))
         if recorder.batches >= recorder.loss_at:
             sample_loss(tensors)
@@ -197,7 +198,8 @@ def _patch_optimizers(recorder: Recorder) -> None:
             return
         cpu_ns = thread_time_ns()  # without a loader a step may end here
         cycle = recorder.cycle
-        turn = cycle.step(id(optimizer), recorder.batches)
+        turn = cycle.step(id(optimizer), recorder.batches, backed=recorder.backed)
+        recorder.backed = False
         if turn & BEGINS_AGAIN:
             recorder.batches += 1
             recorder.batches_stepped = recorder.batches

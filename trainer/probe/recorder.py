@@ -133,6 +133,8 @@ class Recorder:
         self.batches = 0
         self.batches_stepped = 0
         """Value of `batches` when an optimizer last stepped."""
+        self.backed = False
+        """A backward has begun since the cycle was last asked."""
         self.cycle = OptimizerCycle()
         self.loss_at = 0
         """Value of `batches` from which a backward is worth a look."""
