@@ -67,6 +67,10 @@ class StampedLoop:
         self._put(stamps.OPTIMIZER_END)
         return self
 
+    def replay(self) -> "StampedLoop":
+        self._put(stamps.REPLAYED, ADAM, self.now // 2)
+        return self
+
     def step(self) -> "StampedLoop":
         """67 in all."""
         return self.fetch().work()

@@ -172,6 +172,31 @@ def test_the_device_is_that_of_the_first_parameter_with_its_number(cuda: Cuda) -
         sampling.forget()
 
 
+def test_the_device_is_that_of_the_first_backward_where_no_optimizer_says_better(cuda: Cuda) -> None:
+    recorder = Recorder(Border(), LoaderBook({}), lambda: None)
+    recorder.note_root([torch.ones(1).as_subclass(OnDevice)])
+    assert recorder.device == SECOND
+    kept_on_the_cpu: Any = torch.nn.Parameter(torch.zeros(1))
+    recorder.note_optimizer(torch.optim.SGD([kept_on_the_cpu], 0.1))
+    assert recorder.device == SECOND
+    recorder.at_step(100, True)
+    assert cuda.touched
+    recorder.sampling.forget()
+
+
+def test_nothing_is_followed_before_it_is_known_whether_there_is_an_optimizer(cuda: Cuda) -> None:
+    """What is a step, a batch or several, is not known either."""
+    recorder = Recorder(Border(), LoaderBook({}), lambda: None)
+    recorder.note_root(torch.ones(1).as_subclass(OnDevice))
+    recorder.batches = 10
+    recorder.at_step(100, True)
+    assert not cuda.touched
+    recorder.batches = 100
+    recorder.at_step(200, True)
+    assert cuda.touched
+    recorder.sampling.forget()
+
+
 def test_the_loss_is_there_when_its_own_device_says_so(cuda: Cuda, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = torch.empty(1)
 

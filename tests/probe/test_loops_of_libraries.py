@@ -169,3 +169,125 @@ def test_gradients_without_backward_and_without_a_loader_are_steps(steps: int) -
     for _ in range(steps):
         loop.idle(50).optimize()
     assert len(loop.finish()) == steps
+
+
+def pass_over(loop: Loop, batches: int) -> Loop:
+    """Read a loader and train nothing."""
+    loop.trains = False
+    loop.iterate()
+    for _ in range(batches):
+        loop.fetch().idle(4)
+    return loop.end()
+
+
+@pytest.mark.parametrize("batches", [10, 1000])
+def test_a_pass_over_the_data_before_the_training_is_no_step(batches: int) -> None:
+    loop = pass_over(Loop(), batches).idle(100)
+    assert loop.steps == []
+    loop.iterate()
+    for _ in range(200):
+        loop.fetch().backward().optimize()
+    steps = loop.finish()
+    assert_partition(steps)
+    assert len(steps) == 200
+    assert [phases(step) for step in steps[:2]] == [(72, 15, 20, 30, 7), (67, 10, 20, 30, 7)]
+    assert {step.epoch for step in steps} == {0}
+    assert [gap.batches for gap in loop.gaps] == [batches]
+
+
+def test_a_pass_over_the_data_before_an_unseen_training_is_no_step() -> None:
+    loop = pass_over(Loop(), 1000).idle(100)
+    loop.iterate()
+    for _ in range(200):
+        loop.fetch()
+        loop.trains = True  # the first step compiles
+        loop.idle(40)
+    steps = loop.end().finish()
+    assert_partition(steps)
+    assert len(steps) == 200
+    assert [phases(step)[0] for step in steps[:2]] == [55, 50]
+    assert {step.epoch for step in steps} == {0}
+    assert steps[0].flags & FLAG_EPOCH_START
+
+
+def test_a_process_that_only_reads_its_data_has_no_steps() -> None:
+    assert pass_over(Loop(), 1000).finish() == []
+
+
+def test_whole_steps_that_are_replayed_from_a_graph() -> None:
+    """A warm-up without a loader, then a replay for each batch: what goes on is training."""
+    loop = StampedLoop()
+    for _ in range(3):
+        loop.work()
+    loop.iterate()
+    for _ in range(8):
+        loop.fetch().idle(20).replay()
+        assert loop.wake().phase == "training"
+    loop.wake(at_end=True)
+    assert loop.reader.clock.steps == 3 + 8
+
+
+def test_sharpness_aware_steps_have_two_backwards() -> None:
+    loop = Loop()
+    for _ in range(3):
+        loop.iterate()
+        for _ in range(7):
+            loop.fetch().backward().idle(5).backward().optimize()
+        loop.end()
+    steps = loop.finish()
+    assert_partition(steps)
+    assert [(step.samples, step.micro_batches) for step in steps] == [(4, 1)] * 21
+    assert {step.flags & ~FLAG_EPOCH_START for step in steps} == {0}
+    assert [phases(step) for step in steps[1:6]] == [(122, 10, 45, 60, 7)] * 5
+
+
+def test_minibatches_of_a_rollout_are_steps_with_a_loader_and_without() -> None:
+    """PPO: the environment is stepped, then its rollout is gone through four times."""
+    for fed in (True, False):
+        loop = Loop()
+        for _ in range(5):
+            loop.idle(3000)
+            for _ in range(4):
+                if fed:
+                    loop.iterate()
+                for _ in range(8):
+                    if fed:
+                        loop.fetch()
+                    loop.backward().optimize()
+                if fed:
+                    loop.end()
+        steps = loop.finish()
+        assert_partition(steps)
+        assert len(steps) == 5 * 4 * 8
+        assert {step.flags & FLAG_FAILED for step in steps} == {0}
+        assert steps[-1].epoch == (19 if fed else 0)
+
+
+@pytest.mark.parametrize("critic_steps", [1, 5, 7])
+def test_a_critic_that_steps_several_times_on_one_batch(critic_steps: int) -> None:
+    loop = Loop()
+    loop.iterate()
+    for _ in range(12):
+        loop.fetch()
+        for _ in range(critic_steps):
+            loop.backward().optimize(ADAM)
+        loop.backward().optimize(SGD)
+    steps = loop.end().finish()
+    assert_partition(steps)
+    assert [(step.samples, step.micro_batches) for step in steps] == [(4, 1)] * 12
+    assert {step.flags & ~FLAG_EPOCH_START for step in steps} == {0}
+
+
+@pytest.mark.parametrize("backwards", [1, 2])
+def test_weights_that_the_backward_itself_updates_are_steps_by_batch(backwards: int) -> None:
+    """LOMO: no optimizer steps; with a norm of the gradients there are two backwards a batch."""
+    loop = Loop()
+    loop.iterate()
+    for _ in range(150):
+        loop.fetch()
+        for _ in range(backwards):
+            loop.backward()
+    steps = loop.end().finish()
+    assert_partition(steps)
+    assert [(step.samples, step.micro_batches) for step in steps] == [(4, 1)] * 150
+    assert {step.flags & FLAG_FAILED for step in steps} == {0}

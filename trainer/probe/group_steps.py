@@ -58,7 +58,7 @@ class GroupSteps:
     def training_begins(self, part: Part | None) -> Part | None:
         """The first fetch or backward: return the open part, None if it was no part of the training."""
         self.making = False
-        if part is None or not part.stepped:
+        if part is None or not part.stepped or part.backwards:
             return part
         self.parts.clear()
         return None

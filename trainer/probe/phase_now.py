@@ -21,11 +21,12 @@ from perftui.trainer.probe.stamps import (
     OPTIMIZER_BEGIN,
     OPTIMIZER_END,
     RAISED,
+    REPLAYED,
     SAVE_BEGIN,
     Stamp,
 )
 
-_WORK = frozenset((BACKWARD_BEGIN, BACKWARD_END, OPTIMIZER_BEGIN, OPTIMIZER_END, EXPLICIT_STEP))
+_WORK = frozenset((BACKWARD_BEGIN, BACKWARD_END, OPTIMIZER_BEGIN, OPTIMIZER_END, REPLAYED, EXPLICIT_STEP))
 _BEGINS_A_WAIT = frozenset((FETCH_BEGIN, ITERATOR_BEGIN))
 _SURE_BATCHES = 2
 """So many batches of another loader with gradients on, and no backward: an evaluation. One may be zipped."""

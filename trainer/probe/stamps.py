@@ -44,6 +44,8 @@ COMM_BEGIN: Final = 18
 """The backward's own work is done; until its end it waits for communication."""
 SAVE_BEGIN: Final = 19
 """A checkpoint begins to be written."""
+REPLAYED: Final = 20
+"""A CUDA graph that holds a whole step was replayed."""
 
 _FIELDS: Final = 4
 LOOK_EVERY = 256
@@ -62,6 +64,7 @@ class StampRing:
 
     Attributes:
         leave: `leave((code, at_ns, cpu_ns, value))`, and nothing else: for the stamps between two boundaries.
+        leave_row: leaves any number of them at once.
         put: `put(code, at_ns, cpu_ns, value)` leaves a stamp, and does what is due.
         lost: stamps that had to go before anyone read them; grows in `take` alone, by those before it.
 
@@ -84,7 +87,8 @@ class StampRing:
         self._attended = 0
         self._shortened = LOOK_EVERY
         """Number of the call at which the row may be too long."""
-        self.leave = self._numbers.extend
+        self.leave: Callable[[tuple[int, int, int, int]], None] = self._numbers.extend
+        self.leave_row: Callable[[list[int]], None] = self._numbers.extend
         self.put, self._turn_from = _writer(self.leave, self._turn)
 
     @property

@@ -2,9 +2,9 @@
 
 A step closes at the first loader fetch after an optimizer has stepped; without fetches, when the first
 optimizer of the cycle steps again; when no optimizer can be seen, at the first fetch after a backward, else
-at each fetch. What cannot be judged at once is held back until it can: the first micro-batches of a run (will
-an optimizer follow?), an optimizer that steps again after one fetch (twice a batch, or a loop on one
-batch?), and one that steps again after one backward (`group_steps`).
+at each fetch, if anything can have been trained. What cannot be judged at once is held back until it can: the
+first micro-batches of a run (will an optimizer follow?), an optimizer that steps again after one fetch (twice
+a batch, or a loop on one batch?), and one that steps again after one backward (`group_steps`).
 
 A step that `GradScaler` skips counts, marked failed; so does one whose backward or optimizer raised. A batch
 that was fetched and never trained on is merged into the next step, which is marked. Validation is taken out
@@ -37,6 +37,7 @@ class StepClock:
         emit_gap: receives each validation.
         first_step: index of the first step.
         length_of: returns how many batches a loader has, by its key; None where it does not say.
+        may_train: tells whether something may have been trained unseen since it was last asked.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class StepClock:
         emit_gap: Callable[[GapRecord], object],
         first_step: int = 0,
         length_of: Callable[[int], int | None] = lambda _key: None,
+        may_train: Callable[[], bool] = lambda: True,
     ) -> None:
         self._outlet = StepOutlet(emit, first_step)
         self._fetches = FetchClock(emit_gap, length_of)
@@ -54,7 +56,7 @@ class StepClock:
         """Work after the last optimizer step that may belong to the next step."""
         self._held: list[Part] = []
         self._groups = GroupSteps()
-        self._blind: BlindLoop | None = BlindLoop()
+        self._blind: BlindLoop | None = BlindLoop(may_train)
         self._optimizer_known = False
         self._micro_batches_bound = False
         self._script = ScriptSteps()
@@ -173,7 +175,9 @@ class StepClock:
         if self._blind is not None:
             self._blind.fetch_begin(now_ns, cpu_ns, loader, grad=grad)
             if self._blind.bound:
-                self._emit_blind(now_ns, cpu_ns)
+                self._emit_all(self._blind.ready)
+                self._fetches.runs.clear()
+                self._part = Part(now_ns, cpu_ns)
         self._fetches.open(loader, grad=grad, new_iterator=new_iterator)
         return self.steps - before
 
@@ -202,8 +206,8 @@ class StepClock:
         if part.stepped and part is self._part:  # by optimizers that stepped inside it
             part.end_ns = now_ns
 
-    def optimizer_begin(self, now_ns: int, cpu_ns: int, key: int) -> int:
-        """An optimizer begins to step; `key` names it."""
+    def optimizer_begin(self, now_ns: int, cpu_ns: int, key: int, *, whole: bool = False) -> int:
+        """An optimizer begins to step; `key` names it. `whole`: the backward before it is in it, unseen."""
         if self._phases.optimizing and not self._last_step_raised(key):
             self._phases.enter_optimizer()  # wrapped in GradScaler.step, or a subclass that calls its base
             return 0
@@ -215,9 +219,9 @@ class StepClock:
         if self._held and not self._held[0].stepped:
             part = self._part = self._join_held(part)
         if part.stepped and not self._script.explicit:
-            if key != part.stepped[0]:
+            if key != part.stepped[0] and not (whole and (part.backwards or key in part.stepped)):
                 self._fold_tail(part)
-            elif self._again_for_a_group(part):
+            elif not whole and self._again_for_a_group(part):
                 self._part = Part(part.end_ns, part.end_cpu_ns)
                 for each in self._groups.lost():
                     self._repeat_ends(each)
@@ -287,11 +291,7 @@ class StepClock:
         before = self.steps
         blind, self._blind = self._blind, None
         if blind is not None:
-            blind.fetch_begin(now_ns, cpu_ns, -1, grad=False)
-            for part in blind.take():
-                if part.end_ns == now_ns:
-                    part.flags |= FLAG_FAILED  # the loop was left by break: when, nobody saw
-                self._emit_part(part, part.end_ns, part.end_cpu_ns)
+            self._emit_all(blind.finish(now_ns, cpu_ns))
         elif not self._script.explicit:
             self._finish_cycle(cpu_ns)
         self._fetches.settle_rest()
@@ -362,7 +362,7 @@ class StepClock:
             self._emit_all(self._script.keep(part))
             return
         if not part.fetched and not self._held:
-            self._emit_part(part, part.end_ns, part.end_cpu_ns)
+            self._outlet.put(part, part.end_ns, part.end_cpu_ns, self._fetches.epoch)
             return
         self._held.append(part)
         if len(self._held) >= HELD_REPEATS:
@@ -378,13 +378,6 @@ class StepClock:
         held, self._held = self._held, []
         return joined([*held, part]) if held else part
 
-    def _emit_blind(self, now_ns: int, cpu_ns: int) -> None:
-        if self._blind is None or self._part is None:
-            return
-        self._emit_all(self._blind.ready)
-        self._fetches.runs.clear()
-        self._part.restart(now_ns, cpu_ns)
-
     def _close(self, part: Part, end_ns: int, end_cpu_ns: int) -> None:
         self._fetches.trained(part)
         self._let_go(part, end_ns, end_cpu_ns)
@@ -395,14 +388,11 @@ class StepClock:
             self._emit_all(self._script.keep(part))
             part = Part(end_ns, end_cpu_ns)
         else:
-            self._emit_part(part, end_ns, end_cpu_ns)
+            self._outlet.put(part, end_ns, end_cpu_ns, self._fetches.epoch)
             part.restart(end_ns, end_cpu_ns)
         self._part = part
 
     def _emit_all(self, parts: list[Part]) -> None:
         for part in parts:
-            self._emit_part(part, part.end_ns, part.end_cpu_ns)
+            self._outlet.put(part, part.end_ns, part.end_cpu_ns, self._fetches.epoch)
         parts.clear()
-
-    def _emit_part(self, part: Part, end_ns: int, end_cpu_ns: int) -> None:
-        self._outlet.put(part, end_ns, end_cpu_ns, self._fetches.epoch)

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 from tests.probe.shapes.loops_of_loaders import BATCHES, EPOCHS, train
-from tests.probe.shapes.materials import BATCH, ITEM_S, WIDTH, Batch, Rows, trainee
+from tests.probe.shapes.materials import BATCH, ITEM_S, WIDTH, Batch, Pause, Rows, loader_of, trainee
 from tests.probe.shapes.registry import shape
 from tests.probe.shapes.stopwatch import Stopwatch
 
@@ -97,3 +98,64 @@ def pictures_grouped_by_aspect(watch: Stopwatch) -> None:
             one.optimizer.step()
         watch.done(source.fetched if number else 1, epoch=0)
         source.fetched = 0
+
+
+LAYERS = 5
+"""So that there are more parameter groups than steps that are held without a loader."""
+
+
+class _Zero:
+    """As DeepSpeed's ZeRO steps: an optimizer once for each of its parameter groups, and so at first."""
+
+    def __init__(self, watch: Stopwatch) -> None:
+        layers = [nn.Linear(WIDTH, WIDTH) for _ in range(LAYERS)]
+        self.model = nn.Sequential(*layers, Pause(), nn.Linear(WIDTH, 2))
+        self._watch = watch
+        self._optimizer = torch.optim.SGD([{"params": [weight]} for weight in self.model.parameters()], 0.1)
+        self._step_groups()
+        self._optimizer.register_step_pre_hook(lambda *_: time.sleep(ITEM_S))
+
+    def _step_groups(self) -> None:
+        groups = self._optimizer.param_groups
+        for group in groups:
+            self._optimizer.param_groups = [group]
+            self._optimizer.step()
+        self._optimizer.param_groups = groups
+
+    def train(self, batch: Batch) -> None:
+        loss = nn.functional.cross_entropy(self.model(batch[0]), batch[1])
+        self._optimizer.zero_grad()
+        self._watch.begin()
+        self._watch.backward(loss)
+        with self._watch.optimizer():
+            self._step_groups()
+
+
+@shape()
+def parameter_groups_one_by_one(watch: Stopwatch) -> None:
+    zero = _Zero(watch)
+    for epoch in range(EPOCHS):
+        for batch in watch.batches(loader_of(BATCHES)):
+            zero.train(batch)
+            watch.done(BATCH, epoch=epoch)
+
+
+@shape()
+def parameter_groups_one_by_one_without_a_loader(watch: Stopwatch) -> None:
+    zero = _Zero(watch)
+    for _ in range(EPOCHS * BATCHES):
+        zero.train((torch.ones(BATCH, WIDTH), torch.zeros(BATCH, dtype=torch.long)))
+        watch.done_at_mark()
+
+
+@shape(validations=(BATCHES,))
+def a_pass_over_the_data_at_first(watch: Stopwatch) -> None:
+    loader = loader_of(BATCHES)
+    mean = torch.zeros(WIDTH)
+    with watch.validation():
+        for x, _ in loader:
+            mean += x.mean(0)
+    one = trainee()
+    for epoch in range(EPOCHS):
+        for batch in watch.batches(loader):
+            train(watch, one, batch, epoch)
