@@ -112,14 +112,20 @@ class _Zero:
         self.model = nn.Sequential(*layers, Pause(), nn.Linear(WIDTH, 2))
         self._watch = watch
         self._optimizer = torch.optim.SGD([{"params": [weight]} for weight in self.model.parameters()], 0.1)
+        self._made = False
         self._step_groups()
+        self._made = True
         self._optimizer.register_step_pre_hook(lambda *_: time.sleep(ITEM_S))
 
     def _step_groups(self) -> None:
         groups = self._optimizer.param_groups
         for group in groups:
             self._optimizer.param_groups = [group]
-            self._optimizer.step()
+            if self._made:
+                with self._watch.optimizer():
+                    self._optimizer.step()
+            else:
+                self._optimizer.step()
         self._optimizer.param_groups = groups
 
     def train(self, batch: Batch) -> None:
@@ -127,8 +133,7 @@ class _Zero:
         self._optimizer.zero_grad()
         self._watch.begin()
         self._watch.backward(loss)
-        with self._watch.optimizer():
-            self._step_groups()
+        self._step_groups()
 
 
 @shape()
