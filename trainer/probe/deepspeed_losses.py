@@ -29,11 +29,11 @@ def patch_deepspeed(recorder: Recorder) -> None:
     """Have the loss told as the script knows it, once DeepSpeed is imported."""
 
     def patch(kind_name: str, module: ModuleType) -> None:
-        kind = vars(module).get(kind_name)
-        own: Foreign = {} if kind is None else vars(kind)
-        if "backward" in own:
+        kind: Foreign = vars(module).get(kind_name)
+        names = [] if kind is None else list[str](vars(kind))
+        if "backward" in names:
             _patch_backward(recorder, kind)
-        if "scale_loss" in own:
+        if "scale_loss" in names:
             _patch_scale_loss(recorder, kind)
 
     guard = recorder.border.guard

@@ -23,7 +23,7 @@ NOBODY: Final = -1
 
 
 def _task_of_thread() -> int:
-    engine: Foreign = torch._C
+    engine: Foreign = getattr(torch, "_C")  # noqa: B009 - private to torch's stubs only
     number: int = engine._current_graph_task_id()  # private; -1 outside of a backward
     return number
 

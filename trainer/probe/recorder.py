@@ -232,7 +232,7 @@ class Recorder:
 
     def _note_root(self, roots: Foreign) -> None:
         """The first backward begins, from a root on the device that trains; an optimizer may say better."""
-        root = roots[0] if isinstance(roots, (list, tuple)) else roots
+        root: Foreign = roots if isinstance(roots, torch.Tensor) else roots[0]
         self.device = root.device
 
     def _at_step(self, at_ns: int, fetched: bool) -> bool:

@@ -20,8 +20,9 @@ class UsualShare:
     __slots__ = ("_alike", "_backwards", "_batches", "_uneven")
 
     def __init__(self) -> None:
-        self._batches = self._backwards = 0
-        self._alike = 0
+        self._batches: int = 0
+        self._backwards: int = 0
+        self._alike: int = 0
         """Steps alike, less three for each unlike one."""
         self._uneven = False
         """A step took less than is usual: then what others take more is none that was given up."""
