@@ -9,6 +9,7 @@ from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import number, percent
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.signals import RankSignals
+from perftui.trainer.diagnosis.trusted import trusted
 
 _EXCHANGE = ("gloo::", "nccl::", "c10d::", "_c10d_functional::", "symm_mem::", "torch_ccl::")
 _COPIES = frozenset({"aten::copy_", "aten::_to_copy", "aten::to"})
@@ -27,7 +28,7 @@ _ELEMENTWISE = re.compile(r"^(sqrt|rsqrt|div|mul|add|sub|exp|log|pow|reciprocal|
 def operator(case: Case) -> Iterator[Finding | Abstention]:
     """Judge the largest unusual operator of the window; that a convolution leads in a CNN is no news."""
     for rank in case.ranks:
-        report = rank.report
+        report = operators_of(rank)
         if report is None or not case.paced_by(rank, "model", "device"):
             continue
         found = [o for o in _unusual(report) if rank.device == "cpu" or o.name not in _COPIES]
@@ -36,6 +37,12 @@ def operator(case: Case) -> Iterator[Finding | Abstention]:
             continue
         yield _finding(case, rank, report, top)
         return
+
+
+def operators_of(rank: RankSignals) -> RankReport | None:
+    """Return the window if its operators' shares can be believed: those of a GPU are of its own time."""
+    device = () if rank.device == "cpu" else ("gpu",)
+    return trusted(rank.report, "compute.operator", *device)
 
 
 def main_operator(report: RankReport | None) -> OperatorFigures | None:
