@@ -30,7 +30,7 @@ def patch_deepspeed(recorder: Recorder) -> None:
 
     def patch(kind_name: str, module: ModuleType) -> None:
         kind: Foreign = vars(module).get(kind_name)
-        names = [] if kind is None else list[str](vars(kind))
+        names: Foreign = () if kind is None else kind.__dict__
         if "backward" in names:
             _patch_backward(recorder, kind)
         if "scale_loss" in names:
