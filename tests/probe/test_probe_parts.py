@@ -88,6 +88,22 @@ def test_samples_follow_the_batch_not_the_loader() -> None:
     assert SampleCounter(None).count(torch.tensor(1.0)) == -1
 
 
+@pytest.mark.parametrize(
+    "sample",
+    [
+        {"file_name": "a.jpg", "height": 480, "image": torch.zeros(3, 48, 64)},
+        torch.zeros(3, 48, 64),
+        (torch.zeros(1000, 3), 5),
+        {"text": "of any length", "label": 2},
+    ],
+    ids=["detectron2", "image", "points", "text"],
+)
+def test_a_sample_that_the_loader_takes_out_of_its_batch_of_one_is_one(sample: object) -> None:
+    counter = SampleCounter(1)
+    assert [counter.count(sample), counter.count(sample)] == [1, 1]
+    assert SampleCounter(1).count(torch.zeros(1, 3, 8, 8)) == 1
+
+
 def test_border_counts_reports_and_switches_off() -> None:
     border = Border()
     calls: list[int] = []

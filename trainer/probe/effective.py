@@ -117,7 +117,7 @@ def _pinned_for_nothing(book: LoaderBook) -> dict[str, str]:
 def _device(recorder: Recorder) -> torch.device | None:
     optimizer = recorder.optimizer() if recorder.optimizer is not None else None
     if optimizer is None:
-        return None
+        return recorder.device
     for group in optimizer.param_groups:
         for parameter in group["params"]:
             device = torch.device(parameter.device)
