@@ -9,7 +9,7 @@ from perftui.ipc.facts import StackFacts, StackPlace
 from perftui.ipc.trace_report import OperatorFigures, RankReport
 from perftui.ipc.view import Shares
 from perftui.trainer.diagnosis import POLICY, judge
-from perftui.trainer.diagnosis.own_lines import own_lines
+from perftui.trainer.diagnosis.own_lines import own_lines, own_place
 from perftui.trainer.diagnosis.signals import PauseSignals, RankSignals, StepPatterns
 
 from .made import BUSY, QUIET, change, facts, found, gpu, gpu_rank, lead, loader, rank, run, shares, stacks
@@ -189,6 +189,27 @@ def test_the_order_of_lines_without_a_loader(order: dict[str, int], code: str) -
     made = rank(shares=parts, patterns=_LOADERLESS, loader=None, facts=facts(stacks=looks))
     codes = {"input.inline", "cpu.python"} & set(found(run(made)))
     assert codes == {code}
+
+
+def _found_at(*lines: tuple[str, str, int]) -> StackFacts:
+    places = [StackPlace(area=area, at=at, line=None, count=count) for area, at, count in lines]
+    return stacks(200, *places, script=74, backward=60)
+
+
+@pytest.mark.parametrize(("in_assign", "at"), [(19, "train.py:35 assign"), (18, "train.py:64 main")])
+def test_looks_behind_plain_python_do_not_name_the_line_they_fall_on(in_assign: int, at: str) -> None:
+    """A quarter of 74 looks found a function that the loop calls, more the loop's next call of torch."""
+    backward = ("backward", "train.py:68 main", 60)
+    apart = ("script", "train.py:35 assign", in_assign - 8), ("script", "train.py:41 assign", 8)
+    loop = ("script", "train.py:64 main", 30)
+    place = own_place(_found_at(backward, loop, *apart), 0.25, "script")
+    assert place is not None
+    assert place.at == at
+
+
+def test_a_line_with_few_looks_is_not_named() -> None:
+    assert own_place(_found_at(("script", "train.py:64 main", 18)), 0.25, "script") is None
+    assert own_place(None, 0.25, "script") is None
 
 
 # --- without a loader ---

@@ -8,8 +8,9 @@ measured; looks only tell what it was spent on, and where.
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from perftui.ipc.facts import StackFacts
+from perftui.ipc.facts import StackFacts, StackPlace
 from perftui.trainer.diagnosis.device_waits import logged_share
+from perftui.trainer.diagnosis.evidence import main_place
 from perftui.trainer.diagnosis.policy import Policy
 from perftui.trainer.diagnosis.signals import RankSignals
 
@@ -99,6 +100,30 @@ def _without_loader(
         logging=(1 - share) * cost,
         looks=script + logging,
     )
+
+
+def own_place(stacks: StackFacts | None, least_share: float, *areas: str) -> StackPlace | None:
+    """Return the line to name for the looks of some areas, if it or its function has so much of them.
+
+    A look that is due during plain Python often comes only behind it, where the loop next calls into torch.
+    So a function that the loop calls stands before a line of the loop itself, by its most looked-at line.
+    """
+    if stacks is None:
+        return None
+    total = sum(stacks.areas.get(area, 0) for area in areas)
+    loops = {_function(place.at) for place in stacks.places if place.area in ("backward", "optimizer")}
+    called: dict[str, list[StackPlace]] = defaultdict(list)
+    for place in stacks.places:
+        if place.area in areas and _function(place.at) not in loops:
+            called[_function(place.at)].append(place)
+    most = max(called.values(), key=_looks, default=[])
+    if most and _looks(most) >= least_share * total:
+        return max(most, key=lambda place: place.count)
+    return main_place(stacks, least_share, *areas)
+
+
+def _looks(places: list[StackPlace]) -> int:
+    return sum(place.count for place in places)
 
 
 def order_known(rank: RankSignals, policy: Policy) -> bool:

@@ -14,6 +14,7 @@ from perftui.trainer.profiling.thresholds import (
     SMALL_COPY_MIB,
 )
 from perftui.trainer.profiling.undistorted import slowed_by, undistorted
+from perftui.trainer.profiling.value_reads import held_by_reads, reads_latency
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,8 @@ def _losses(report: RankReport, gpu: GpuShares, idle: IdleShares) -> list[_Loss]
     pageable = sum(copy.exposed_us for copy in report.memcpy if copy.pageable) / window_us
     pageable = min(pageable, gpu.mem_exposed)
     issuing = max(0.0, idle.host_other + idle.sync_call - by_sync - by_copy) + idle.launch_latency
+    reading = reads_latency(report)
+    by_sync, issuing = by_sync + reading, issuing - reading
     return [
         _Loss(
             idle.loader,
@@ -150,6 +153,7 @@ def _issuing(report: RankReport, share: float, span: str) -> str:
         )
     if (
         launches is not None
+        and not held_by_reads(report)
         and launches.delay_us_p50 < LAUNCH_BOUND_DELAY_US
         and launches.short_share >= LAUNCH_BOUND_SHORT_SHARE
     ):

@@ -4,8 +4,14 @@ from collections.abc import Iterator
 
 from perftui.ipc.findings import Evidence, Finding, Remedy, Severity
 from perftui.trainer.diagnosis.case import Case
-from perftui.trainer.diagnosis.evidence import main_place, number, percent, step
-from perftui.trainer.diagnosis.own_lines import OwnLines, order_known, own_lines, python_at_least
+from perftui.trainer.diagnosis.evidence import number, percent, step
+from perftui.trainer.diagnosis.own_lines import (
+    OwnLines,
+    order_known,
+    own_lines,
+    own_place,
+    python_at_least,
+)
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.rules.read_ahead import starved_behind_a_thread
 from perftui.trainer.diagnosis.rules.stragglers import find_late
@@ -45,7 +51,7 @@ def inline(case: Case) -> Iterator[Finding | Abstention]:
         if behind is not None and _idles(rank, cost):
             yield behind
             return
-        place = main_place(rank.facts.stacks, case.policy.place_share, "script", *_PREPARING)
+        place = own_place(rank.facts.stacks, case.policy.place_share, "script", *_PREPARING)
         where = "" if place is None else f" ({place.at})"
         beside = "after the loader has delivered" if fed else "and this thread asks no DataLoader"
         yield Finding(
@@ -151,7 +157,7 @@ def _python(
         if not beside or own.looks >= policy.own_looks or rank.device != "cpu":
             return None
         return _by_window(case, rank) or _unexplained(case, rank)
-    place = main_place(stacks, policy.place_share, "script")
+    place = own_place(stacks, policy.place_share, "script")
     where = "" if place is None else f", mostly at {place.at}"
     waits = _waits_there(case, rank, cost)
     doing = "waits in lines of the script's own" if waits else "is in lines of the script's own"
