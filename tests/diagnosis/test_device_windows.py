@@ -108,10 +108,11 @@ def _reads(count: int, **changes: object) -> RankReport:
     read = msgspec.structs.replace(
         _ITEM, operator="aten::_local_scalar_dense", count=count, per_step=count / 2
     )
-    return report(
+    made = report(
         sync=0.05, host=0.35, latency=0.2, syncs=[read], memcpy=[copy], sync_drained_share=0.2,
-        launches=_launches(count=1000, per_step=500.0), **changes,
+        launches=_launches(count=1000, per_step=500.0),
     )  # fmt: skip
+    return msgspec.structs.replace(made, **changes)
 
 
 def test_values_that_are_read_one_by_one_are_no_launches() -> None:
