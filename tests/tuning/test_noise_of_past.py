@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -52,7 +53,8 @@ def test_launches_of_such_a_host_are_not_told_apart() -> None:
         )
 
     seen = [launch("A", -2.79), launch("B", -3.24)]  # 61 and 39 ms, identical settings
-    assert judge(seen, DEFAULT_NOISE, 2.0).verdict == "faster"
+    assert judge(seen, DEFAULT_NOISE, 2.0).verdict == "inconclusive", "of a host that nobody knows"
+    assert judge(seen, replace(DEFAULT_NOISE, steady_past=True), 2.0).verdict == "faster"
     assert (
         judge(seen, noise_with_past(DEFAULT_NOISE, past(by_turns, 2400), 10), 2.0).verdict == "inconclusive"
     )
@@ -60,7 +62,8 @@ def test_launches_of_such_a_host_are_not_told_apart() -> None:
 
 @pytest.mark.parametrize("known", [DEFAULT_NOISE, LEARNED])
 def test_a_calm_run_leaves_what_is_known(known: Noise) -> None:
-    assert noise_with_past(known, past(lambda _: 40.0, 2000), 10) == known
+    assert noise_with_past(known, past(lambda _: 40.0, 2000), 10) == replace(known, steady_past=True)
+    assert noise_with_past(known, past(lambda _: 40.0, 600), 10) == known, "too short to tell"
 
 
 def test_what_repeats_taught_gives_way_to_a_restless_past() -> None:
@@ -82,7 +85,7 @@ def test_noisy_steps_alone_are_no_noise_of_launches() -> None:
 def test_what_lies_longer_ago_does_not_count() -> None:
     restless = past(by_turns, 2400)
     calm = past(lambda _: 400.0, 1700, spread=0.01)  # 680 s
-    assert noise_with_past(DEFAULT_NOISE, [*restless, *calm], 10) == DEFAULT_NOISE
+    assert noise_with_past(DEFAULT_NOISE, [*restless, *calm], 10).tau0 == DEFAULT_NOISE.tau0
 
 
 def test_a_short_past_says_nothing() -> None:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from perftui.ipc.ledger_records import BROKEN, Launch, Verdict
 from perftui.trainer.tuning.beside_speed import beside_speed
 from perftui.trainer.tuning.explained import Reason, explains, is_loaded, reasons, without_cold
-from perftui.trainer.tuning.noise import before_repeats, is_learned
+from perftui.trainer.tuning.noise import before_repeats, is_learned, is_untold
 from perftui.trainer.tuning.procedure import ORDER, next_label
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Label, Noise, Point
 from perftui.trainer.tuning.stalls import contradicts, plain_gain, stalls_words, unseen_epoch_words
-from perftui.trainer.tuning.verdict import Decision, decide
+from perftui.trainer.tuning.verdict import Decision, decide, overwhelming
 from perftui.trainer.tuning.wording import (
     decision_sentence,
     denied_sentence,
@@ -114,9 +114,18 @@ def next_launch(launches: Sequence[Launch], noise: Noise, cpus: float, most_laun
     )
     if label is None:
         look = _look(launches, noise, cpus)
-        if not _explained(look) and not _contradicted(look):
+        vague = is_untold(noise, done) and _is_vague(look)
+        if not (vague or _explained(look) or _contradicted(look)):
             return None
     return ORDER[done]  # perhaps under equal circumstances, or with equal stalls
+
+
+def _is_vague(look: _Look) -> bool:
+    """Whether a gain or loss that is sure may be less than half of what it seems, and is not overwhelming."""
+    effect, word = look.decision.effect, look.decision.word
+    if word not in ("faster", "slower") or overwhelming(points_of(look.warm)):
+        return False
+    return 2 * (effect.lo if word == "faster" else -effect.hi) < abs(effect.log_gain)
 
 
 def _explained(look: _Look) -> bool:
