@@ -88,6 +88,16 @@ def test_waiting_calls_cost_where_the_gpu_idles_for_them(
         assert "aten::item" in finding.sentence
 
 
+def test_the_call_behind_which_the_gpu_idles_is_named_and_not_the_longest() -> None:
+    item = msgspec.structs.replace(_ITEM, drained_us=6_000.0)
+    longer = msgspec.structs.replace(_ITEM, operator="throttle", where="train.py:9 main", total_us=9_000.0)
+    made = gpu_rank(report=report(sync=0.3, syncs=[longer, item]))
+    finding = found(run(made, gpus=(gpu(),)))["sync.each_step"]
+    assert finding.remedy is not None
+    assert finding.remedy.at == "train.py:61 main"
+    assert "aten::item" in finding.sentence
+
+
 def test_what_a_waiting_call_has_drained_counts_to_it_and_not_to_launches() -> None:
     drained = report(
         sync=0.02, host=0.45, syncs=[_ITEM], sync_drained_share=0.40, launches=_launches(), operators=[]

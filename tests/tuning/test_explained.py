@@ -163,7 +163,7 @@ def test_cold_files_of_the_change_do_not_make_it_slower() -> None:
 def test_other_work_a_step_is_compared_by_the_sample() -> None:
     small = [msgspec.structs.replace(launch("A", 0.1), samples_per_step=32.0)]
     large = [msgspec.structs.replace(launch("B", 0.15), samples_per_step=64.0)]
-    verdict = judge(small + large, KNOWN, CPUS)
+    verdict = judge(small + large, KNOWN, CPUS, semantics="changes-training")
     assert (verdict.verdict, verdict.per) == ("faster", "sample")
     assert verdict.gain == pytest.approx(64 / 32 * 0.1 / 0.15 - 1)
     assert verdict.sentence.endswith(
@@ -171,7 +171,7 @@ def test_other_work_a_step_is_compared_by_the_sample() -> None:
     )
     assert verdict.payback_steps is None
     nearly = msgspec.structs.replace(large[0], samples_per_step=32.3)
-    assert unit_of([*small, nearly]) == "step"
+    assert unit_of([*small, nearly], "changes-training") == "step"
     unknown = msgspec.structs.replace(large[0], samples_per_step=None)
     assert judge([*small, unknown], KNOWN, CPUS).verdict == "slower"
 

@@ -142,6 +142,17 @@ def test_a_damaged_line_is_one_clear_error(tmp_path: Path, record: str) -> None:
         newest_comparisons(path, 10)
 
 
+def test_lines_of_other_hosts_do_not_crowd_out_those_of_one(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    assert newest_comparisons(path, 2, "mine") == []
+    with open_ledger(path) as ledger:
+        for place, host in enumerate(["mine", "mine", "other", "other", "other"]):
+            ledger.append(msgspec.structs.replace(comparison(str(place)), host=host, unix=float(place)))
+        assert [each.comparison_id for each in ledger.newest(2, "mine")] == ["1", "0"]
+    assert [each.comparison_id for each in newest_comparisons(path, 2, "mine")] == ["1", "0"]
+    assert [each.comparison_id for each in newest_comparisons(path, 2)] == ["4", "3"]
+
+
 def test_a_line_with_a_hostile_name_is_one_row_of_the_table() -> None:
     line = msgspec.structs.replace(comparison("a"), name="x\nforged  row\x1b[2J")
     rows = ledger_table([line]).splitlines()

@@ -97,7 +97,7 @@ def test_stalls_are_counted_by_the_sample_where_speeds_are() -> None:
     a = launch("A", steps_s(250, 0.1, 0.0, 100), samples_per_step=32.0)
     b = launch("B", steps_s(250, 0.12, 0.0, 100), samples_per_step=64.0)
     assert plain_gain([a, b], "sample") == pytest.approx(math.log(2 / 1.2), abs=0.001)
-    assert judge([a, b], KNOWN, CPUS).verdict == "faster"
+    assert judge([a, b], KNOWN, CPUS, semantics="changes-training").verdict == "faster"
     assert plain_gain([a, msgspec.structs.replace(b, step_ms=None)], "step") is None
 
 

@@ -276,8 +276,7 @@ class Policy:
     sync_backwards: float = 1.5
     """Synchronising backwards a step, from which gradients are exchanged more often than needed."""
     sync_backwards_unseen: float = 2.5
-    """The same where no batches of a step are told, of one module and one optimizer; own choice: two are
-    also what sharpness-aware minimisation and gradient penalties have."""
+    """The same where no batches of a step are told; own choice: a gradient penalty takes two."""
 
     arrival_steps: int = 20
     """Steps of all ranks, matched, least for a judgement on who comes last."""

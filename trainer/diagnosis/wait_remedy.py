@@ -15,7 +15,7 @@ from perftui.trainer.diagnosis.policy import Policy
 from perftui.trainer.diagnosis.readiness import steady_wait, won_share
 from perftui.trainer.diagnosis.signals import HostSignals, RankSignals
 from perftui.trainer.diagnosis.wait_cause import WaitCause
-from perftui.trainer.tuning.predictor import SMALLEST_GAIN, WorkersProposal, propose_workers
+from perftui.trainer.tuning.predictor import SMALLEST_GAIN, SPARE_WORKERS, WorkersProposal, propose_workers
 
 _CHEAPER = (
     "make each sample cheaper to prepare (store it decoded and resized, a faster decoder, fewer or batched "
@@ -51,7 +51,6 @@ _FEWER_BYTES = (
 _AT_ITS_LIMIT = "storage that is at its limit already gives no more to more workers"
 _SERVED_IN_TURN = "what serves one request at a time gives no more to more workers"
 _SLOWEST_WORKERS = 32
-_SPARE = 1.3
 _METHODS = frozenset({"__getitem__", "__getitems__", "__iter__", "<module>"})
 _OURS = "/perftui/trainer/probe/"
 
@@ -217,7 +216,7 @@ def _overlapped(
     prepare_ms = wait * step_ms if facts.num_workers == 0 else facts.num_workers * step_ms
     compute_ms = max((1 - wait) * step_ms, 0.01 * step_ms)
     most = max(facts.num_workers, min(_SLOWEST_WORKERS, 4 * max(2, facts.num_workers)))
-    workers = min(most, math.ceil(_SPARE * prepare_ms / compute_ms))
+    workers = min(most, math.ceil(SPARE_WORKERS * prepare_ms / compute_ms))
     expected = step_ms / max(compute_ms, prepare_ms / max(1, workers))
     advice = {"storage": _STORAGE, "connection": _DISTANT}.get(cause.cause, _ELSEWHERE)
     if workers <= facts.num_workers or expected < SMALLEST_GAIN:

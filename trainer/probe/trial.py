@@ -17,6 +17,7 @@ from perftui.trainer.probe.overlay import Overlay
 from perftui.trainer.probe.overlay_native import patch_safetensors, patch_torch
 from perftui.trainer.probe.overlay_patches import patch_files
 from perftui.trainer.probe.temporary_entries import there_before
+from perftui.trainer.probe.trackers import STAYS, held_off
 
 _OFFLINE = {
     "WANDB_MODE": "offline",
@@ -25,7 +26,6 @@ _OFFLINE = {
     "COMET_START_ONLINE": "0",
     "SWANLAB_MODE": "offline",
 }
-_STAYS = frozenset({"disabled", "dryrun", "debug"})
 _CACHES = (
     "TORCHINDUCTOR_CACHE_DIR",
     "TRITON_CACHE_DIR",
@@ -72,6 +72,7 @@ def before_script() -> None:
         {
             "numpy": lambda numpy: _seed_numpy(numpy, applied.seed),
             "safetensors": lambda safetensors: patch_safetensors(safetensors, overlay),
+            **held_off(_mlflow_uri(applied.scratch)),
         }
     )
 
@@ -135,6 +136,10 @@ def _own() -> tuple[str, ...]:
 
 def _set_offline(scratch: str) -> None:
     for name, value in _OFFLINE.items():
-        if os.environ.get(name) not in _STAYS:
+        if os.environ.get(name) not in STAYS:
             os.environ[name] = value
-    os.environ["MLFLOW_TRACKING_URI"] = f"file://{scratch}/mlruns"
+    os.environ["MLFLOW_TRACKING_URI"] = _mlflow_uri(scratch)
+
+
+def _mlflow_uri(scratch: str) -> str:
+    return f"file://{scratch}/mlruns"

@@ -23,7 +23,7 @@ def report_text(report: TraceReport) -> list[str]:
     """Return the report as lines."""
     lines = [report.sentence]
     for rank in report.ranks:
-        lines += ["", *_rank(rank)]
+        lines += ["", *_rank(rank, "window" if report.windows else "rank")]
     if report.waits:
         lines += ["", *_waits(report)]
     for note in report.notes:
@@ -31,13 +31,13 @@ def report_text(report: TraceReport) -> list[str]:
     return lines
 
 
-def _rank(rank: RankReport) -> list[str]:
+def _rank(rank: RankReport, title: str) -> list[str]:
     if rank.error is not None:
-        return [f"rank {rank.rank}: {rank.error}"]
+        return [f"{title} {rank.rank}: {rank.error}"]
     steps = f"{len(rank.steps)} steps, " if rank.steps else ""
     device = f", {rank.device_name}" if rank.device_name else ""
     size = f"{_number(rank.window_ms, '.1f')} ms, {_number(rank.events, 'd')} events"
-    lines = [f"rank {rank.rank}{device}: {steps}{size}, {rank.path}"]
+    lines = [f"{title} {rank.rank}{device}: {steps}{size}, {rank.path}"]
     if rank.gpu is not None:
         lines += _bar(rank.gpu)
     if rank.idle is not None:

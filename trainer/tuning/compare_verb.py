@@ -16,6 +16,7 @@ from perftui.trainer.tuning.recorded_run import RecordedRun, recorded_run
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Noise
 from perftui.trainer.tuning.run_comparison import RunComparison, RunSide, compare_runs, why_incomparable
 from perftui.trainer.tuning.run_differences import Difference
+from perftui.trainer.tuning.verdict import DECIDED
 from perftui.trainer.tuning.wording import percent
 
 _NEVER = "—"
@@ -94,7 +95,7 @@ def _row(label: str, side: RunSide) -> list[str]:
 
 def settling(told: RunComparison) -> Iterator[str]:
     """Yield what would settle it, where it is not settled."""
-    if told.verdict.verdict in ("faster", "slower", "same"):
+    if told.verdict.verdict in DECIDED:
         return
     yield ""
     if told.differences and all(_can_be_set(each) for each in told.differences):

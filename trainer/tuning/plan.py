@@ -18,6 +18,8 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True):
     """Most steps."""
     seconds: float = 600.0
     """Most seconds after the first step."""
+    usual_seconds: float | None = None
+    """Most seconds of steps alone (`enough.usual_seconds`): compiling, validating and saving do not count."""
     fewest_seconds: float = 5.0
     """Fewest seconds after the first step; very fast loops may take more steps than `steps` in them."""
     ample_seconds: float = 60.0

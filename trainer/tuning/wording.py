@@ -5,11 +5,9 @@ from collections.abc import Sequence
 
 from perftui.ipc.ledger_records import Launch
 from perftui.trainer.tuning.regression import Effect
-from perftui.trainer.tuning.verdict import SE_LIMIT, Decision
+from perftui.trainer.tuning.verdict import SE_LIMIT, Decision, visible_log_gain
 
 _ALL_DIGITS_FROM = 0.1
-_POWER_OF_INTERVAL = 1.3
-"""An effect this many half intervals large is seen four times out of five."""
 
 
 def percent(fraction: float, *, signed: bool = True) -> str:
@@ -56,7 +54,7 @@ def decision_sentence(decision: Decision, launches: Sequence[Launch], *, contend
     if decision.word == "same":
         return f"no difference beyond 2 % ({interval_words(effect)}), {counts}"
     if decision.word == "inconclusive":
-        visible = fraction_of(_POWER_OF_INTERVAL * (effect.hi - effect.lo) / 2)
+        visible = fraction_of(visible_log_gain(effect))
         hidden = f"differences below about {percent(visible, signed=False)} do not show"
         return f"not decided ({interval_words(effect)}), {counts}; {hidden}"
     return f"{_refusal(decision, launches)}, {counts}{_neighbours(launches) if contended else ''}"

@@ -166,7 +166,7 @@ def _ranks(context: TraceContext) -> AnyTable:
     known = [column for column in window.RANKS if any(column.order(row) is not None for row in rows)]
     return Table(
         known or window.RANKS, rows, 0, "no rank has answered yet",
-        search=lambda row: f"rank {row.rank}", record=_rank_record, details=window.rank_details,
+        search=lambda row: f"{row.each} {row.rank}", record=_rank_record, details=window.rank_details,
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from perftui.trainer.diagnosis.evidence import number, offered, percent, share, 
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.rules.emptied_cache import cache_emptied
 from perftui.trainer.diagnosis.signals import RankSignals
+from perftui.trainer.diagnosis.trusted import trusted
 from perftui.trainer.profiling.value_reads import held_by_reads, launched_reads, reads_latency
 
 _SETTLED = "a profile window"
@@ -46,11 +47,6 @@ def on_gpu(case: Case) -> Iterator[tuple[RankSignals, RankReport | None]]:
             yield rank, rank.report
 
 
-def believed(report: RankReport, code: str) -> bool:
-    """Tell whether no failed check of a trace speaks against a finding."""
-    return not any(check.passed is False and code in check.suppresses for check in report.trust)
-
-
 def sync(case: Case) -> Iterator[Finding | Abstention]:
     """Judge calls that make the GPU idle because the host waits for it."""
     for rank, report in on_gpu(case):
@@ -62,16 +58,17 @@ def sync(case: Case) -> Iterator[Finding | Abstention]:
 
 
 def _sync(case: Case, rank: RankSignals, report: RankReport | None) -> Finding | Abstention | None:
-    if report is None or report.idle is None:
+    sound = trusted(report, "sync.each_step")
+    if sound is None or sound.idle is None:
         return _sync_by_looks(case, rank)
-    return _sync_by_window(case, rank, report)
+    return _sync_by_window(case, rank, sound)
 
 
 def _sync_by_window(case: Case, rank: RankSignals, report: RankReport) -> Finding | None:
     cost, policy = _drained(report) + reads_latency(report), case.policy
-    if cost < policy.sync_share or not believed(report, "sync.each_step") or not case.paced_by(rank, "host"):
+    if cost < policy.sync_share or not case.paced_by(rank, "host"):
         return None
-    worst = max(_own_syncs(report), key=lambda each: each.total_us, default=None)
+    worst = max(_own_syncs(report), key=_idle_and_long, default=None)
     place = wait_place(rank)
     at = worst.where if worst is not None and worst.where else place.at if place is not None else None
     return _sync_finding(
@@ -163,6 +160,10 @@ def staged_share(report: RankReport) -> float:
     return 0.0 if waited <= 0 else _all_drained(report) * sum(map(_us, _staging(report))) / waited
 
 
+def _idle_and_long(each: SyncFigures) -> tuple[float, float]:
+    return each.drained_us or 0.0, each.total_us
+
+
 def _us(each: SyncFigures) -> float:
     return each.total_us
 
@@ -213,7 +214,8 @@ def launch(case: Case) -> Iterator[Finding | Abstention]:
     for rank, report in on_gpu(case):
         if (case.wait(rank) or 0.0) >= case.policy.wait_warning:
             continue
-        found = _by_window(case, rank, report) if report is not None else _by_readings(case, rank)
+        sound = trusted(report, "launch.bound")
+        found = _by_window(case, rank, sound) if sound is not None else _by_readings(case, rank)
         if found is not None:
             yield found
             return
@@ -221,11 +223,12 @@ def launch(case: Case) -> Iterator[Finding | Abstention]:
 
 def _by_window(case: Case, rank: RankSignals, report: RankReport) -> Finding | None:
     launches, idle, policy = report.launches, report.idle, case.policy
-    if launches is None or idle is None or not believed(report, "launch.bound"):
+    if launches is None or idle is None:
         return None
     if _mostly_copies(report, launches.count):
         return None
-    if held_by_reads(report) and _sync_by_window(case, rank, report) is not None:
+    sound = trusted(report, "sync.each_step")
+    if sound is not None and held_by_reads(sound) and _sync_by_window(case, rank, sound) is not None:
         return None  # that says it, and graphs would not help
     # What a waiting call has drained has to be launched anew: that is the call's, not the launches'.
     drained = max(0.0, _all_drained(report) - idle.sync_call)

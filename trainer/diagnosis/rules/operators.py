@@ -13,6 +13,7 @@ from perftui.trainer.diagnosis.evidence import number, percent
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.rules.operator_families import Family, Held, is_line, largest_family
 from perftui.trainer.diagnosis.signals import RankSignals
+from perftui.trainer.diagnosis.trusted import trusted
 
 _EXCHANGE = ("gloo::", "nccl::", "c10d::", "_c10d_functional::", "symm_mem::", "torch_ccl::")
 _COPIES = frozenset({"aten::copy_", "aten::_to_copy", "aten::to"})
@@ -31,7 +32,7 @@ _ELEMENTWISE = re.compile(r"^(sqrt|rsqrt|div|mul|add|sub|exp|log|pow|reciprocal|
 def operator(case: Case) -> Iterator[Finding | Abstention]:
     """Judge the largest unusual operator or family; that a convolution leads in a CNN is no news."""
     for rank in case.ranks:
-        report = rank.report
+        report = operators_of(rank)
         if report is None or not case.paced_by(rank, "model", "device"):
             continue
         found = [o for o in _unusual(report) if rank.device == "cpu" or o.name not in _COPIES]
@@ -53,6 +54,12 @@ def _together(case: Case, report: RankReport) -> Held | None:
         return None
     alone = held.members[0].share >= case.policy.family_spread * held.share
     return None if alone else held
+
+
+def operators_of(rank: RankSignals) -> RankReport | None:
+    """Return the window if its operators' shares can be believed: those of a GPU are of its own time."""
+    device = () if rank.device == "cpu" else ("gpu",)
+    return trusted(rank.report, "compute.operator", *device)
 
 
 def main_operator(report: RankReport | None) -> OperatorFigures | None:

@@ -94,12 +94,10 @@ def propose(
 def _measured(state: SearchState) -> set[Configuration]:
     """Return every configuration that has been measured, and the original.
 
-    What the host was too noisy for in an earlier sitting is as good as never measured.
+    What an earlier sitting came to no word on is as good as never measured.
     """
     counted = [
-        each
-        for place, each in enumerate(state.judged)
-        if place >= state.earlier or says_something(each.verdict)
+        each for place, each in enumerate(state.judged) if place >= state.earlier or says_something(each)
     ]
     judged = {state.configuration(side) for each in counted for side in (each.before, each.after)}
     return {state.configuration(state.plan.baseline), state.configuration(state.best), *judged}
@@ -140,7 +138,7 @@ def _gain_since(state: SearchState) -> dict[frozenset[tuple[str, SettingValue]],
     for trial in state.trials:
         gain = 1 + (trial.verdict.gain or 0.0) if trial.kept and trial.verdict else 1.0
         since = {change: factor * gain for change, factor in since.items()}
-        if not trial.kept and says_something(trial.verdict):
+        if not trial.kept and says_something(trial):
             since[frozenset(trial.proposal.set.items())] = 1.0
     return since
 
