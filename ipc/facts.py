@@ -356,6 +356,9 @@ class StackFacts(_Facts, frozen=True, kw_only=True):
     recomputing: int = 0
     """Looks that found a forward running again within the backward: activation checkpointing. On a GPU in the
     thread of the backward's own."""
+    order: dict[str, int] = {}
+    """Of the looks in the script's own lines those of which it is known, by the order of lines: before (the
+    model's first call), after (it), behind (the backward)."""
 
 
 class RankFacts(_Facts, frozen=True, kw_only=True):

@@ -12,10 +12,13 @@ from perftui.ipc.trace_report import (
     CopyFigures,
     LaunchFigures,
     OperatorFigures,
+    RankReport,
     SyncFigures,
     TrustCheck,
 )
 from perftui.trainer.diagnosis import POLICY, judge
+from perftui.trainer.profiling.thresholds import MANY_READS
+from perftui.trainer.profiling.value_reads import launched_reads
 
 from .made import (
     copying,
@@ -104,6 +107,77 @@ def test_what_a_waiting_call_has_drained_counts_to_it_and_not_to_launches() -> N
     assert "launch.bound" not in codes
     kept = msgspec.structs.replace(drained, sync_drained_share=0.0)
     assert set(found(run(gpu_rank(report=kept), gpus=(gpu(),)))) == {"launch.bound"}
+
+
+def _reads(count: int, **changes: object) -> RankReport:
+    """Two steps with 1000 launches, of which so many are reads of values that find the GPU idle."""
+    copy = CopyFigures(
+        kind="DtoH (Device -> Pinned)", pageable=False, count=count, total_us=count * 1.4, mib=0.0, gib_s=0.0,
+        exposed_us=0.0, per_step=count / 2,
+    )  # fmt: skip
+    read = msgspec.structs.replace(
+        _ITEM, operator="aten::_local_scalar_dense", count=count, per_step=count / 2
+    )
+    made = report(
+        sync=0.05, host=0.35, latency=0.2, syncs=[read], memcpy=[copy], sync_drained_share=0.2,
+        launches=_launches(count=1000, per_step=500.0),
+    )  # fmt: skip
+    return msgspec.structs.replace(made, **changes)
+
+
+def test_values_that_are_read_one_by_one_are_no_launches() -> None:
+    """As a memory with priorities does: 512 numbers a step, each by float()."""
+    codes = found(run(gpu_rank(report=_reads(800)), gpus=(gpu(),)))
+    assert "launch.bound" not in codes
+    finding = codes["sync.each_step"]
+    assert finding.share == pytest.approx(0.2 + 0.8 * 0.2)
+    assert finding.remedy is not None
+    assert ".tolist()" in (finding.remedy.advice or "")
+    assert ("launches that are reads of values", 0.8) in [(e.name, e.value) for e in finding.evidence]
+
+
+@pytest.mark.parametrize(
+    ("count", "held"),
+    [(501, True), (500, False), (2 * MANY_READS, False), (2 * MANY_READS - 1, False), (0, False)],
+)
+def test_launches_of_which_half_are_reads(count: int, held: bool) -> None:
+    """The GPU idles longer for the others here: 0.3 of the window against 0.3."""
+    made = _reads(count, operators=[])
+    codes = found(run(gpu_rank(report=msgspec.structs.replace(made, sync_drained_share=0.1)), gpus=(gpu(),)))
+    assert ("launch.bound" not in codes) is held
+    assert "sync.each_step" in codes
+
+
+def test_launches_where_the_gpu_idles_longer_for_fewer_reads() -> None:
+    made = msgspec.structs.replace(_reads(400), sync_drained_share=0.3)
+    codes = found(run(gpu_rank(report=made), gpus=(gpu(),)))
+    assert "launch.bound" not in codes
+    assert codes["sync.each_step"].share == pytest.approx(0.3 + 0.4 * 0.2)
+
+
+def test_copies_to_the_host_that_nobody_waits_for_are_launches() -> None:
+    offloaded = msgspec.structs.replace(_reads(800, operators=[]), syncs=[_ITEM], sync_drained_share=0.0)
+    codes = found(run(gpu_rank(report=offloaded), gpus=(gpu(),)))
+    assert "launch.bound" in codes
+
+
+def test_waits_for_copies_to_the_gpu_are_no_reads() -> None:
+    """Each is waited for twice, in its call and for its stream; one number is read back for each."""
+    made = _reads(800, operators=[])
+    staged = CopyFigures(
+        kind="HtoD (Pageable -> Device)", pageable=True, count=400, total_us=400.0, mib=0.1, gib_s=0.1,
+        exposed_us=0.0, per_step=200.0,
+    )  # fmt: skip
+    assert launched_reads(made) == 800
+    assert launched_reads(msgspec.structs.replace(made, memcpy=[*made.memcpy, staged])) == 0
+
+
+def test_reads_that_are_not_believed_leave_the_launches() -> None:
+    """A check of the trace speaks against the waits: then nothing would be said of either."""
+    check = TrustCheck(name="x", passed=False, value=1.0, text="lost", suppresses=["sync.each_step"])
+    codes = found(run(gpu_rank(report=_reads(800, operators=[], trust=[check])), gpus=(gpu(),)))
+    assert "sync.each_step" not in codes
+    assert "launch.bound" in codes
 
 
 def test_without_a_window_waiting_calls_are_not_judged() -> None:

@@ -16,6 +16,7 @@ from perftui.trainer.profiling.thresholds import (
     LAUNCH_BOUND_DELAY_US,
     LAUNCH_BOUND_SHORT_SHARE,
     LOSS_LEADS,
+    MANY_READS,
 )
 from tests.profiling.made_figures import figures, launched
 
@@ -59,6 +60,50 @@ def test_short_gaps_are_the_host_s_where_it_is_launch_bound() -> None:
     assert rank_sentence(bound).startswith("Launch-bound: the GPU was idle for 50 % of this step")
     old = msgspec.structs.replace(report, queued_gap_share=None)
     assert rank_sentence(old).startswith("Host-bound: the GPU was idle for 50 % of this step")
+
+
+def _reading(reads: int, *, latency: float, drained: float, host: float = 0.6) -> RankReport:
+    """Return a window of one step with 100 launches, of which so many are reads of values."""
+    report = figures(computed=0.4 - latency, host=host, drained=drained, launches=launched(1.0, 0.9))
+    assert report.idle is not None
+    assert report.launches is not None
+    copy = CopyFigures(
+        kind="DtoH (Device -> Pinned)", pageable=False, count=reads, total_us=reads * 1.4, mib=0.0, gib_s=0.0,
+        exposed_us=0.0, per_step=reads,
+    )  # fmt: skip
+    wait = SyncFigures(
+        call="cudaStreamSynchronize", operator="aten::_local_scalar_dense", where=None, count=reads,
+        per_step=reads, total_us=1.0, share=0.1,
+    )  # fmt: skip
+    return msgspec.structs.replace(
+        report,
+        idle=msgspec.structs.replace(report.idle, launch_latency=latency),
+        launches=msgspec.structs.replace(report.launches, count=100),
+        memcpy=[copy],
+        syncs=[wait],
+    )
+
+
+def test_values_that_are_read_one_by_one_are_no_launches() -> None:
+    """By what waits have drained alone launching would lead: 0.3 against 0.3 and 0.2 of latency."""
+    said = rank_sentence(_reading(80, latency=0.2, drained=0.3))
+    assert said.startswith(
+        "The GPU ran dry for 46 % of this step behind calls that wait for it "
+        "(cudaStreamSynchronize in aten::_local_scalar_dense, 80 a step)"
+    )
+
+
+@pytest.mark.parametrize(("reads", "said"), [(50, "Launch-bound"), (51, "Host-bound")])
+def test_launches_are_not_to_blame_where_most_of_them_are_reads(reads: int, said: str) -> None:
+    """And the device idles most of all before others."""
+    assert rank_sentence(_reading(reads, latency=0.1, drained=0.1)).startswith(said)
+
+
+@pytest.mark.parametrize(("reads", "said"), [(MANY_READS - 1, "Launch-bound"), (MANY_READS, "The GPU ran")])
+def test_a_few_reads_are_told_by_their_waits_alone(reads: int, said: str) -> None:
+    """0.29 of the window against 0.31, or with 16 % of a latency of 0.1 against 0.294."""
+    made = _reading(reads, latency=0.1, drained=0.29, host=0.5)
+    assert rank_sentence(made).startswith(said)
 
 
 def test_the_largest_loss_is_named() -> None:

@@ -22,6 +22,7 @@ from perftui.trainer.profiling.thresholds import (
     SMALL_COPY_MIB,
 )
 from perftui.trainer.profiling.undistorted import slowed_by, undistorted
+from perftui.trainer.profiling.value_reads import held_by_reads, reads_latency
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,8 @@ def _losses(report: RankReport, gpu: GpuShares, idle: IdleShares) -> list[_Loss]
         0.0 if _launches_too_little(report) else min(report.queued_gap_share or 0.0, idle.launch_latency)
     )
     issuing = max(0.0, idle.host_other + idle.sync_call - by_sync - by_copy) + idle.launch_latency - between
+    reading = min(reads_latency(report), issuing)
+    by_sync, issuing = by_sync + reading, issuing - reading
     return [
         _Loss(
             idle.loader,
@@ -192,7 +195,7 @@ def _issuing(report: RankReport, share: float, span: str) -> str:
             f"{copies.per_step or 0:.0f} copies to it a step, "
             f"{1024 * (copies.mib or 0) / copies.count:.2g} KiB each on average"
         )
-    if launches is not None and _launch_bound(launches):
+    if launches is not None and _launch_bound(launches) and not held_by_reads(report):
         return (
             f"Launch-bound: the GPU was idle for {_percent(share)} of {span} because the host did not launch "
             f"fast enough; {_percent(launches.short_share)} of the launches did less work than their call "
