@@ -15,7 +15,7 @@ from perftui.trainer.hub.profile_windows import ProfileWindows
 from perftui.trainer.hub.server import DashboardServer
 
 from .made_messages import START_UNIX, batch, description, hello
-from .test_many_ranks import PlayedRun, by_rank, pull
+from .played_run import PlayedRun, by_rank, pull
 
 
 def job(*, ranks: int, pid: int, at: float = START_UNIX) -> list[Entry]:

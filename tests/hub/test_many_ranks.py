@@ -6,71 +6,17 @@ import msgspec
 import pytest
 
 from benchmarks.simulator.job import Job
-from benchmarks.simulator.recordings import entries_of
-from perftui.ipc.codec import MAX_FRAME_BYTES, decode_to_dashboard, encode
-from perftui.ipc.dashboard_messages import MANY_RANKS, Pull, Update
-from perftui.ipc.findings import Finding, Unjudged
-from perftui.ipc.host_links import HostLink
+from perftui.ipc.codec import MAX_FRAME_BYTES, encode
+from perftui.ipc.dashboard_messages import MANY_RANKS, Pull
 from perftui.ipc.messages import PROTOCOL_VERSION
-from perftui.ipc.run_files import RunDescription
-from perftui.ipc.view import ProfileView, RankView
 from perftui.trainer.hub import server as served_by
-from perftui.trainer.hub.console import OutputTail
-from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.increments import Increments
 from perftui.trainer.hub.ranks_together import ranks_together
 from perftui.trainer.hub.server import DashboardServer
-from perftui.trainer.hub.views import RunFacts
 from perftui.tui.state import POINTS_MAX, DashboardState, apply
+from tests.hub.played_run import PlayedRun, by_rank, pull
 
 RANKS = MANY_RANKS + 6
-UNIX = 1_000_000.0
-
-
-class PlayedRun:
-    """Entries of a simulation, folded as far as it is played."""
-
-    def __init__(self, job: Job, seconds: float, folder: Path) -> None:
-        job = msgspec.structs.replace(job, began_ns=int(UNIX * 1e9))
-        self.entries = list(entries_of(job, seconds))
-        self.fold = RunFold()
-        self.output = OutputTail(folder / "console.log")
-        self._now = UNIX
-
-    def play(self, seconds: float) -> None:
-        self._now = UNIX + seconds
-        while self.entries and self.entries[0].unix <= self._now + 1e-6:
-            self.fold.apply(self.entries.pop(0))
-
-    def now(self) -> float:
-        return self._now
-
-    def facts(self) -> RunFacts:
-        description = RunDescription(
-            run_id="many", name="many", command=[], cwd="/", host="node000", started_unix=UNIX, owned=False
-        )
-        return RunFacts(description=description, ended=None, stopping=False, lost=False)
-
-    def findings(self) -> list[Finding]:
-        return []
-
-    def unjudged(self) -> list[Unjudged]:
-        return []
-
-    def marks(self, _rank: int) -> list[str]:
-        return []
-
-    def profiles(self) -> list[ProfileView]:
-        return []
-
-    def relaunch(self) -> None:
-        return None
-
-    def links(self) -> list[HostLink]:
-        return []
-
-    def take(self, command: object, peer: bytes) -> list[object]:
-        raise NotImplementedError
 
 
 @pytest.fixture
@@ -78,18 +24,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PlayedRun:
     monkeypatch.setattr(served_by, "_PICTURE_S", 0.0)
     monkeypatch.setattr(served_by, "_PICTURE_COSTS", 0.0)
     return PlayedRun(Job(run_id="many", ranks=RANKS, steps_per_s=40.0), 6.0, tmp_path)
-
-
-def pull(server: DashboardServer, since: int, closer: tuple[int, ...] = (), *, anew: bool = False) -> Update:
-    asked = Pull(protocol=PROTOCOL_VERSION, since=since, closer=list(closer), anew=anew)
-    (reply,) = server.take(b"peer", encode(asked))
-    told = decode_to_dashboard(encode(reply.message))
-    assert isinstance(told, Update)
-    return told
-
-
-def by_rank(update: Update) -> dict[int, RankView]:
-    return {view.rank: view for view in update.view.ranks}
 
 
 def test_a_snapshot_is_full_for_who_is_looked_at_and_brief_for_the_rest(run: PlayedRun) -> None:

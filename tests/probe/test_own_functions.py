@@ -127,7 +127,8 @@ class Prepared(Twice):
 
 
 _prepared: Any = Prepared
-_prepared.forward = staticmethod(torch.amp.custom_fwd(Prepared.forward, device_type="cpu"))
+_forward: Any = torch.amp.custom_fwd(Prepared.forward, device_type="cpu")
+_prepared.forward = staticmethod(_forward)
 
 
 def test_which_functions_are_found() -> None:

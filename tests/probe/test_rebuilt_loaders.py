@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.torch
 
 PACKAGES = "/opt/python/lib/python3.11/site-packages"
-BUILT = [("/work/data.py", 10), ("/work/model.py", 4)]
-MAIN = [("/work/train.py", 30), ("<frozen runpy>", 88)]
+BUILT = [("/home/me/data.py", 10), ("/home/me/model.py", 4)]
+MAIN = [("/home/me/train.py", 30), ("<frozen runpy>", 88)]
 
 
 def through(*lines: int) -> list[tuple[str, int]]:
@@ -32,10 +32,10 @@ def through(*lines: int) -> list[tuple[str, int]]:
         pytest.param(
             BUILT + through(5, 7) + MAIN, BUILT + through(5, 90, 8) + MAIN, True, id="a-hook-of-the-script"
         ),
-        pytest.param(BUILT + MAIN, [("/work/data.py", 11), *BUILT[1:], *MAIN], False, id="two-lines"),
-        pytest.param(BUILT + MAIN, [*BUILT, ("/work/train.py", 31)], False, id="two-calls"),
+        pytest.param(BUILT + MAIN, [("/home/me/data.py", 11), *BUILT[1:], *MAIN], False, id="two-lines"),
+        pytest.param(BUILT + MAIN, [*BUILT, ("/home/me/train.py", 31)], False, id="two-calls"),
         pytest.param(
-            BUILT + through(5) + MAIN, BUILT + through(5) + [("/work/train.py", 31)], False, id="two-runs"
+            BUILT + through(5) + MAIN, BUILT + through(5) + [("/home/me/train.py", 31)], False, id="two-runs"
         ),
         pytest.param(through(5, 7) + MAIN, through(6, 7) + MAIN, False, id="the-framework-builds-two"),
         pytest.param(through(5, 7), through(5, 8), False, id="nothing-of-the-script"),

@@ -7,6 +7,7 @@ import pytest
 
 from perftui.ipc.trace_report import (
     CopyFigures,
+    RankReport,
     SyncFigures,
     TrustCheck,
 )

@@ -104,6 +104,10 @@ LAYERS = 5
 """So that there are more parameter groups than steps that are held without a loader."""
 
 
+def _pause(*_: object) -> None:
+    time.sleep(ITEM_S)
+
+
 class _Zero:
     """As DeepSpeed's ZeRO steps: an optimizer once for each of its parameter groups, and so at first."""
 
@@ -115,7 +119,7 @@ class _Zero:
         self._made = False
         self._step_groups()
         self._made = True
-        self._optimizer.register_step_pre_hook(lambda *_: time.sleep(ITEM_S))
+        self._optimizer.register_step_pre_hook(_pause)
 
     def _step_groups(self) -> None:
         groups = self._optimizer.param_groups
