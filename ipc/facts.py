@@ -225,6 +225,16 @@ class ModelFacts(_Facts, frozen=True, kw_only=True):
     is trained, and of parameters and buffers that are not. None: no such numbers there."""
 
 
+class CopiedGenerator(_Facts, frozen=True, kw_only=True):
+    """A random generator that was made before the workers started, and that they draw from as they fetch."""
+
+    owner: str
+    """Class that keeps it, or the module of which it is a global."""
+    attribute: str
+    kind: str
+    """numpy.Generator, numpy.RandomState, random.Random, torch.Generator."""
+
+
 class SamplingFacts(_Facts, frozen=True, kw_only=True):
     """In which order the training loader asks for samples, as far as the parent process can tell."""
 
@@ -255,6 +265,8 @@ class SamplingFacts(_Facts, frozen=True, kw_only=True):
     epochs_alike: int | None = None
     """Epochs in a row, up to the newest, that began with the same random state, so that they have the same
     order; None: not known, or the order is not drawn from that state."""
+    copied_generators: list[CopiedGenerator] = []
+    """Of which two workers or more have a copy each in the same state, as their code shows: at most 8."""
 
 
 class TensorFacts(_Facts, frozen=True, kw_only=True):

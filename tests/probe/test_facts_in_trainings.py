@@ -161,9 +161,45 @@ def test_a_loader_built_anew_at_each_epoch_and_seeded_alike(hub: "Hub", workers:
     outcome = hub.train(SEEDED.replace("WORKERS", str(workers)))
     assert outcome.exit_code == 0, outcome.stderr
     told = last(outcome).sampling
-    assert told is not None
+    assert told is not None, last(outcome).missing
     assert (told.epochs_begun, told.epochs_alike) == (4, 3)
     assert told.workers_alike == (["random"] if workers else None)
+
+
+COPIED = (
+    PREAMBLE
+    + """
+import random
+class Noisy(torch.utils.data.Dataset):
+    def __init__(self):
+        self.chance = random.Random(0)
+    def __len__(self):
+        return 16
+    def __getitem__(self, index):
+        return data[index][0] + self.chance.random(), data[index][1]
+
+net = nn.Linear(8, 2)
+optimizer = torch.optim.SGD(net.parameters(), 0.01)
+for epoch in range(2):
+    for x, y in DataLoader(Noisy(), batch_size=4, num_workers=2, worker_init_fn=PREPARE):
+        step(net, optimizer, x, y)
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("prepare", "copied"),
+    [
+        ("None", ["Noisy.chance"]),
+        ("lambda worker: torch.utils.data.get_worker_info().dataset.chance.seed(worker)", []),
+    ],
+)
+def test_a_generator_that_workers_have_copies_of(hub: "Hub", prepare: str, copied: list[str]) -> None:
+    outcome = hub.train(COPIED.replace("PREPARE", prepare))
+    assert outcome.exit_code == 0, outcome.stderr
+    told = last(outcome).sampling
+    assert told is not None, last(outcome).missing
+    assert [f"{each.owner}.{each.attribute}" for each in told.copied_generators] == copied
 
 
 LOOKED_AT = (
