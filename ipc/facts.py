@@ -9,6 +9,8 @@ from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
+from perftui.ipc.loader_facts import CopiedGenerator, LoadingFacts
+
 RunPhase: TypeAlias = Literal[
     "starting", "training", "validation", "checkpoint", "compiling", "between", "ending"
 ]
@@ -225,16 +227,6 @@ class ModelFacts(_Facts, frozen=True, kw_only=True):
     is trained, and of parameters and buffers that are not. None: no such numbers there."""
 
 
-class CopiedGenerator(_Facts, frozen=True, kw_only=True):
-    """A random generator that was made before the workers started, and that they draw from as they fetch."""
-
-    owner: str
-    """Class that keeps it, or the module of which it is a global."""
-    attribute: str
-    kind: str
-    """numpy.Generator, numpy.RandomState, random.Random, torch.Generator."""
-
-
 class SamplingFacts(_Facts, frozen=True, kw_only=True):
     """In which order the training loader asks for samples, as far as the parent process can tell."""
 
@@ -391,6 +383,7 @@ class RankFacts(_Facts, frozen=True, kw_only=True):
     """Subject → why it is None."""
     process: ProcessFacts | None = None
     stacks: StackFacts | None = None
+    loading: LoadingFacts | None = None
 
 
 def merged(before: RankFacts, news: RankFacts) -> RankFacts:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from perftui.ipc.facts import CopiedGenerator, SamplingFacts
+from perftui.ipc.facts import SamplingFacts
+from perftui.ipc.loader_facts import CopiedGenerator
 from perftui.trainer.diagnosis import judge
 from perftui.trainer.diagnosis.signals import RankSignals
 

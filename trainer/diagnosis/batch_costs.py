@@ -67,6 +67,18 @@ def collating_in_workers(rank: RankSignals, policy: Policy) -> float | None:
     return max(0.0, fetching - asking - bare) / fetching
 
 
+def collating_timed(rank: RankSignals) -> float | None:
+    """Return the share of the time on batches in which samples are put together, as timed where it is done.
+
+    None: not timed, or it is another loader's. Waits for storage and for a core are part of the times.
+    """
+    timed = rank.facts.loading
+    if timed is None or rank.loader is None or timed.loader != rank.loader.index:
+        return None
+    spent_s = timed.fetch_s + timed.collate_s
+    return timed.collate_s / spent_s if spent_s > 0 else None
+
+
 def costs_more_than_it_brings(case: Case, rank: RankSignals, taking: float) -> bool:
     """Tell whether a crowd of workers makes batches in less time than the training thread takes them over.
 

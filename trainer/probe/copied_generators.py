@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import torch
 
-from perftui.ipc.facts import CopiedGenerator
+from perftui.ipc.loader_facts import CopiedGenerator
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.loader_reading import context_name
 from perftui.trainer.probe.reached_code import is_own, members, named_by, words_of

@@ -16,6 +16,7 @@ from typing import Protocol, TypeVar
 import torch
 
 from perftui.ipc.messages import FLAG_PROFILED
+from perftui.trainer.probe.batch_making import BatchMaking
 from perftui.trainer.probe.batch_signature import BatchBook
 from perftui.trainer.probe.border import Border, Foreign
 from perftui.trainer.probe.compiling import CompileWatch
@@ -102,6 +103,7 @@ class Recorder:
         self._key_of = border.guard("iterator", book.key)
         self._read_loader = border.guard("loader", book.note)
         self._read_generators = border.guard("generators", copied_generators)
+        self.making = BatchMaking()
         self.compiling = CompileWatch(border, self._compiled, self._compile_begins)
         self.reset()
 
