@@ -24,8 +24,8 @@ from perftui.trainer.probe.untraced import untraced
 _LOADERS = 16
 _WORKERS = 128
 """Of each loader; what further ones do is not told."""
-_BATCHES, _FETCH, _COLLATE, _ROW = 0, 1, 2, 3
-"""Places in a row of doubles: a count, and seconds."""
+_FETCH, _COLLATE, _ROW = 1, 2, 3
+"""Places in a row of doubles: a count of batches, and ns."""
 _KEY = "_perftui_making"
 _BASE = "_BaseDatasetFetcher"
 _KINDS = ("_MapDatasetFetcher", "_IterableDatasetFetcher")
@@ -83,11 +83,11 @@ class BatchMaking:
         if index is None or sums is None or self._owner != os.getpid() or not 0 <= index < _LOADERS:
             return None, NOT_TIMED
         begin, end = index * _WORKERS * _ROW, (index + 1) * _WORKERS * _ROW
-        batches, fetch_s, collate_s = (sum(sums[begin + place : end : _ROW]) for place in range(_ROW))
+        batches, fetch_ns, collate_ns = (sum(sums[begin + place : end : _ROW]) for place in range(_ROW))
         if not batches:
             return None, NOT_TIMED
         return LoadingFacts(
-            loader=index, batches=round(batches), fetch_s=round(fetch_s, 6), collate_s=round(collate_s, 6)
+            loader=index, batches=round(batches), fetch_s=fetch_ns / 1e9, collate_s=collate_ns / 1e9
         ), None
 
 
@@ -106,30 +106,25 @@ class _Timed:
         row: its place there.
     """
 
-    __slots__ = ("_collate", "_collate_ns", "_row", "_sums")
+    __slots__ = ("_collate", "_row", "_sums", "begin_ns")
 
     def __init__(self, collate: Callable[[Foreign], Foreign], sums: _Sums, row: int) -> None:
         self._collate = collate
         self._sums = sums
         self._row = row
-        self._collate_ns = -1
-        """Of the batch that is being made; -1: nothing was put together."""
+        self.begin_ns = 0
+        """When the batch began that is being fetched; 0: none is."""
 
     def collate(self, samples: Foreign) -> Foreign:
-        begin_ns = perf_counter_ns()
+        """Put samples together: the last thing that a fetcher does for a batch."""
+        fetched_ns = perf_counter_ns()
         batch = self._collate(samples)
-        self._collate_ns = perf_counter_ns() - begin_ns
-        return batch
-
-    def fetch(self, original: Callable[..., Foreign], fetcher: Foreign, indices: Foreign) -> Foreign:
-        self._collate_ns = -1
-        begin_ns = perf_counter_ns()
-        batch = original(fetcher, indices)
-        if self._collate_ns >= 0:
+        if self.begin_ns:
             sums, row = self._sums, self._row
-            sums[row + _BATCHES] += 1
-            sums[row + _FETCH] += (perf_counter_ns() - begin_ns - self._collate_ns) * 1e-9
-            sums[row + _COLLATE] += self._collate_ns * 1e-9
+            sums[row] += 1
+            sums[row + _FETCH] += fetched_ns - self.begin_ns
+            sums[row + _COLLATE] += perf_counter_ns() - fetched_ns
+            self.begin_ns = 0
         return batch
 
 
@@ -156,6 +151,8 @@ def _patch_fetch(kind: Foreign) -> None:
     @functools.wraps(original)
     def fetch(self: Foreign, indices: Foreign) -> Foreign:
         timed: _Timed | None = self.__dict__.get(_KEY)
-        return original(self, indices) if timed is None else timed.fetch(original, self, indices)
+        if timed is not None:
+            timed.begin_ns = perf_counter_ns()
+        return original(self, indices)
 
     kind.fetch = fetch
