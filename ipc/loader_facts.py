@@ -26,3 +26,5 @@ class LoadingFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds in which the dataset was asked for samples."""
     collate_s: float
     """Seconds in which samples were put together (`collate_fn`)."""
+    collate: str = ""
+    """Name of the function that does it, or of its class; default_collate and default_convert: torch's."""

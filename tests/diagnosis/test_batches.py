@@ -176,6 +176,32 @@ def test_workers_whose_cpu_was_not_seen_have_their_times() -> None:
     assert lead(run(replace(unseen, facts=_timed(0.4)), host=_FULL)).code != "input.collate"
 
 
+@pytest.mark.parametrize(
+    ("collate", "tensors", "told", "advice"),
+    [
+        ("join", 2, "on putting samples together (join)", "not from Python lists"),
+        ("default_collate", 2, "on putting samples together.", "copy fewer bytes"),
+        ("default_collate", 9, "on putting samples together.", "not from Python lists"),
+    ],
+)
+def test_what_puts_samples_together_is_named_and_what_it_is_given(
+    collate: str, tensors: int, told: str, advice: str
+) -> None:
+    one = TensorFacts(shape=[64], dtype="float32", device="cpu")
+    timed = _timed(0.9)
+    assert timed.loading is not None
+    known = msgspec.structs.replace(
+        timed,
+        loading=msgspec.structs.replace(timed.loading, collate=collate),
+        batch=BatchFacts(looked=2, newest=BatchSignature(tensors=[one] * tensors), distinct_shapes=1),
+    )
+    finding = lead(run(replace(_fed(cpu_share=0.95), facts=known), host=_FULL))
+    assert finding.code == "input.collate"
+    assert told in finding.sentence
+    assert finding.remedy is not None
+    assert advice in (finding.remedy.advice or "")
+
+
 def test_times_stand_before_looks() -> None:
     busy = replace(_fed(cpu_share=0.95), worker_stacks=(_stacked(40, *_PUTTING),))
     assert lead(run(replace(busy, facts=_timed(0.3)), host=_FULL)).code == "input.item"

@@ -5,6 +5,7 @@ import multiprocessing
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -68,7 +69,7 @@ def put_together(samples: Sequence[float]) -> tuple[float, float]:
 
 
 def go_through(making: BatchMaking, loader: DataLoader[Any], index: int = 0) -> list[Any]:
-    before = making.begin(index)
+    before = making.begin(index, loader.collate_fn)
     iterator = iter(loader)
     making.end(before)
     return list(iterator)
@@ -99,6 +100,7 @@ def test_each_time_is_at_least_what_the_script_measures_and_both_are_not_more_th
     assert facts.collate_s >= sum(collated for _, collated in batches) - rounded
     assert facts.fetch_s + facts.collate_s <= spent_s * max(1, workers)
     assert loader.collate_fn is put_together
+    assert facts.collate == "put_together"
 
 
 @pytest.mark.parametrize("kept", [False, True])
@@ -145,6 +147,30 @@ def test_a_loader_that_no_iterator_of_ours_was_made_of_is_not_timed(making: Batc
     assert making.read(0) == (None, NOT_TIMED)
 
 
+class Putting:
+    def __call__(self, samples: list[float]) -> list[float]:
+        return samples
+
+    def put(self, samples: list[float]) -> list[float]:
+        return samples
+
+
+@pytest.mark.parametrize(
+    ("collate", "name"),
+    [
+        (None, "default_collate"),
+        (Putting(), "Putting"),
+        (Putting().put, "Putting.put"),
+        (partial(identity), "identity"),
+    ],
+)
+def test_what_puts_samples_together_is_named(
+    making: BatchMaking, collate: Callable[[Any], Any] | None, name: str
+) -> None:
+    go_through(making, DataLoader(Timed(), 6, collate_fn=collate))
+    assert told(making).collate == name
+
+
 def broken(samples: list[float]) -> float:
     raise ValueError(f"not these: {samples}")
 
@@ -173,7 +199,7 @@ class HeldStream(IterableDataset[int]):
 def test_an_iterator_that_is_let_go_of_ends_at_once(making: BatchMaking) -> None:
     """What it holds (files, connections) must not wait for the garbage collector."""
     data = HeldStream()
-    before = making.begin(0)
+    before = making.begin(0, None)
     iterator = iter(DataLoader(data, 2))
     making.end(before)
     next(iterator)

@@ -11,8 +11,10 @@ from perftui.ipc.facts import StackFacts
 from perftui.trainer.diagnosis.batch_costs import (
     collating_in_workers,
     collating_timed,
+    copies_tensors,
     costs_more_than_it_brings,
     in_pieces,
+    putting_together,
     stacking,
     taking_over,
 )
@@ -98,7 +100,7 @@ def _collated_here(case: Case, rank: RankSignals, host: HostSignals | None) -> W
     loading = area_share(stacks, policy.stack_looks, "collate", "dataset", "loader")
     if collating is not None and loading and collating >= policy.collating * loading:
         share = collating / loading if timed is None else timed
-        return WaitCause("collate", f"{100 * share:.0f} % of it is putting samples together")
+        return WaitCause("collate", f"{100 * share:.0f} % of it is {putting_together(rank)}")
     stacked = stacking(rank)
     if stacked is not None and stacked >= policy.collating * (rank.shares.loader_wait or 1.0):
         why = f"at least {100 * stacked:.0f} % of each step is copying samples into a batch"
@@ -107,7 +109,7 @@ def _collated_here(case: Case, rank: RankSignals, host: HostSignals | None) -> W
         return None
     found = area_share(stacks, policy.stack_looks, "collate")
     copied = found is not None and collating is not None and collating < found / 2
-    return WaitCause("collate", f"{100 * timed:.0f} % of it is putting samples together", stacked=copied)
+    return WaitCause("collate", f"{100 * timed:.0f} % of it is {putting_together(rank)}", stacked=copied)
 
 
 def _collating(stacks: StackFacts | None, policy: Policy) -> float | None:
@@ -205,8 +207,8 @@ def _collated_in_workers(
     share = timed if timed is not None else seen
     if share is None or not (by_looks or by_time):
         return None
-    why = f"they spend {100 * share:.0f} % of the time they work on a batch on putting samples together"
-    return WaitCause("collate", why)
+    why = f"they spend {100 * share:.0f} % of the time they work on a batch on {putting_together(rank)}"
+    return WaitCause("collate", why, stacked=copies_tensors(rank, policy))
 
 
 def _between_heads(rank: RankSignals, cpu_share: float) -> float:

@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Callable
 from time import perf_counter_ns
+from types import FunctionType, MethodType
 from typing import TypeAlias
 
 from torch.utils.data import get_worker_info
@@ -26,6 +27,7 @@ _WORKERS = 128
 """Of each loader; what further ones do is not told."""
 _FETCH, _COLLATE, _ROW = 1, 2, 3
 """Places in a row of doubles: a count of batches, and ns."""
+_NAME_KEPT = 100
 _KEY = "_perftui_making"
 _BASE = "_BaseDatasetFetcher"
 _KINDS = ("_MapDatasetFetcher", "_IterableDatasetFetcher")
@@ -45,9 +47,14 @@ class BatchMaking:
         self._sums: _Sums | None = None
         self._owner = 0
         """Process whose loaders these are; a forked one begins anew."""
+        self._names: dict[int, str] = {}
 
-    def begin(self, index: int) -> int:
+    def begin(self, index: int, collate: Foreign) -> int:
         """This thread makes an iterator of a loader; workers that it forks meanwhile are the loader's.
+
+        Args:
+            index: of the loader.
+            collate: its `collate_fn`.
 
         Returns:
             What `end` is to be given: loaders may be made within loaders, and in workers.
@@ -59,6 +66,7 @@ class BatchMaking:
                 size = _LOADERS * _WORKERS * _ROW * 8
                 self._sums, self._owner = memoryview(mmap.mmap(-1, size)).cast("d"), os.getpid()
             here.index = index
+            self._names[index] = _name_of(collate)
         return before
 
     def end(self, before: int | None) -> None:
@@ -87,8 +95,20 @@ class BatchMaking:
         if not batches:
             return None, NOT_TIMED
         return LoadingFacts(
-            loader=index, batches=round(batches), fetch_s=fetch_ns / 1e9, collate_s=collate_ns / 1e9
+            loader=index,
+            batches=round(batches),
+            fetch_s=fetch_ns / 1e9,
+            collate_s=collate_ns / 1e9,
+            collate=self._names.get(index, ""),
         ), None
+
+
+def _name_of(collate: Foreign) -> str:
+    """Return the name of a function, or of the class of anything else that is called; no code of it runs."""
+    kind: type[Foreign] = type(collate)
+    if kind is functools.partial:
+        return _name_of(collate.func)
+    return str(collate.__qualname__ if kind in (FunctionType, MethodType) else kind.__qualname__)[:_NAME_KEPT]
 
 
 class _Making(threading.local):

@@ -121,7 +121,7 @@ def _ask_workers(recorder: Recorder, loader: Foreign) -> _Asked | None:
 
 
 def _begin_timed(recorder: Recorder, loader: Foreign) -> int:
-    return recorder.making.begin(recorder.book.index(loader))
+    return recorder.making.begin(recorder.book.index(loader), vars(loader).get("collate_fn"))
 
 
 def _patch_making(recorder: Recorder, kind: Foreign) -> None:
