@@ -118,5 +118,6 @@ def test_only_steps_may_be_long() -> None:
 @pytest.mark.parametrize("seconds", [-1.0, float("inf"), float("nan"), 2.0**60])
 @pytest.mark.parametrize("name", ["fetch_s", "collate_s"])
 def test_times_of_making_batches_are_measurements(name: str, seconds: float) -> None:
-    loading = LoadingFacts(**{"loader": 0, "batches": 3, "fetch_s": 1.0, "collate_s": 1.0, name: seconds})
+    loading = LoadingFacts(loader=0, batches=3, fetch_s=1.0, collate_s=1.0)
+    loading = msgspec.structs.replace(loading, **{name: seconds})
     assert "loading has a" in _refusal(Facts, facts=RankFacts(loading=loading))

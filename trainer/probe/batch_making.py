@@ -83,7 +83,7 @@ class BatchMaking:
         if kind.__name__ in _KINDS and kind.__module__ == fetch_module.__name__ and worker < _WORKERS:
             timed = _Timed(fetcher.collate_fn, sums, (index * _WORKERS + worker) * _ROW)
             fetcher.collate_fn = timed.collate
-            vars(fetcher)[_KEY] = timed
+            fetcher.__dict__[_KEY] = timed
 
     def read(self, index: int | None) -> tuple[LoadingFacts | None, str | None]:
         """Return what the batches of a loader have taken so far, or None with the reason."""
