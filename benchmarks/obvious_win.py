@@ -1,6 +1,6 @@
 """How often the exception for obvious wins speaks, and how often it is wrong.
 
-    python benchmarks/obvious_win.py [REPETITIONS]
+    python -m benchmarks.obvious_win [REPETITIONS]
 
 A launch whose standard error is above 2 % is no ground for a verdict. Should four such launches A B B A
 count all the same when every B beats every A by 15 % and by four standard errors, or two when B is 2.5
@@ -13,8 +13,8 @@ import random
 import sys
 from itertools import islice
 
+from benchmarks.simulated_launches import HostModel, simulate_launches
 from perftui.trainer.tuning.plan import Caps
-from perftui.trainer.tuning.simulated import HostModel, simulate_launches
 from perftui.trainer.tuning.verdict import SE_LIMIT, decide
 
 CAPS = Caps(steps=200)

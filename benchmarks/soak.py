@@ -208,9 +208,15 @@ def steps_of(places: RunPlaces) -> list[tuple[float, float]]:
 
 
 def losses(places: RunPlaces) -> dict[str, int]:
-    """Return how many frames and steps were lost, and how often a rank said hello."""
+    """Return how many frames and steps were lost, and how often a rank said hello.
+
+    Where the recording has let go of its middle, a part begins with what stood then: nothing is lost there.
+    """
     seq, lost, dropped, hellos = -1, 0, 0, 0
     for entry in read_recording(places.recording):
+        if entry.repeated:
+            seq = -1
+            continue
         if entry.message is None:
             continue
         lost += max(0, entry.message.seq - seq - 1) if seq >= 0 else 0

@@ -2,8 +2,8 @@
 
     python -m benchmarks.verdict_power [--repetitions 800] [--json RESULT.json] [--quick]
 
-Five hosts with the noise that trainings have (`trainer/tuning/simulated.py`), three ways of the procedure:
-with nothing known of the host and up to eight launches; with launch noise learned from eight comparisons as
+Five hosts with the noise that trainings have (`simulated_launches.py`), three ways of the procedure: with
+nothing known of the host and up to eight launches; with launch noise learned from eight comparisons as
 the ledger does, and up to four launches (what `relaunch` and `tune` do), or eight. Launches are as long as
 real ones would be. `--quick`: 60 repetitions, under a minute on one core.
 """
@@ -23,13 +23,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from benchmarks.simulated_launches import HOSTS, HostModel, simulate_launches
 from benchmarks.verdicts.binomial import exact_interval
 from benchmarks.verdicts.records import command_line
 from perftui.trainer.tuning.noise import Seen, before_repeats, learned_noise
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.procedure import next_label
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Noise, Point
-from perftui.trainer.tuning.simulated import HOSTS, HostModel, simulate_launches
 from perftui.trainer.tuning.verdict import SE_LIMIT, decide
 
 GAINS = (0.0, 0.03, 0.05, 0.10)

@@ -14,8 +14,9 @@ import msgspec
 
 from perftui.ipc.owned_files import opener
 from perftui.ipc.told_text import encoded
+from perftui.ipc.units import MIB
 
-_HALF_BYTES = 1024 * 1024
+_HALF_BYTES = MIB
 _TEXT_MAX = 500
 
 

@@ -11,10 +11,11 @@ from perftui.ipc.host_checks import check_from_host, check_to_host
 from perftui.ipc.host_messages import FromHost, ToHost
 from perftui.ipc.messages import PROTOCOL_VERSION, FromRank, ToRank
 from perftui.ipc.told_text import encoded
+from perftui.ipc.units import MIB
 
-MAX_FRAME_BYTES = 16 * 1024 * 1024
+MAX_FRAME_BYTES = 16 * MIB
 """What a hub may send to a dashboard. A longer frame is refused unread."""
-MAX_RANK_FRAME_BYTES = 1024 * 1024
+MAX_RANK_FRAME_BYTES = MIB
 """Either way between a rank and its hub; 2,000 steps take 300 kB at most."""
 MAX_COMMAND_BYTES = 256 * 1024
 """What a dashboard or a command may send."""

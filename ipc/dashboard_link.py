@@ -19,6 +19,7 @@ from perftui.ipc.dashboard_messages import (
     Update,
 )
 from perftui.ipc.errors import ConnectionLost, ProtocolError, Refused
+from perftui.ipc.heartbeats import HEARTBEATS
 from perftui.ipc.host_addresses import HostPort
 from perftui.ipc.link_keys import PeerKeys
 from perftui.ipc.messages import PROTOCOL_VERSION
@@ -63,8 +64,8 @@ class DashboardLink:
         socket.setsockopt(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
         socket.setsockopt(zmq.RECONNECT_IVL, 100)
         socket.setsockopt(zmq.RECONNECT_IVL_MAX, 500)
-        socket.setsockopt(zmq.HEARTBEAT_IVL, 500)
-        socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 2000)
+        for option, value in HEARTBEATS.items():
+            socket.setsockopt(option, value)
         socket.connect(address)
         return socket
 

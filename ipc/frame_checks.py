@@ -49,9 +49,9 @@ SMALL_FRAME_BYTES = 256 * 1024
 """Only `steps` may be longer."""
 _LARGEST = 1 << 53
 """Steps, counts and ns: 104 days of ns, and a whole number that a double still holds exactly."""
-_LARGEST_CLOCK = 1 << 62
+LARGEST_CLOCK = 1 << 62
 """ns of a clock; with an offset of the same size it stays a time that can be written down."""
-_PID_MAX = 1 << 22
+PID_MAX = 1 << 22
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _FILE_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,199}", re.ASCII)
 
@@ -77,7 +77,7 @@ def check_from_rank(message: FromRank, frame_bytes: int) -> None:
         _check_window(message)
     elif isinstance(message, RankEvent):
         check_whole(message, "step", message.step, -1, _LARGEST)
-        check_whole(message, "at_ns", message.at_ns, -_LARGEST_CLOCK, _LARGEST_CLOCK)
+        check_whole(message, "at_ns", message.at_ns, -LARGEST_CLOCK, LARGEST_CLOCK)
         check_whole(message, "duration_ns", message.duration_ns, -_LARGEST, _LARGEST)
     elif isinstance(message, LossSample):
         check_whole(message, "step", message.step, -1, _LARGEST)
@@ -90,7 +90,7 @@ def _check_facts(message: Facts) -> None:
     if phases is not None:
         _numbers(message, "phases.seconds", phases.seconds.values())
         for name in ("since_ns", "at_ns", "began_ns", "newest_ns"):
-            check_whole(message, f"phases.{name}", getattr(phases, name), -_LARGEST_CLOCK, _LARGEST_CLOCK)
+            check_whole(message, f"phases.{name}", getattr(phases, name), -LARGEST_CLOCK, LARGEST_CLOCK)
     if loading is not None:
         _numbers(message, "loading", (loading.fetch_s, loading.collate_s))
         if min(loading.fetch_s, loading.collate_s) < 0:
@@ -116,7 +116,7 @@ def _check_steps(batch: StepBatch) -> None:
         raise ProtocolError(f"steps: columns of {sorted({*needed, *may_be})} numbers, {count} in end_ns")
     if count and not (min(wall) >= 0 and max(wall) <= _LARGEST and min(batch.epoch) >= 0):
         raise ProtocolError("steps: a length or an epoch that no step has")
-    if count and not (min(end) >= -_LARGEST_CLOCK and max(end) <= _LARGEST_CLOCK):
+    if count and not (min(end) >= -LARGEST_CLOCK and max(end) <= LARGEST_CLOCK):
         raise ProtocolError("steps: an end that no clock has shown")
     if batch.shadow_us is not None or batch.shadow_cpu_us is not None:
         shadows = (batch.shadow_us, batch.shadow_se_us, batch.shadow_cpu_us, batch.shadow_cpu_se_us)
@@ -134,11 +134,11 @@ def _check_device(message: DeviceSteps) -> None:
 
 
 def _check_hello(hello: Hello) -> None:
-    check_whole(hello, "pid", hello.pid, 1, _PID_MAX)
-    check_whole(hello, "start_ticks", hello.start_ticks, 0, _LARGEST_CLOCK)
+    check_whole(hello, "pid", hello.pid, 1, PID_MAX)
+    check_whole(hello, "start_ticks", hello.start_ticks, 0, LARGEST_CLOCK)
     check_whole(hello, "local_rank", hello.local_rank, 0, RANKS_MAX - 1)
     check_whole(hello, "world_size", hello.world_size, 1, WORLD_MAX)
-    check_whole(hello, "wall_offset_ns", hello.wall_offset_ns, -_LARGEST_CLOCK, _LARGEST_CLOCK)
+    check_whole(hello, "wall_offset_ns", hello.wall_offset_ns, -LARGEST_CLOCK, LARGEST_CLOCK)
     if len(hello.command) > WORDS_MAX:
         raise ProtocolError(f"hello: a command of {len(hello.command)} words: the limit is {WORDS_MAX}")
     texts = (hello.host, hello.python, hello.torch, hello.device, hello.gpu_uuid or "", *hello.command)

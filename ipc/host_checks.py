@@ -5,7 +5,16 @@ import math
 import msgspec
 
 from perftui.ipc.errors import ProtocolError
-from perftui.ipc.frame_checks import TEXT_MAX, check_from_rank, check_name, check_to_rank, check_whole
+from perftui.ipc.frame_checks import (
+    LARGEST_CLOCK,
+    PID_MAX,
+    RANKS_MAX,
+    TEXT_MAX,
+    check_from_rank,
+    check_name,
+    check_to_rank,
+    check_whole,
+)
 from perftui.ipc.host_messages import (
     AskTrace,
     ForRank,
@@ -23,9 +32,7 @@ from perftui.ipc.recording import LATEST_UNIX, Entry
 
 RANKS_OF_A_HOST = 1024
 _WORKERS_MAX = 8192
-_CLOCK = 1 << 62
 _BYTES = 1 << 40
-_PID_MAX = 1 << 22
 
 
 def check_from_host(message: FromHost) -> None:
@@ -39,11 +46,11 @@ def check_from_host(message: FromHost) -> None:
         _text(message, message.run_id)
         check_whole(message, "len(ranks)", len(message.ranks), 0, RANKS_OF_A_HOST)
         for rank, pid in message.ranks:
-            check_whole(message, "rank", rank, 0, 1 << 20)
-            check_whole(message, "pid", pid, 1, _PID_MAX)
+            check_whole(message, "rank", rank, 0, RANKS_MAX - 1)
+            check_whole(message, "pid", pid, 1, PID_MAX)
     elif isinstance(message, HostBatch):
-        check_whole(message, "number", message.number, 1, _CLOCK)
-        check_whole(message, "dropped", message.dropped, 0, _CLOCK)
+        check_whole(message, "number", message.number, 1, LARGEST_CLOCK)
+        check_whole(message, "dropped", message.dropped, 0, LARGEST_CLOCK)
         for entry in message.entries:
             _check_entry(entry)
     elif isinstance(message, HostBeat):
@@ -68,9 +75,9 @@ def _check_entry(entry: Entry) -> None:
 
 def _check_beat(beat: HostBeat) -> None:
     check_whole(beat, "len(gone)", len(beat.gone), 0, RANKS_OF_A_HOST)
-    check_whole(beat, "dropped", beat.dropped, 0, _CLOCK)
+    check_whole(beat, "dropped", beat.dropped, 0, LARGEST_CLOCK)
     for name in ("sent_ns", "offset_ns", "error_ns", "round_trip_ns", "exit_code"):
-        check_whole(beat, name, getattr(beat, name) or 0, -_CLOCK, _CLOCK)
+        check_whole(beat, name, getattr(beat, name) or 0, -LARGEST_CLOCK, LARGEST_CLOCK)
 
 
 def _check_stacks(message: HostStacks) -> None:
@@ -87,7 +94,7 @@ def check_to_host(message: ToHost) -> None:
         ProtocolError: it says something that no lead can mean.
     """
     if isinstance(message, ForRank):
-        check_whole(message, "rank", message.rank, 0, 1 << 20)
+        check_whole(message, "rank", message.rank, 0, RANKS_MAX - 1)
         check_to_rank(message.order)
     elif isinstance(message, AskTrace):
         check_name(message, message.window_id)
@@ -95,10 +102,10 @@ def check_to_host(message: ToHost) -> None:
     elif isinstance(message, HostWelcome):
         _text(message, message.name)
         _text(message, message.run_id)
-        check_whole(message, "last", message.last, 0, _CLOCK)
+        check_whole(message, "last", message.last, 0, LARGEST_CLOCK)
     elif isinstance(message, LeadBeat):
         for name in ("asked_ns", "received_ns", "sent_ns", "last"):
-            check_whole(message, name, getattr(message, name), 0, _CLOCK)
+            check_whole(message, name, getattr(message, name), 0, LARGEST_CLOCK)
 
 
 def _text(message: msgspec.Struct, text: str) -> None:

@@ -7,6 +7,7 @@ import zmq
 from perftui.ipc.codec import MAX_FRAME_BYTES, encode
 from perftui.ipc.dashboard_messages import ToDashboard
 from perftui.ipc.errors import Refused
+from perftui.ipc.heartbeats import HEARTBEATS
 from perftui.ipc.host_addresses import tcp_endpoint
 from perftui.ipc.host_messages import ToHost
 from perftui.ipc.key_check import ZAP_DOMAIN, KeyCheck
@@ -14,8 +15,6 @@ from perftui.ipc.link_keys import ROLES, LeadKeys, Role
 
 QUEUED_FRAMES = 64
 """For each peer and direction; a batch of another host may have some hundred kilobytes."""
-_HEARTBEAT_MS = 500
-_HEARTBEAT_TIMEOUT_MS = 2000
 _HANDSHAKE_MS = 3000
 _BACKLOG = 256
 _READS_PER_TURN = 256
@@ -50,8 +49,7 @@ class LeadSocket:
             zmq.RCVHWM: QUEUED_FRAMES,
             zmq.MAXMSGSIZE: MAX_FRAME_BYTES,
             zmq.ROUTER_MANDATORY: 1,
-            zmq.HEARTBEAT_IVL: _HEARTBEAT_MS,
-            zmq.HEARTBEAT_TIMEOUT: _HEARTBEAT_TIMEOUT_MS,
+            **HEARTBEATS,
             zmq.HANDSHAKE_IVL: _HANDSHAKE_MS,
             zmq.BACKLOG: _BACKLOG,
             zmq.IPV6: int(":" in address),

@@ -84,6 +84,11 @@ class Hello(RankMessage, frozen=True, kw_only=True, tag="hello"):
     pid_namespace: int | None = None
     """Inode of /proc/self/ns/pid: in another one than the hub's, pids mean other processes."""
 
+    @property
+    def process(self) -> tuple[str, int, int]:
+        """What names its process for good, on any host: the host, the pid and when it started."""
+        return self.host, self.pid, self.start_ticks
+
 
 class StepBatch(RankMessage, frozen=True, kw_only=True, tag="steps"):
     """Consecutive finished steps as columns of equal length, oldest first. At most ten frames a second."""

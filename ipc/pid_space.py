@@ -14,7 +14,17 @@ _PID_NAMESPACE = Path("/proc/self/ns/pid")
 def own_pid_space() -> str | None:
     """Return what names the boot of this host and the namespace of this process; None: it cannot be told."""
     try:
-        return f"{_BOOT_ID.read_text().strip()} {_PID_NAMESPACE.stat().st_ino}"
+        namespace = _PID_NAMESPACE.stat().st_ino
+    except OSError:
+        return None
+    boot = boot_id()
+    return None if boot is None else f"{boot} {namespace}"
+
+
+def boot_id() -> str | None:
+    """Return what names this boot of this host; None: it cannot be told."""
+    try:
+        return _BOOT_ID.read_text().strip()
     except OSError:
         return None
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from perftui.ipc.argument_templates import ArgumentTemplate
 from perftui.ipc.facts import RankFacts
+from perftui.ipc.loader_names import join_name
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import NO_ARGUMENTS, Settings, setting
 from perftui.ipc.settings_table import is_on
@@ -57,9 +58,9 @@ def _workers(told: Told, name: str, asked: Settings) -> bool | None:
 
 def _sharded(told: Told, name: str, asked: Settings) -> bool | None:
     loader = told.loader
-    if loader is None or name != _own_name(loader, "num_workers") or not asked[name]:
+    if loader is None or name != _own_name(loader, "num_workers"):
         return None
-    return not (loader.iterable and loader.num_workers == 0 and loader.sharded is not True)
+    return not loader.iterable or asked[name] == loader.num_workers or loader.sharded is True
 
 
 def _host_batches(told: Told, name: str, asked: Settings) -> bool | None:
@@ -81,7 +82,7 @@ def batches_on_device(facts: RankFacts) -> bool | None:
 
 
 def _own_name(loader: LoaderFacts, argument: str) -> str:
-    return f"loader.{argument}" if loader.index == 0 else f"loader[{loader.index}].{argument}"
+    return join_name(loader.index, argument)
 
 
 def _float32(told: Told, name: str, asked: Settings) -> bool | None:
@@ -140,8 +141,8 @@ PREREQUISITES: dict[str, Prerequisite] = {
     "gpu": Prerequisite("the training does not run on a GPU", _gpu),
     "workers": Prerequisite("needs worker processes (loader.num_workers above 0)", _workers),
     "sharded_stream": Prerequisite(
-        "the dataset is an IterableDataset and the script uses no workers: each worker would yield every "
-        "sample, unless the dataset shards itself",
+        "the dataset is an IterableDataset that is not known to divide its data: each worker yields every "
+        "sample, so that with another number of them it is another training",
         _sharded,
     ),
     "host_batches": Prerequisite(

@@ -25,6 +25,7 @@ from perftui.ipc.host_links import HostEvent
 from perftui.ipc.messages import FromRank
 from perftui.ipc.owned_files import opener, regular_file
 from perftui.ipc.told_text import encoded
+from perftui.ipc.units import MIB
 from perftui.ipc.view import GpuView, HostView
 
 _MAGIC = b"perftui recording 1\n"
@@ -32,7 +33,7 @@ _LENGTH = struct.Struct("<I")
 _PARTS = 8
 """A full segment has this part of the budget: so much goes at once when it is spent."""
 _HEAD_PART = 4
-_ENTRY_MAX = 16 * 1024 * 1024
+_ENTRY_MAX = 16 * MIB
 LATEST_UNIX = 1e10
 """The year 2286: what comes later is no time, and not every calendar can write it."""
 

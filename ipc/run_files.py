@@ -13,9 +13,10 @@ from perftui.ipc.owned_files import regular_file
 from perftui.ipc.profile_schedule import ProfileSchedule
 from perftui.ipc.settings import SettingValue
 from perftui.ipc.told_text import encoded
+from perftui.ipc.units import MIB
 
 _Record = TypeVar("_Record", bound=msgspec.Struct)
-_MOST_BYTES = 256 * 1024 * 1024
+_MOST_BYTES = 256 * MIB
 """A longer file is none of ours: the report of a large window has some 10 MB."""
 
 

@@ -14,6 +14,7 @@ from perftui.ipc.findings import Finding
 from perftui.ipc.ledger_records import Launch, Verdict
 from perftui.ipc.settings import Semantics, SettingValue
 
+SEARCH_ID_PREFIX = "tune-"
 StopReason: TypeAlias = Literal[
     "nothing_left", "most_trials", "out_of_time", "too_noisy", "contended", "baseline_failed", "interrupted"
 ]
@@ -76,6 +77,13 @@ class Sitting(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="
     allow: Semantics
     most_trials: int
     most_minutes: float | None = None
+    commit: str | None = None
+    dirty: bool | None = None
+    versions: dict[str, str] = {}
+    code: str = ""
+    """Hash of the script, of what differs from the commit, and of the interpreter; empty: not told."""
+    devices: str = ""
+    """Which GPUs the environment lets the training see; empty: it does not say."""
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="measured"):

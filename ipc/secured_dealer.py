@@ -3,6 +3,7 @@
 import zmq
 
 from perftui.ipc.codec import MAX_FRAME_BYTES
+from perftui.ipc.heartbeats import HEARTBEATS
 from perftui.ipc.host_addresses import HostPort, tcp_endpoint
 from perftui.ipc.link_keys import PeerKeys
 
@@ -10,8 +11,6 @@ _CONNECT_MS = 1500
 """A host that is cut off does not answer at all: the system alone would wait minutes between two attempts."""
 _RECONNECT_MS = 200
 _RECONNECT_MOST_MS = 1000
-_HEARTBEAT_MS = 500
-_HEARTBEAT_TIMEOUT_MS = 2000
 
 
 def secured_dealer(
@@ -27,8 +26,7 @@ def secured_dealer(
         zmq.CONNECT_TIMEOUT: _CONNECT_MS,
         zmq.RECONNECT_IVL: _RECONNECT_MS,
         zmq.RECONNECT_IVL_MAX: _RECONNECT_MOST_MS,
-        zmq.HEARTBEAT_IVL: _HEARTBEAT_MS,
-        zmq.HEARTBEAT_TIMEOUT: _HEARTBEAT_TIMEOUT_MS,
+        **HEARTBEATS,
         zmq.IPV6: 1,
     }
     for option, value in options.items():

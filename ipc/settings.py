@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from perftui.ipc.argument_templates import ArgumentTemplate
 from perftui.ipc.errors import Refused, UsageError
+from perftui.ipc.loader_names import split_name
 from perftui.ipc.settings_table import (
     GROUPS,
     TABLE,
@@ -55,13 +56,14 @@ ENVIRONMENT_ALLOWED = re.compile(
 """Environment variables that `env.NAME` may set: ones that tune, none that name secrets."""
 _LOADS_CODE = re.compile(r".*(PLUGIN|_FILE|_PATH|_DIR|_LIB)(_.*|$)")
 """Of these, the ones that make a library load another, or write a file: NCCL_NET_PLUGIN, NCCL_DEBUG_FILE."""
+_TF32_OVERRIDE = "env.NVIDIA_TF32_OVERRIDE"
+"""The one of them that alters how products are rounded, over what the script says."""
 _TEXT_MAX = 4096
 
 COMPILE_DISABLED_BY = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
 """Newer and older torch call it differently."""
 _BACKEND = re.compile(r"[a-z][a-z0-9_]*")
 _COMPILE_MODE = "compile.mode"
-_INDEXED = re.compile(r"loader\[(\d+)\]\.(\w+)")
 _BY_NAME = {row.name: row for row in TABLE}
 _TRUE = frozenset({"true", "on", "yes", "1"})
 _FALSE = frozenset({"false", "off", "no", "0"})
@@ -77,13 +79,14 @@ def setting(name: str, arguments: Arguments = NO_ARGUMENTS) -> Setting:
     Raises:
         UsageError: the table has no such setting; the message lists near names.
     """
-    indexed = _INDEXED.fullmatch(name)
-    base = f"loader.{indexed[2]}" if indexed else name
+    of_loader = split_name(name)
+    base = f"loader.{of_loader[1]}" if of_loader else name
     if base in _BY_NAME:
         return _BY_NAME[base]
     if name.startswith("env."):
         if ENVIRONMENT_ALLOWED.fullmatch(name[4:]) and not _LOADS_CODE.fullmatch(name[4:]):
-            return Setting(name, "text", "neutral", f"environment variable {name[4:]}", place="environment")
+            semantics: Semantics = "numeric" if name == _TF32_OVERRIDE else "neutral"
+            return Setting(name, "text", semantics, f"environment variable {name[4:]}", place="environment")
         raise UsageError(f"{name}: this environment variable is not on the list that perftui sets")
     if name.startswith("arg."):
         return _argument(name, arguments)

@@ -1,12 +1,11 @@
 """What the script's owner would write instead of a setting, so that the result needs no perftui. Pure."""
 
-import re
 from collections.abc import Iterator, Mapping
 
 from perftui.ipc.argument_templates import ArgumentTemplate, tokens_of
+from perftui.ipc.loader_names import split_name
 from perftui.ipc.settings import Settings, SettingValue, format_value
 
-_LOADER = re.compile(r"loader(?:\[(\d+)\])?\.(\w+)")
 _ORDINALS = {0: "", 1: "second ", 2: "third "}
 
 
@@ -34,9 +33,9 @@ def _lines(change: Settings, arguments: Mapping[str, ArgumentTemplate]) -> Itera
 def _loaders(change: Settings) -> Iterator[str]:
     by_place: dict[int, list[str]] = {}
     for name, value in change.items():
-        found = _LOADER.fullmatch(name)
+        found = split_name(name)
         if found:
-            by_place.setdefault(int(found[1] or 0), []).append(f"{found[2]}={value!r}")
+            by_place.setdefault(found[0], []).append(f"{found[1]}={value!r}")
     for place, words in sorted(by_place.items()):
         which = _ORDINALS.get(place, f"{place + 1}th ")
         yield f"DataLoader(…, {', '.join(words)})" + (f"  # the {which}loader" if which else "")

@@ -23,7 +23,8 @@ def generated() -> str:
             f"| {', '.join(_spaced(key) for key in row.needs) or '—'} |"
             for row in TABLE
         ),
-        "| `env.NAME` | text | neutral | environment | an environment variable of the training | — |",
+        "| `env.NAME` | text | neutral; NVIDIA_TF32_OVERRIDE: numeric | environment "
+        "| an environment variable of the training | — |",
         "| `arg.NAME` | text | as mapped | command line | an argument of the script | a mapping |",
         "",
         "What a setting needs, and what is said where it is missing:",

@@ -105,7 +105,8 @@ TABLE: tuple[Setting, ...] = (
         choices=("off", "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"),
         place="module",
         needs=(*_MODULE_CALL, "not_compiled", "static_shapes"),
-        can_crash="reduce-overhead and max-autotune, where the script keeps an output over steps",
+        can_crash="reduce-overhead and max-autotune, where the script keeps an output over steps; all but "
+        "off, where the script differentiates gradients again (create_graph) only later",
     ),
     Setting(
         "compile.dynamic",
@@ -148,6 +149,7 @@ TABLE: tuple[Setting, ...] = (
         choices=("off", "bf16", "fp16"),
         place="module",
         needs=(*_MODULE_CALL, "float32"),
+        can_crash="bf16 and fp16, where the script's own backwards or hooks take gradients to be float32",
     ),
     Setting(
         "layout.channels_last",

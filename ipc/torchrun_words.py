@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from perftui.ipc.errors import Refused
+from perftui.ipc.python_name import is_python
 
-_PYTHON = re.compile(r"(python|pypy)\d*(\.\d+)?t?")
 _MODULES = frozenset({"torch.distributed.run", "torch.distributed.launch"})
 _OPTION = "--nproc-per-node"
 _SHORT = re.compile(r"--?nproc[-_]per[-_]node(=.*)?")
@@ -23,7 +23,7 @@ def _after_launcher(command: Sequence[str]) -> int | None:
         name = PurePath(word).name
         if name == "torchrun":
             return place + 1
-        if _PYTHON.fullmatch(name):
+        if is_python(name):
             return _after_module(command, place + 1)
         if name.endswith(".py"):
             return None

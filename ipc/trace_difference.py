@@ -6,18 +6,17 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from perftui.ipc.trace_report import (
+    GAP_KINDS,
     KERNEL_LIMIT,
     OPERATOR_LIMIT,
     GpuShares,
     IdleShares,
     RankReport,
-    TraceReport,
 )
 
 MOVER_LIMIT = 200
 
 _PARTS = ("compute_only", "overlap", "comm_exposed", "mem_exposed", "idle")
-_IDLE_KINDS = ("loader", "sync_call", "host_other", "launch_latency", "dependency")
 
 
 class Mover(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,16 +55,6 @@ class TraceDifference(msgspec.Struct, frozen=True, kw_only=True):
     """Kernels, copies and fills: their time on the device."""
     notes: list[str] = []
     """What speaks against comparing the two."""
-
-
-def report_difference(before: TraceReport, after: TraceReport) -> list[TraceDifference]:
-    """Return the differences of all ranks that both reports could read, in order of rank."""
-    known = {rank.rank: rank for rank in before.ranks if rank.error is None}
-    return [
-        rank_difference(known[rank.rank], rank)
-        for rank in sorted(after.ranks, key=lambda one: one.rank)
-        if rank.error is None and rank.rank in known
-    ]
 
 
 def rank_difference(before: RankReport, after: RankReport) -> TraceDifference:
@@ -113,7 +102,7 @@ def _parts(report: RankReport, steps: float) -> dict[str, float]:
 
 
 def _idle(report: RankReport, steps: float) -> dict[str, float]:
-    return _by_step(report, report.idle, _IDLE_KINDS, steps)
+    return _by_step(report, report.idle, GAP_KINDS, steps)
 
 
 def _by_step(

@@ -4,7 +4,7 @@ The figures are defined in docs/profiling.md. Shares are 0 to 1 of the rank's wi
 None stands for "the trace does not tell", never for zero. `perftui trace --json` prints this very document.
 """
 
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -14,6 +14,7 @@ KERNEL_LIMIT = 500
 
 GapKind = Literal["loader", "sync_call", "host_other", "launch_latency", "dependency"]
 """What a device waited for while it was idle."""
+GAP_KINDS: tuple[GapKind, ...] = get_args(GapKind)
 
 
 class GpuShares(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,6 +161,8 @@ class SyncFigures(msgspec.Struct, frozen=True, kw_only=True):
     per_step: float | None
     total_us: float
     share: float
+    drained_us: float | None = None
+    """How long the device was idle for the host after it had run dry in such a call, summed over devices."""
 
 
 class CopyFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -271,6 +274,8 @@ class RankReport(msgspec.Struct, frozen=True, kw_only=True):
     device_name: str | None = None
     events: int | None = None
     """In the trace, of every kind."""
+    devices: int = 1
+    """That worked in the window; shares of the GPU's time are their mean."""
     error: str | None = None
     """Why it could not be read: the rest is then empty."""
     window_ms: float | None = None
@@ -282,6 +287,9 @@ class RankReport(msgspec.Struct, frozen=True, kw_only=True):
     gpu: GpuShares | None = None
     """None without device events."""
     idle: IdleShares | None = None
+    queued_gap_share: float | None = None
+    """The part of `idle.launch_latency` in gaps before work that had been launched when they began: the host
+    was ahead. Of the window."""
     sync_drained_share: float | None = None
     """The host's part (sync_call, host_other) of gaps that began while the host stood in a call that waits
     for the device, with nothing queued. Of the window."""
@@ -313,6 +321,10 @@ class RankReport(msgspec.Struct, frozen=True, kw_only=True):
     timeline_path: str | None = None
     """A `TraceTimeline` beside the report."""
 
+    def share_of_devices(self, device_us: float) -> float | None:
+        """Return a time that is summed over devices as a share of theirs; None without a window."""
+        return device_us / (1000 * self.window_ms * max(1, self.devices)) if self.window_ms else None
+
 
 class RankWait(msgspec.Struct, frozen=True, kw_only=True):
     """How a rank stands among the others in the collectives that all of them ran."""
@@ -332,6 +344,8 @@ class TraceReport(msgspec.Struct, frozen=True, kw_only=True):
     schema: int = 1
     sentence: str = ""
     ranks: list[RankReport] = []
+    windows: bool = False
+    """They are several windows of one rank, or of a few: `rank` counts the files, and nothing is compared."""
     waits: list[RankWait] = []
     """Empty for a single rank, or where no collective could be matched."""
     straggler: int | None = None

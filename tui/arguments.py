@@ -155,6 +155,9 @@ def _add_hosts(run: argparse.ArgumentParser) -> None:
     )
 
 
+_BESIDE = "measure also on a GPU on which a live run of yours trains"
+
+
 def _add_tune(verbs: "_Verbs") -> None:
     tune = _verb(
         verbs,
@@ -190,6 +193,7 @@ def _add_tune(verbs: "_Verbs") -> None:
     tune.add_argument("--no-nvml", action="store_true", help="leave the GPU libraries alone: no GPU figures")
     tune.add_argument("--json", nargs="?", const="-", metavar="FILE", help="the result as one JSON document")
     tune.add_argument("--yes", action="store_true", help="do not ask")
+    tune.add_argument("--beside", action="store_true", help=_BESIDE)
     tune.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD", help=_TYPED)
 
 
@@ -257,6 +261,7 @@ def _add_actions(verbs: "_Verbs") -> None:
     )
     relaunch.add_argument("--no-trial", action="store_true", help="switch at once, unmeasured")
     relaunch.add_argument("--yes", action="store_true", help="do not ask")
+    relaunch.add_argument("--beside", action="store_true", help=_BESIDE)
     for action in (stop, profile, relaunch):
         action.add_argument("--json", action="store_true", help="one JSON document")
     trace = _verb(verbs, "trace", "analyse traces of torch.profiler, from anywhere, on a screen or as text")

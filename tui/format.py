@@ -3,8 +3,13 @@
 None is "—": never measured, which is not zero.
 """
 
+import math
 import re
 import unicodedata
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from perftui.ipc.figures import figure
 
 NOTHING = "—"
 _ESCAPES = re.compile(
@@ -37,15 +42,8 @@ def visible(text: str) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return three significant digits without an exponent: 0.42, 4.21, 42.1, 421, 4210."""
-    if value is None:
-        return NOTHING
-    size = abs(value)
-    if size >= 99.95:
-        return f"{value:.0f}"
-    if size >= 9.995:
-        return f"{value:.1f}"
-    return f"{value:.2f}" if size >= 0.0005 or value == 0 else f"{value:.1g}"
+    """Return three significant digits: 0.0421, 0.421, 4.21, 42.1, 421, 4210; below 0.0001 as 4.21e-6."""
+    return NOTHING if value is None else figure(value)
 
 
 def plain(value: float) -> str:
@@ -53,11 +51,42 @@ def plain(value: float) -> str:
     return f"{value:g}"
 
 
+class TimeUnit(NamedTuple):
+    """A unit of time, and below which duration it is the one that suits."""
+
+    name: str
+    in_ms: float
+    below_ms: float
+
+    def number(self, value_ms: float | None) -> str:
+        """Return a duration given in ms, without the unit's name."""
+        return number(None if value_ms is None else value_ms / self.in_ms)
+
+
+_MS = TimeUnit("ms", 1.0, 9999.5)
+_TIME_UNITS = (
+    TimeUnit("µs", 0.001, 0.09995),
+    _MS,
+    TimeUnit("s", 1000.0, 9_999_500.0),
+    TimeUnit("h", 3_600_000.0, math.inf),
+)
+
+
+def time_unit(values_ms: Iterable[float | None]) -> TimeUnit:
+    """Return the unit that suits durations given in ms which stand beside each other: that of the longest."""
+    longest = max((abs(value) for value in values_ms if value is not None), default=0.0)
+    return next((unit for unit in _TIME_UNITS if 0 < longest < unit.below_ms), _MS)
+
+
 def milliseconds(value: float | None) -> str:
-    """Return a duration given in ms, in ms or, from ten seconds on, in s."""
-    if value is None:
-        return NOTHING
-    return f"{number(value)} ms" if value < 9999.5 else f"{number(value / 1000)} s"
+    """Return a duration given in ms in the unit that suits it: µs, ms, from ten seconds on s, and h."""
+    unit = time_unit([value])
+    return NOTHING if value is None else f"{unit.number(value)} {unit.name}"
+
+
+def in_ms(value: float | None) -> str:
+    """Return a duration for a column of ms; one that is too long for it names its own unit."""
+    return number(value) if value is None or value < _MS.below_ms else milliseconds(value)
 
 
 def microseconds(value: float | None) -> str:
@@ -98,6 +127,16 @@ def gain(fraction: float | None) -> str:
     return f"{fraction * 100:+.1f} %".replace("-", "−")
 
 
+def whole_gain(fraction: float | None) -> str:
+    """Return a gain in speed with its sign, in whole percent: +5 %."""
+    return NOTHING if fraction is None else f"{fraction * 100:+.0f} %".replace("-", "−")
+
+
+def gain_interval(low: float, high: float) -> str:
+    """Return between which gains in speed: −2 to +5 %."""
+    return f"{whole_gain(low).removesuffix(' %')} to {whole_gain(high)}"
+
+
 def factor(value: float | None) -> str:
     """Return a speed-up as a factor: 3.1×."""
     return NOTHING if value is None else f"{value:.1f}×"
@@ -111,6 +150,18 @@ def rate(per_s: float | None, unit: str) -> str:
 def count(value: int | None) -> str:
     """Return a whole number with separators."""
     return NOTHING if value is None else f"{value:,}"
+
+
+_SIZES = ((10**9, "G"), (10**6, "M"), (10**3, "k"))
+
+
+def count_in(cells: int, value: int | None) -> str:
+    """Return a whole number with separators, or where they have no room rounded: 1.00M."""
+    whole = count(value)
+    if value is None or len(whole) <= cells:
+        return whole
+    size, letter = next((size, letter) for size, letter in _SIZES if abs(value) >= size)
+    return f"{number(value / size)}{letter}"
 
 
 def duration(seconds: float | None) -> str:

@@ -1,6 +1,7 @@
 """What threads tell the app, and what widgets ask of it."""
 
 from pathlib import Path
+from typing import Protocol
 
 from textual.message import Message
 
@@ -89,12 +90,19 @@ class TextCopied(Message):
         self.text, self.what = text, what
 
 
-class QuestionAsked(Message):
-    """The hub is to be asked; its answer goes to the screen that asked, while it is shown."""
+class Asker(Protocol):
+    """Whoever asks the hub."""
 
-    def __init__(self, question: Question) -> None:
+    def told(self, done: Done | None, why: str) -> None:
+        """Take what was asked; None: it cannot be had, and why."""
+
+
+class QuestionAsked(Message):
+    """The hub is to be asked; its answer goes to who asked, whatever is on top of it then."""
+
+    def __init__(self, question: Question, asker: Asker) -> None:
         super().__init__()
-        self.question = question
+        self.question, self.asker = question, asker
 
 
 class ReportRead(Message):

@@ -3,12 +3,11 @@
 from perftui.ipc.dashboard_messages import Answer, Done, Question
 from perftui.tui.config.settled import DEFAULT, Config
 from perftui.tui.glyphs import Glyphs
-from perftui.tui.messages import QuestionAsked, RankOpened, TextCopied
+from perftui.tui.messages import Asker, QuestionAsked, RankOpened, TextCopied
 from perftui.tui.pages import PAGES
 from perftui.tui.screens.output import OutputScreen
 from perftui.tui.screens.page_screen import PageScreen
 from perftui.tui.screens.rank import RankScreen
-from perftui.tui.screens.run_screen import RunScreen
 from perftui.tui.terminal_app import TerminalApp
 
 _COPIED_MAX = 60_000
@@ -25,7 +24,7 @@ class PagedApp(TerminalApp[None]):
     ) -> None:
         super().__init__(glyphs, config)
         self.read_only = read_only
-        self._questions: dict[str, RunScreen] = {}
+        self._questions: dict[str, Asker] = {}
 
     def send_to_hub(self, question: Question) -> None:
         """Send it; the answer comes as a message."""
@@ -55,13 +54,11 @@ class PagedApp(TerminalApp[None]):
         self.notify(f"{message.what} copied, if this terminal takes OSC 52", markup=False)
 
     def on_question_asked(self, message: QuestionAsked) -> None:
-        """Ask the hub for the screen in view; when the app ends, there is none any more."""
-        screen = self.screen_stack[-1] if self.screen_stack else None
-        if isinstance(screen, RunScreen):
-            self._questions[message.question.command_id] = screen
-            while len(self._questions) > _OPEN_MAX:
-                del self._questions[next(iter(self._questions))]
-            self.send_to_hub(message.question)
+        """Ask the hub."""
+        self._questions[message.question.command_id] = message.asker
+        while len(self._questions) > _OPEN_MAX:
+            del self._questions[next(iter(self._questions))]
+        self.send_to_hub(message.question)
 
     def took_answer(self, answer: Answer) -> bool:
         """Whether this answers a question of a page, which then knows."""
@@ -73,7 +70,7 @@ class PagedApp(TerminalApp[None]):
 
     def took_done(self, done: Done) -> bool:
         """Whether this is what a page has asked for, which then has it."""
-        screen = self._questions.pop(done.command_id, None)
-        if screen is not None:
-            screen.told(done, "")
-        return screen is not None
+        asker = self._questions.pop(done.command_id, None)
+        if asker is not None:
+            asker.told(done, "")
+        return asker is not None

@@ -13,15 +13,16 @@ from types import MappingProxyType
 
 import msgspec
 
+from perftui.ipc.dashboard_messages import MANY_RANKS
 from perftui.ipc.facts import RankFacts
 from perftui.ipc.findings import Unjudged
+from perftui.ipc.units import MIB
 from perftui.ipc.view import RankView, RunView
 from perftui.tui.state import DashboardState, Track
 
 MOMENTS_MAX = 900
-BYTES_MAX = 32 * 1024 * 1024
+BYTES_MAX = 32 * MIB
 _EVERY_S, _EVERY_MANY_S = 1.0, 2.0
-_MANY_RANKS = 64
 _PACKING = 1
 """Level of zlib: the fastest; figures shrink to a third."""
 
@@ -94,7 +95,7 @@ def remembered(past: Past, before: DashboardState, state: DashboardState) -> Pas
         return Past()
     if before.header is None or _processes(before) - _processes(state):
         past = Past()  # another run; or a rank was started again, and counts its steps anew
-    every_s = _EVERY_S if len(state.ranks) <= _MANY_RANKS else _EVERY_MANY_S
+    every_s = _EVERY_S if len(state.ranks) <= MANY_RANKS else _EVERY_MANY_S
     if past.moments and not time_of(state) - past.moments[-1].unix >= every_s:
         return past
     anchors = past.anchors
@@ -124,6 +125,7 @@ def state_at(live: DashboardState, past: Past, moment: Moment) -> DashboardState
         ranks=ranks,
         gpus=tuple(view.gpus or ()),
         hosts=tuple(view.hosts or ()),
+        links=tuple(view.links),
         findings=tuple(view.findings),
         unjudged=tuple(kept.unjudged),
         profiles=tuple(view.profiles),
@@ -151,6 +153,7 @@ def _moment(state: DashboardState, facts: Mapping[int, RankFacts]) -> Moment:
         ranks=[msgspec.structs.replace(each, facts=None) for each in state.ranks],
         gpus=list(state.gpus),
         hosts=list(state.hosts),
+        links=list(state.links),
         findings=list(state.findings),
         profiles=list(state.profiles),
         relaunch=state.relaunch,

@@ -1,7 +1,10 @@
 """Which steps a history shows: the whole run, the newest of them, or an earlier stretch. Pure."""
 
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
+Bounds: TypeAlias = tuple[int, int | None, int | None]
+"""First step, last step and how many of the newest, as `StepsQuery` takes them."""
 _LEAST = 16
 _SHIFT = 4
 """A shift goes this part of the window on."""
@@ -32,8 +35,8 @@ class StepWindow:
         moved = max(min(self.steps, newest + 1) - 1, moved)
         return replace(self, last=None if moved >= newest else moved)
 
-    def bounds(self, until: int | None = None) -> tuple[int, int | None, int | None]:
-        """Return first step, last step and how many of the newest, as `StepsQuery` takes them.
+    def bounds(self, until: int | None = None) -> Bounds:
+        """Return what to ask the hub for.
 
         Args:
             until: the newest step that is to be seen, where the picture stands still at an earlier time.

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.verdicts.binomial import exact_interval
 from benchmarks.verdicts.pairs import summary_of
 from benchmarks.verdicts.records import Campaign, ChainLaunch, Neighbour, read_campaign, write_campaign
-from perftui.ipc.ledger_records import Launch
+from tests.made_ledger import measured_launch
 
 
 @pytest.mark.parametrize(
@@ -46,16 +46,12 @@ def chain(
             chain=name,
             place=place,
             neighbour=neighbour,
-            launch=Launch(
+            launch=measured_launch(
+                "B" if labels[place : place + 1] == "B" else "A",
+                math.exp(level),
                 run_id=f"{name}{place}",
-                label="B" if labels[place : place + 1] == "B" else "A",
-                settings={},
-                outcome="stopped",
-                steps=100,
                 log_step_s=level,
                 se=se,
-                df=12.0,
-                foreign_cores=0.0,
                 started_unix=1000.0 * int(name) + place,
             ),
         )
@@ -70,7 +66,7 @@ def summary(campaign: Campaign, part: str, of: str) -> dict[str, Any]:
 
 
 def test_neighbours_of_identical_settings_are_pairs_whichever_came_first() -> None:
-    launches = chain("1", [-4.0, -4.001, -3.5]) + chain("2", [-4.0, -3.0], neighbour="bursts")
+    launches = chain("1", [-4.0, -4.001, -3.2]) + chain("2", [-4.0, -3.0], neighbour="bursts")
     campaign = Campaign(injected=1.0, threads=1, lane_cores=2, launches=launches)
     idle = summary(campaign, "idle", "pairs, nothing known")
     assert (idle["number"], idle["words"]) == (2, {"inconclusive": 1, "slower": 1})
@@ -99,7 +95,7 @@ def test_of_an_injected_change_only_a_and_b_are_pairs_each_once() -> None:
 def test_noise_is_learned_from_earlier_launches_alone() -> None:
     chance = random.Random(1)
     wild = [each for name in "12345" for each in chain(name, [chance.gauss(-4, 0.1) for _ in range(8)])]
-    later = chain("9", [-4.0, -4.4])
+    later = chain("9", [-4.0, -4.7])
     campaign = Campaign(injected=1.0, threads=1, lane_cores=2, launches=later)
     assert summary(campaign, "idle", "pairs, noise learned")["words"] == {"faster": 1}
     campaign.launches = [*wild, *later]

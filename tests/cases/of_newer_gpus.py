@@ -32,7 +32,6 @@ NEWER_GPUS: tuple[Case, ...] = (
         "gpu_replays_by_priority",
         ("sync.each_step",),
         gpus=1,
-        fresh=True,
         mend=(("errors.abs())", "errors.abs().tolist())"),),
     ),
     Case(

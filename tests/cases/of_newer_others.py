@@ -41,7 +41,6 @@ NEWER_OTHERS: tuple[Case, ...] = (
     Case(
         "objects_and_queries",
         ("cpu.python",),
-        fresh=True,
         mend=(("assign(cost) for cost", "list(range(len(cost))) for cost"),),
         note="assignment of objects to queries in plain Python, between forward and backward",
     ),
@@ -55,7 +54,6 @@ NEWER_OTHERS: tuple[Case, ...] = (
     Case(
         "patches_by_flow",
         ("compute.operator",),
-        fresh=True,
         mend=(("torch.linalg.slogdet(self.weight)[1]", "0.5 * self.weight.pow(2).sum().log()"),),
         note="log-determinants of 512 x 512 matrices and their backward",
     ),

@@ -74,6 +74,7 @@ def _stacks(draw: st.DrawFn) -> StackFacts:
         awaited=awaited,
         others_ready=draw(st.integers(0, sum(awaited.values()))),
         recomputing=draw(st.integers(0, counts["backward"])),
+        order={order: draw(st.integers(0, 40)) for order in ("before", "after", "behind")},
     )
 
 

@@ -5,26 +5,15 @@ from dataclasses import replace
 import msgspec.structs
 
 from perftui.ipc.facts import BackendFacts, DdpFacts, ParallelFacts, RankFacts, StackFacts, StackPlace
-from perftui.ipc.findings import Finding
+from perftui.ipc.findings import Finding, Remedy
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.trace_report import GpuShares, IdleShares, RankReport, StepSpan
-from perftui.ipc.view import GpuView, LoaderWorkers, Shares, StepStats
+from perftui.ipc.view import DeviceView, GpuView, LoaderWorkers, Shares, StepStats
 from perftui.trainer.diagnosis import HostSignals, Judgement, RankSignals, RunSignals, judge
 from perftui.trainer.diagnosis.signals import FactsChange, StepPatterns
+from tests.made_loader import made_loader
 
-LOADER = LoaderFacts(
-    index=0,
-    num_workers=0,
-    batch_size=32,
-    prefetch_factor=None,
-    persistent_workers=False,
-    pin_memory=False,
-    multiprocessing_context=None,
-    in_order=True,
-    batches_per_epoch=1000,
-    iterable=False,
-    dataset="Photos",
-)
+LOADER = made_loader(batch_size=32, dataset="Photos")
 QUIET = HostSignals(
     name="here", cpus=8, cpu_busy=1.2, run_busy=1.1, pressure_share=0.0, cores=8, online=8, gpus_present=0
 )
@@ -68,6 +57,23 @@ def rank(number: int = 0, *, step_ms: float = 100.0, **changes: object) -> RankS
         patterns=StepPatterns(run_steps=200, compiling_of=100, samples=32.0, fifths_ms=(step_ms,) * 5),
     )
     return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def waiting_rank(
+    wait: float | None,
+    *,
+    number: int = 0,
+    step_ms: float = 100.0,
+    backward: float | None = None,
+    loader: LoaderFacts | None = LOADER,
+    device: str = "cpu",
+    steps: int = 100,
+) -> RankSignals:
+    """A rank that waits so much of its step for its loader (None: not known), and computes for the rest."""
+    rest = 1.0 - (wait or 0.0)
+    own = rest * 0.6 if backward is None else backward
+    split = Shares(loader_wait=wait, forward=(rest - own) / 2, backward=own, optimizer=(rest - own) / 2)
+    return rank(number, step_ms=step_ms, shares=split, loader=loader, device=device, window_steps=steps)
 
 
 def facts(**subjects: object) -> RankFacts:
@@ -124,6 +130,20 @@ def gpu_rank(number: int = 0, **changes: object) -> RankSignals:
     return replace(rank(number), device="cuda:0", gpu_uuid="GPU-1", **changes)  # type: ignore[arg-type]
 
 
+def copying(h2d_ms: float) -> DeviceView:
+    """A step of 100 ms on a device, so much of it for copies to it."""
+    return DeviceView(
+        sampled_steps=5,
+        step_ms=100.0,
+        wait_ms=0.0,
+        h2d_ms=h2d_ms,
+        forward_ms=30.0,
+        backward_ms=60.0 - h2d_ms,
+        optimizer_ms=10.0,
+        other_ms=0.0,
+    )
+
+
 def run(*ranks: RankSignals, host: HostSignals = QUIET, **changes: object) -> RunSignals:
     made = RunSignals(ranks=ranks, hosts=(host,), world_size=len(ranks))
     return replace(made, **changes)  # type: ignore[arg-type]
@@ -131,6 +151,16 @@ def run(*ranks: RankSignals, host: HostSignals = QUIET, **changes: object) -> Ru
 
 def found(signals: RunSignals) -> dict[str, Finding]:
     return {finding.code: finding for finding in judge(signals).findings}
+
+
+def only(signals: RunSignals) -> Finding:
+    (finding,) = judge(signals).findings
+    return finding
+
+
+def remedy_of(finding: Finding) -> Remedy:
+    assert finding.remedy is not None
+    return finding.remedy
 
 
 def lead(signals: RunSignals) -> Finding:

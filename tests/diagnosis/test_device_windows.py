@@ -12,13 +12,16 @@ from perftui.ipc.trace_report import (
     CopyFigures,
     LaunchFigures,
     OperatorFigures,
+    RankReport,
     SyncFigures,
     TrustCheck,
 )
-from perftui.ipc.view import DeviceView
 from perftui.trainer.diagnosis import POLICY, judge
+from perftui.trainer.profiling.thresholds import MANY_READS
+from perftui.trainer.profiling.value_reads import launched_reads
 
 from .made import (
+    copying,
     facts,
     found,
     gpu,
@@ -85,6 +88,16 @@ def test_waiting_calls_cost_where_the_gpu_idles_for_them(
         assert "aten::item" in finding.sentence
 
 
+def test_the_call_behind_which_the_gpu_idles_is_named_and_not_the_longest() -> None:
+    item = msgspec.structs.replace(_ITEM, drained_us=6_000.0)
+    longer = msgspec.structs.replace(_ITEM, operator="throttle", where="train.py:9 main", total_us=9_000.0)
+    made = gpu_rank(report=report(sync=0.3, syncs=[longer, item]))
+    finding = found(run(made, gpus=(gpu(),)))["sync.each_step"]
+    assert finding.remedy is not None
+    assert finding.remedy.at == "train.py:61 main"
+    assert "aten::item" in finding.sentence
+
+
 def test_what_a_waiting_call_has_drained_counts_to_it_and_not_to_launches() -> None:
     drained = report(
         sync=0.02, host=0.45, syncs=[_ITEM], sync_drained_share=0.40, launches=_launches(), operators=[]
@@ -94,6 +107,77 @@ def test_what_a_waiting_call_has_drained_counts_to_it_and_not_to_launches() -> N
     assert "launch.bound" not in codes
     kept = msgspec.structs.replace(drained, sync_drained_share=0.0)
     assert set(found(run(gpu_rank(report=kept), gpus=(gpu(),)))) == {"launch.bound"}
+
+
+def _reads(count: int, **changes: object) -> RankReport:
+    """Two steps with 1000 launches, of which so many are reads of values that find the GPU idle."""
+    copy = CopyFigures(
+        kind="DtoH (Device -> Pinned)", pageable=False, count=count, total_us=count * 1.4, mib=0.0, gib_s=0.0,
+        exposed_us=0.0, per_step=count / 2,
+    )  # fmt: skip
+    read = msgspec.structs.replace(
+        _ITEM, operator="aten::_local_scalar_dense", count=count, per_step=count / 2
+    )
+    made = report(
+        sync=0.05, host=0.35, latency=0.2, syncs=[read], memcpy=[copy], sync_drained_share=0.2,
+        launches=_launches(count=1000, per_step=500.0),
+    )  # fmt: skip
+    return msgspec.structs.replace(made, **changes)
+
+
+def test_values_that_are_read_one_by_one_are_no_launches() -> None:
+    """As a memory with priorities does: 512 numbers a step, each by float()."""
+    codes = found(run(gpu_rank(report=_reads(800)), gpus=(gpu(),)))
+    assert "launch.bound" not in codes
+    finding = codes["sync.each_step"]
+    assert finding.share == pytest.approx(0.2 + 0.8 * 0.2)
+    assert finding.remedy is not None
+    assert ".tolist()" in (finding.remedy.advice or "")
+    assert ("launches that are reads of values", 0.8) in [(e.name, e.value) for e in finding.evidence]
+
+
+@pytest.mark.parametrize(
+    ("count", "held"),
+    [(501, True), (500, False), (2 * MANY_READS, False), (2 * MANY_READS - 1, False), (0, False)],
+)
+def test_launches_of_which_half_are_reads(count: int, held: bool) -> None:
+    """The GPU idles longer for the others here: 0.3 of the window against 0.3."""
+    made = _reads(count, operators=[])
+    codes = found(run(gpu_rank(report=msgspec.structs.replace(made, sync_drained_share=0.1)), gpus=(gpu(),)))
+    assert ("launch.bound" not in codes) is held
+    assert "sync.each_step" in codes
+
+
+def test_launches_where_the_gpu_idles_longer_for_fewer_reads() -> None:
+    made = msgspec.structs.replace(_reads(400), sync_drained_share=0.3)
+    codes = found(run(gpu_rank(report=made), gpus=(gpu(),)))
+    assert "launch.bound" not in codes
+    assert codes["sync.each_step"].share == pytest.approx(0.3 + 0.4 * 0.2)
+
+
+def test_copies_to_the_host_that_nobody_waits_for_are_launches() -> None:
+    offloaded = msgspec.structs.replace(_reads(800, operators=[]), syncs=[_ITEM], sync_drained_share=0.0)
+    codes = found(run(gpu_rank(report=offloaded), gpus=(gpu(),)))
+    assert "launch.bound" in codes
+
+
+def test_waits_for_copies_to_the_gpu_are_no_reads() -> None:
+    """Each is waited for twice, in its call and for its stream; one number is read back for each."""
+    made = _reads(800, operators=[])
+    staged = CopyFigures(
+        kind="HtoD (Pageable -> Device)", pageable=True, count=400, total_us=400.0, mib=0.1, gib_s=0.1,
+        exposed_us=0.0, per_step=200.0,
+    )  # fmt: skip
+    assert launched_reads(made) == 800
+    assert launched_reads(msgspec.structs.replace(made, memcpy=[*made.memcpy, staged])) == 0
+
+
+def test_reads_that_are_not_believed_leave_the_launches() -> None:
+    """A check of the trace speaks against the waits: then nothing would be said of either."""
+    check = TrustCheck(name="x", passed=False, value=1.0, text="lost", suppresses=["sync.each_step"])
+    codes = found(run(gpu_rank(report=_reads(800, operators=[], trust=[check])), gpus=(gpu(),)))
+    assert "sync.each_step" not in codes
+    assert "launch.bound" in codes
 
 
 def test_without_a_window_waiting_calls_are_not_judged() -> None:
@@ -172,19 +256,6 @@ def test_a_starved_gpu_is_no_launch_problem() -> None:
 # --- transfer ---
 
 
-def _times(h2d_ms: float) -> DeviceView:
-    return DeviceView(
-        sampled_steps=5,
-        step_ms=100.0,
-        wait_ms=0.0,
-        h2d_ms=h2d_ms,
-        forward_ms=30.0,
-        backward_ms=60.0 - h2d_ms,
-        optimizer_ms=10.0,
-        other_ms=0.0,
-    )
-
-
 def _batch(*, pinned: bool) -> BatchFacts:
     tensor = TensorFacts(shape=[256, 3, 224, 224], dtype="float32", device="cpu", pinned=pinned)
     return BatchFacts(looked=1, newest=BatchSignature(tensors=[tensor]), distinct_shapes=1)
@@ -193,7 +264,7 @@ def _batch(*, pinned: bool) -> BatchFacts:
 def test_pageable_copies() -> None:
     def code(h2d_ms: float, *, pinned: bool, pin_memory: bool) -> bool:
         made = gpu_rank(
-            device_ms=_times(h2d_ms),
+            device_ms=copying(h2d_ms),
             facts=facts(batch=_batch(pinned=pinned)),
             loader=loader(pin_memory=pin_memory),
         )
@@ -203,7 +274,7 @@ def test_pageable_copies() -> None:
     assert not code(4.9, pinned=False, pin_memory=False)
     assert not code(20.0, pinned=True, pin_memory=False)
     assert not code(20.0, pinned=False, pin_memory=True)
-    made = gpu_rank(device_ms=_times(20.0), loader=loader(index=1))
+    made = gpu_rank(device_ms=copying(20.0), loader=loader(index=1))
     remedy = found(run(made, gpus=(gpu(),)))["transfer.pageable"].remedy
     assert remedy is not None
     assert remedy.set == {"loader[1].pin_memory": True}

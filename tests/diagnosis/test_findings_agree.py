@@ -1,11 +1,13 @@
 """Whatever is measured, findings do not contradict one another and never cost more than the step."""
 
+from collections.abc import Sequence
+
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perftui.ipc.findings import Finding
 from perftui.ipc.settings import format_value, parse_assignment
-from perftui.trainer.diagnosis import POLICY, RunSignals, Steadied, diagnose
+from perftui.trainer.diagnosis import POLICY, RunSignals, Steadied, judge
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.pacing import Pacer
 
@@ -17,7 +19,7 @@ _SAYS_SOMETHING = {"compute.operator", "compute.backward_ratio", "comm.exposed"}
 """Of what the model or the exchange costs: then there may be something to fix."""
 
 
-def _check(findings: list[Finding]) -> None:
+def _check(findings: Sequence[Finding]) -> None:
     keys = [(finding.code, finding.rank, finding.host) for finding in findings]
     assert len(keys) == len(set(keys))
     costly = [f.code for f in findings if f.severity != "info" and not f.code.startswith("self.")]
@@ -29,9 +31,9 @@ def _check(findings: list[Finding]) -> None:
 @_unhurried
 @given(_runs)
 def test_findings_agree(signals: RunSignals) -> None:
-    findings = diagnose(signals)
+    findings = judge(signals).findings
     _check(findings)
-    assert diagnose(signals) == findings
+    assert judge(signals).findings == findings
     severities = [_ORDER[finding.severity] for finding in findings]
     assert severities == sorted(severities)
     if "compute.bound" in {finding.code for finding in findings}:
@@ -47,7 +49,7 @@ def test_findings_agree(signals: RunSignals) -> None:
         _check_path(finding, signals)
 
 
-def _check_cause(finding: Finding, findings: list[Finding]) -> None:
+def _check_cause(finding: Finding, findings: Sequence[Finding]) -> None:
     """What follows from something stands below it, is no worse and offers nothing."""
     if finding.under is None:
         return
@@ -98,4 +100,4 @@ def _check_path(finding: Finding, signals: RunSignals) -> None:
 def test_what_is_shown_agrees_too(windows: list[RunSignals]) -> None:
     steadied = Steadied()
     for second, signals in enumerate(windows):
-        _check(steadied.update(diagnose(signals), float(second)))
+        _check(steadied.update(list(judge(signals).findings), float(second)))

@@ -9,7 +9,7 @@ from perftui.ipc.facts import StackFacts, StackPlace
 from perftui.ipc.trace_report import OperatorFigures, RankReport
 from perftui.ipc.view import Shares
 from perftui.trainer.diagnosis import POLICY, judge
-from perftui.trainer.diagnosis.own_lines import own_lines
+from perftui.trainer.diagnosis.own_lines import own_lines, own_place
 from perftui.trainer.diagnosis.signals import PauseSignals, RankSignals, StepPatterns
 
 from .made import BUSY, QUIET, change, facts, found, gpu, gpu_rank, lead, loader, rank, run, shares, stacks
@@ -99,6 +99,117 @@ def test_a_loader_that_is_waited_for_hides_what_comes_before_the_backward() -> N
     fed = replace(made, loader=msgspec.structs.replace(made.loader, num_workers=2), cpu_share=0.7)
     assert "input.inline" in found(run(made))
     assert "input.inline" not in found(run(fed))
+
+
+# --- before the model's call, or past it ---
+
+_ASSIGN = StackPlace(area="script", at="train.py:35 assign", line="if least[j] < delta:", count=40)
+
+
+def _matching(script: int = 60, model: int = 20, forward: float = 0.6, **order: int) -> RankSignals:
+    """A loop whose forward part holds Python of the script's own, with looks by the order of lines."""
+    seen = stacks(100, _ASSIGN, script=script, model=model, backward=100 - script - model)
+    made = _looked(msgspec.structs.replace(seen, order=order), wait=0.02, other=0.01, forward=forward)
+    return replace(made, step_ms=rank(step_ms=34.0).step_ms)
+
+
+def test_python_past_the_models_call_is_no_preparation() -> None:
+    finding = lead(run(_matching(after=58, before=2)))
+    assert (finding.code, finding.severity) == ("cpu.python", "critical")
+    assert finding.share == pytest.approx(0.45 * 58 / 60, abs=0.01)
+    assert "past the model's call, mostly at train.py:35 assign" in finding.sentence
+    assert finding.remedy is not None
+    assert "library in C" in (finding.remedy.advice or "")
+    assert "dataset" not in (finding.remedy.advice or "")
+    assert "input.inline" not in found(run(_matching(after=58, before=2)))
+
+
+def test_python_before_the_models_call_is_preparation() -> None:
+    codes = found(run(_matching(before=58, after=2)))
+    assert "cpu.python" not in codes
+    advice = codes["input.inline"].remedy
+    assert advice is not None
+    assert "into the Dataset" in (advice.advice or "")
+    assert "outputs" not in (advice.advice or "")
+
+
+@pytest.mark.parametrize("order", [{}, {"after": POLICY.own_looks - 1}], ids=["not told", "too few looks"])
+def test_where_the_order_is_not_known_the_advice_is_for_both(order: dict[str, int]) -> None:
+    finding = lead(run(_matching(**order)))
+    assert finding.code == "input.inline"
+    assert finding.remedy is not None
+    assert "into the Dataset" in (finding.remedy.advice or "")
+    assert "what needs the model's outputs: in tensor operations" in (finding.remedy.advice or "")
+
+
+def test_looks_whose_order_is_not_known_count_as_preparation() -> None:
+    made = own_lines(_matching(after=10, before=10), POLICY)
+    assert made is not None
+    assert made.between == pytest.approx((made.before + made.between) * 10 / 60)
+
+
+@pytest.mark.parametrize(("forward", "seen"), [(0.34, True), (0.32, False)])
+def test_python_past_the_models_call_at_its_threshold(forward: float, seen: bool) -> None:
+    """Three quarters of what the forward seems to take: 0.255 and 0.24 of the step."""
+    made = _matching(after=60, forward=forward)
+    assert ("cpu.python" in found(run(made))) is seen
+
+
+def test_python_past_the_models_call_shorter_than_the_loop_itself() -> None:
+    short = replace(_matching(after=60), step_ms=rank(step_ms=0.8).step_ms)
+    assert found(run(short)).keys().isdisjoint({"cpu.python", "input.inline"})
+
+
+def test_workers_that_are_waited_for_hide_what_comes_past_the_models_call() -> None:
+    made = _matching(after=60)
+    starved = replace(made, shares=shares(wait=0.3, other=0.01, forward=0.5), loader=loader(num_workers=2))
+    assert "cpu.python" not in found(run(starved))
+
+
+@pytest.mark.parametrize(("engine", "seen"), [(0.3, True), (0.95, False)])
+def test_past_the_models_call_on_a_gpu(engine: float, seen: bool) -> None:
+    """A busy GPU is what the host waits for there."""
+    made = replace(_matching(after=60), device="cuda:0", gpu_uuid="GPU-1")
+    readings = (gpu(graphics_share=engine, sm_active_share=engine / 2),)
+    assert ("cpu.python" in found(run(made, gpus=readings))) is seen
+
+
+@pytest.mark.parametrize(
+    ("order", "code"),
+    [
+        ({"before": 60}, "input.inline"),
+        ({"after": 60}, "cpu.python"),
+        ({"behind": 60}, "cpu.python"),
+        ({}, "input.inline"),
+    ],
+)
+def test_the_order_of_lines_without_a_loader(order: dict[str, int], code: str) -> None:
+    parts = Shares(loader_wait=None, forward=None, backward=0.2, optimizer=0.04, other=0.76)
+    looks = msgspec.structs.replace(stacks(100, _ASSIGN, script=60, model=20, backward=20), order=order)
+    made = rank(shares=parts, patterns=_LOADERLESS, loader=None, facts=facts(stacks=looks))
+    codes = {"input.inline", "cpu.python"} & set(found(run(made)))
+    assert codes == {code}
+
+
+def _found_at(*lines: tuple[str, str, int]) -> StackFacts:
+    places = [StackPlace(area=area, at=at, line=None, count=count) for area, at, count in lines]
+    return stacks(200, *places, script=74, backward=60)
+
+
+@pytest.mark.parametrize(("in_assign", "at"), [(19, "train.py:35 assign"), (18, "train.py:64 main")])
+def test_looks_behind_plain_python_do_not_name_the_line_they_fall_on(in_assign: int, at: str) -> None:
+    """A quarter of 74 looks found a function that the loop calls, more the loop's next call of torch."""
+    backward = ("backward", "train.py:68 main", 60)
+    apart = ("script", "train.py:35 assign", in_assign - 8), ("script", "train.py:41 assign", 8)
+    loop = ("script", "train.py:64 main", 30)
+    place = own_place(_found_at(backward, loop, *apart), 0.25, "script")
+    assert place is not None
+    assert place.at == at
+
+
+def test_a_line_with_few_looks_is_not_named() -> None:
+    assert own_place(_found_at(("script", "train.py:64 main", 18)), 0.25, "script") is None
+    assert own_place(None, 0.25, "script") is None
 
 
 # --- without a loader ---

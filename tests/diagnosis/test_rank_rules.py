@@ -5,7 +5,8 @@ from dataclasses import replace
 import msgspec.structs
 import pytest
 
-from perftui.ipc.facts import ParallelFacts, RankFacts, SamplingFacts
+from perftui.ipc.facts import OptimizerFacts, ParallelFacts, RankFacts
+from perftui.ipc.loader_facts import SamplingFacts
 from perftui.ipc.view import DeviceView
 from perftui.trainer.diagnosis import POLICY, judge
 from perftui.trainer.diagnosis.signals import RunSignals
@@ -79,6 +80,24 @@ def test_exchanges_after_every_micro_batch(micro: float, syncs: float | None, se
         assert (codes["comm.exposed"].under, codes["comm.exposed"].remedy) == ("comm.no_sync", None)
     if syncs is None:
         assert "comm.no_sync" in abstained(judge(made))
+
+
+@pytest.mark.parametrize(
+    ("modules", "optimizers", "backwards", "seen"),
+    [(1, 1, 8.0, True), (1, 1, 3.0, True), (1, 1, 2.0, False), (2, 1, 8.0, False), (1, 2, 8.0, False)],
+)
+def test_exchanges_after_every_piece_of_a_step_without_a_loader(
+    modules: int, optimizers: int, backwards: float, seen: bool
+) -> None:
+    """What is added up until the one optimizer steps needs one exchange, whatever the pieces are."""
+    told = ddp(modules=modules, backwards_per_step=backwards, syncs_per_step=backwards)
+    trained = [OptimizerFacts(kind="SGD", groups=1, tensors=6, parameters=600)] * optimizers
+    codes = found(_pair(0.3, facts=msgspec.structs.replace(told, optimizers=trained)))
+    assert ("comm.no_sync" in codes) is seen
+    if seen:
+        assert (
+            f"{backwards:.0f} times in a step of {backwards:.0f} backwards" in codes["comm.no_sync"].sentence
+        )
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from perftui.ipc.view import Shares, StepStats
-from perftui.trainer.diagnosis import RankSignals, RunSignals, diagnose
+from perftui.trainer.diagnosis import RankSignals, RunSignals, judge
 
 
 def _signals(folder: Path, rank: int, model: str) -> RankSignals:
@@ -44,7 +44,7 @@ def test_the_starved_rank_is_named_wherever_the_other_one_waits(tmp_path: Path) 
     assert done.returncode == 0, done.stderr
     for model in ("plain", "buffers"):
         ranks = (_signals(tmp_path, 0, model), _signals(tmp_path, 1, model))
-        finding, *others = diagnose(RunSignals(ranks=ranks, hosts=(), world_size=2))
+        finding, *others = judge(RunSignals(ranks=ranks, hosts=(), world_size=2)).findings
         assert (finding.code, finding.rank, finding.severity) == ("rank.straggler_input", 1, "critical")
         # on a busy host the exchange itself may take its time; nothing else may be blamed
         assert {other.code for other in others} <= {"comm.exposed"}

@@ -12,13 +12,14 @@ from perftui.ipc.facts import (
     Recompiled,
 )
 from perftui.ipc.trace_report import OperatorFigures, RankReport
-from perftui.ipc.view import DeviceView, GpuProcess, Shares
+from perftui.ipc.view import GpuProcess, Shares
 from perftui.trainer.diagnosis import judge
 from perftui.trainer.diagnosis.signals import RankSignals, StepPatterns
 
 from .made import (
     backends,
     change,
+    copying,
     facts,
     found,
     gpu,
@@ -222,19 +223,6 @@ def test_profilers_and_debuggers() -> None:
 # --- gpu ---
 
 
-def _times(h2d_ms: float) -> DeviceView:
-    return DeviceView(
-        sampled_steps=5,
-        step_ms=100.0,
-        wait_ms=0.0,
-        h2d_ms=h2d_ms,
-        forward_ms=30.0,
-        backward_ms=60.0 - h2d_ms,
-        optimizer_ms=10.0,
-        other_ms=0.0,
-    )
-
-
 @pytest.mark.parametrize(
     ("held", "severity"), [(0.04, None), (0.05, "warning"), (0.24, "warning"), (0.25, "critical")]
 )
@@ -264,7 +252,7 @@ def test_guests_on_a_gpu() -> None:
 def test_a_link_below_its_best_under_load_only() -> None:
     low = gpu(pcie_generation=2, pcie_generation_max=5, pcie_width=16, pcie_width_max=16)
     assert found(run(gpu_rank(), gpus=(low,)))["gpu.link"].severity == "info"
-    felt = gpu_rank(device_ms=_times(20.0), loader=loader(pin_memory=True))
+    felt = gpu_rank(device_ms=copying(20.0), loader=loader(pin_memory=True))
     assert found(run(felt, gpus=(low,)))["gpu.link"].severity == "warning"
     at_rest = msgspec.structs.replace(low, graphics_share=0.1)
     assert "gpu.link" not in found(run(gpu_rank(), gpus=(at_rest,)))

@@ -2,8 +2,7 @@
 
 import pytest
 
-from perftui.ipc.facts import SamplingFacts
-from perftui.ipc.loader_facts import CopiedGenerator
+from perftui.ipc.loader_facts import CopiedGenerator, SamplingFacts
 from perftui.trainer.diagnosis import judge
 from perftui.trainer.diagnosis.signals import RankSignals
 

@@ -1,12 +1,11 @@
 """One change on a live run, measured by trials, from the command line; the user's files stay as they were."""
 
-import hashlib
 import json
 import sys
-from pathlib import Path
 
 import pytest
 
+from tests.e2e.digests import digests
 from tests.waiting import wait_until
 
 from .conftest import Desk
@@ -16,14 +15,6 @@ pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
 HONEST = {"faster", "too_noisy", "repeats_disagree", "inconclusive"}
 """What may come out for a change that helps, on a host that may be busy with other tests."""
-
-
-def digests(folder: Path) -> dict[str, str]:
-    return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
 
 
 def test_the_change_is_measured_and_the_files_stay(desk: Desk) -> None:

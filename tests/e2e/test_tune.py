@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.digests import digests
+
 from .conftest import Desk
 from .scripts import SAVING, TWO_RANKS
-from .test_relaunch import digests
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 

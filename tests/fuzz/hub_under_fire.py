@@ -24,6 +24,7 @@ from perftui.ipc.errors import ProtocolError
 from perftui.ipc.places import RunPlaces, make_run_places
 from perftui.ipc.run_files import RunDescription, write_record
 from perftui.trainer.telemetry.processes import start_ticks
+from perftui.trainer.tuning.plan import plan_path
 
 from . import seeds
 from .mutation import wrong
@@ -239,9 +240,7 @@ def refused_by_kind(hub: Hub) -> str:
 
 def what_took_effect(places: RunPlaces) -> list[str]:
     """Return what stands there that only a command can have made: nothing may."""
-    files = [
-        path.name for path in (places.stop_request, places.relaunch, places.state / "relaunch_plan.json")
-    ]
+    files = [path.name for path in (places.stop_request, places.relaunch, plan_path(places))]
     found = [name for name in files if (places.state / name).exists()]
     found += [
         f"{line.what} {line.result}"

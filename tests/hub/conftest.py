@@ -1,6 +1,5 @@
 """A real hub process for the tests of this folder."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -15,9 +14,7 @@ from perftui.ipc.dashboard_messages import Update
 from perftui.ipc.errors import ConnectionLost
 from perftui.ipc.places import RunPlaces, make_run_places
 from perftui.ipc.run_files import RunDescription, write_record
-from perftui.trainer.telemetry.processes import start_ticks
-
-DEADLINE_S = 20.0
+from tests.hub.fake_rank import DEADLINE_S, FakeRank
 
 
 class HubProcess:
@@ -83,6 +80,14 @@ def link(places: RunPlaces) -> Iterator[DashboardLink]:
     made.close()
 
 
+@pytest.fixture
+def rank(places: RunPlaces) -> Iterator[FakeRank]:
+    """A rank of `places`, which has not said anything yet."""
+    made = FakeRank(places)
+    yield made
+    made.link.close()
+
+
 def until(link: DashboardLink, true_of: Callable[[Update], bool]) -> Update:
     """Take snapshots until one fits."""
     deadline = time.monotonic() + DEADLINE_S
@@ -100,10 +105,3 @@ def until(link: DashboardLink, true_of: Callable[[Update], bool]) -> Update:
             return last
         time.sleep(0.05)
     raise AssertionError(f"never came true; last was {last}")
-
-
-def own_start_ticks() -> int:
-    """When this process started, so that the hub takes it for a living rank."""
-    ticks = start_ticks(os.getpid())
-    assert ticks is not None
-    return ticks

@@ -14,7 +14,6 @@ from perftui.ipc.messages import (
     FromRank,
     Goodbye,
     Hello,
-    LoaderFacts,
     RankEvent,
     StepBatch,
     WindowReport,
@@ -22,12 +21,20 @@ from perftui.ipc.messages import (
 )
 from perftui.ipc.places import RunPlaces
 from perftui.ipc.rank_link import RankLink, rank_identity
+from perftui.trainer.telemetry.processes import start_ticks
+from tests.made_loader import made_loader
 
-from .conftest import DEADLINE_S, own_start_ticks
-
+DEADLINE_S = 20.0
 WALL_NS = 20_000_000
 EVENTS_PER_STEP = 60_000
 _Order = TypeVar("_Order")
+
+
+def own_start_ticks() -> int:
+    """When this process started, so that the hub takes it for a living rank."""
+    ticks = start_ticks(os.getpid())
+    assert ticks is not None
+    return ticks
 
 
 class FakeRank:
@@ -76,19 +83,6 @@ class FakeRank:
         )
 
     def loader(self, workers: int) -> None:
-        facts = LoaderFacts(
-            index=0,
-            num_workers=workers,
-            batch_size=8,
-            prefetch_factor=None,
-            persistent_workers=False,
-            pin_memory=False,
-            multiprocessing_context=None,
-            in_order=True,
-            batches_per_epoch=1000,
-            iterable=False,
-            dataset="D",
-        )
         told = Effective(
             run_id=self._places.run_id,
             host="h",
@@ -96,7 +90,7 @@ class FakeRank:
             seq=self._next_seq(),
             settings={"loader.num_workers": workers},
             failed={},
-            loader=facts,
+            loader=made_loader(num_workers=workers),
         )
         self._say(told)
 

@@ -7,8 +7,7 @@ from perftui.ipc.step_record import StepRecord
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.step_log import RAW_STEPS, StepLog, raw_steps_of
 from perftui.trainer.hub.views import WINDOW_STEPS
-
-from .test_fold import hello
+from tests.hub.made_messages import hello
 
 
 @pytest.mark.parametrize(("world_size", "kept"), [(1, RAW_STEPS), (64, RAW_STEPS), (128, 2048), (4096, 256)])

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -10,13 +10,13 @@ from perftui.ipc.dashboard_link import DashboardLink, new_command_id
 from perftui.ipc.dashboard_messages import SummaryQuery, Update
 from perftui.ipc.facts import AllocatorFacts, CompileFacts, GcFacts, OptimizerFacts, ProcessFacts, RankFacts
 from perftui.ipc.messages import PROTOCOL_VERSION, Facts, Hello, StepBatch
-from perftui.ipc.places import RunPlaces
 from perftui.ipc.recording import Entry
 from perftui.trainer.hub.facts_log import FactsLog
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.run_signals import signals_of
+from tests.hub.fake_rank import DEADLINE_S
 
-from .conftest import DEADLINE_S, HubProcess, until
+from .conftest import HubProcess, until
 from .fake_rank import FakeRank
 
 START = 1000.0
@@ -173,13 +173,6 @@ def test_rules_see_the_newest_of_each_subject_and_its_growth() -> None:
     assert (signals.change.seconds, signals.change.steps) == (21.0, 100)
     assert (signals.change.recompiles, signals.change.compile_s) == (3, 7.0)
     assert signals.change.gc_ms is None  # not known at the beginning
-
-
-@pytest.fixture
-def rank(places: RunPlaces) -> Iterator[FakeRank]:
-    made = FakeRank(places)
-    yield made
-    made.link.close()
 
 
 def test_dashboards_are_told_facts_when_they_change(

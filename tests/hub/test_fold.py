@@ -17,15 +17,12 @@ from perftui.ipc.messages import (
     PROTOCOL_VERSION,
     FromRank,
     Goodbye,
-    Hello,
-    LoaderFacts,
     LossSample,
     RankEvent,
-    StepBatch,
 )
 from perftui.ipc.messages import Effective as EffectiveSettings
 from perftui.ipc.recording import Entry, RecordingWriter, read_recording
-from perftui.ipc.run_files import ExitRecord, RunDescription
+from perftui.ipc.run_files import ExitRecord
 from perftui.ipc.view import ProfileView
 from perftui.trainer.hub.console import OutputTail
 from perftui.trainer.hub.fold import RunFold
@@ -34,78 +31,9 @@ from perftui.trainer.hub.limits import Limits
 from perftui.trainer.hub.served import ServedRun
 from perftui.trainer.hub.server import DashboardServer
 from perftui.trainer.hub.summaries import summarise
-from perftui.trainer.hub.views import RunFacts, header, rank_view
-
-WALL_NS = 10_000_000
-START_UNIX = 1_000_000.0
-OFFSET_NS = int(START_UNIX * 1e9)
-
-
-def hello(rank: int = 0, seq: int = 0, pid: int = 100, world_size: int = 1) -> Hello:
-    return Hello(
-        run_id="r",
-        host="h",
-        rank=rank,
-        seq=seq,
-        protocol=PROTOCOL_VERSION,
-        pid=pid,
-        start_ticks=pid * 7,
-        local_rank=rank,
-        world_size=world_size,
-        python="3.11",
-        torch="2.14",
-        device="cpu",
-        command=["python", "t.py"],
-        wall_offset_ns=OFFSET_NS,
-    )
-
-
-def batch(first: int, count: int, seq: int, rank: int = 0, dropped: int = 0, flags: int = 0) -> StepBatch:
-    def column(value: int) -> list[int]:
-        return [value] * count
-
-    return StepBatch(
-        run_id="r",
-        host="h",
-        rank=rank,
-        seq=seq,
-        first_step=first,
-        end_ns=[(first + i + 1) * WALL_NS for i in range(count)],
-        wall_ns=column(WALL_NS),
-        wait_ns=column(WALL_NS // 2),
-        forward_ns=column(WALL_NS // 10),
-        backward_ns=column(WALL_NS // 5),
-        optimizer_ns=column(WALL_NS // 10),
-        cpu_ns=column(WALL_NS),
-        samples=column(8),
-        micro_batches=column(1),
-        epoch=column(0),
-        flags=[flags] + [0] * (count - 1),
-        dropped=dropped,
-    )
-
-
-def folded(*messages: FromRank, at: float = START_UNIX) -> RunFold:
-    fold = RunFold()
-    for message in messages:
-        fold.apply(Entry(unix=at, message=message))
-    return fold
-
-
-def description(**changes: object) -> RunDescription:
-    fields: dict[str, object] = {
-        "run_id": "r",
-        "name": "r",
-        "command": ["python", "t.py"],
-        "cwd": "/",
-        "host": "h",
-        "started_unix": START_UNIX,
-    }
-    return RunDescription(**{**fields, **changes})  # type: ignore[arg-type]
-
-
-def facts(ended: ExitRecord | None = None, **changes: object) -> RunFacts:
-    return RunFacts(description=description(**changes), ended=ended, stopping=False, lost=False)
+from perftui.trainer.hub.views import header, rank_view
+from tests.hub.made_messages import START_UNIX, WALL_NS, batch, description, facts, folded, hello
+from tests.made_loader import made_loader
 
 
 def test_a_rank_without_hello_is_asked_for_it() -> None:
@@ -144,19 +72,7 @@ def test_a_restarted_rank_begins_anew_and_the_old_attempt_is_kept() -> None:
 
 
 def test_views_hold_what_was_folded() -> None:
-    loader = LoaderFacts(
-        index=0,
-        num_workers=0,
-        batch_size=8,
-        prefetch_factor=None,
-        persistent_workers=False,
-        pin_memory=False,
-        multiprocessing_context=None,
-        in_order=True,
-        batches_per_epoch=200,
-        iterable=False,
-        dataset="D",
-    )
+    loader = made_loader(batches_per_epoch=200)
     effective = EffectiveSettings(
         run_id="r", host="h", rank=0, seq=1, settings={"loader.num_workers": 0}, failed={}, loader=loader
     )

@@ -1,4 +1,4 @@
-"""A member hub brings the lead what it hears as fast as it comes, also after a cut; by a made clock."""
+"""A member hub brings the lead what it hears as fast as it comes, also after a cut and to a new lead."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -40,13 +40,17 @@ class Clock:
 
 
 class Lead:
-    """The other end of a link that answers after `trip_s`."""
+    """The other end of a link that answers after `trip_s`, by a clock that is `behind_ns`."""
 
-    def __init__(self, clock: Clock, trip_s: float) -> None:
+    def __init__(self, clock: Clock, trip_s: float, behind_ns: int = 0) -> None:
         self.clock = clock
         self.trip_s = trip_s
+        self.behind_ns = behind_ns
         self.cut = self.known = False
         """Whether nothing passes, and whether the connection that there is has said hello."""
+        self.takes = True
+        """Whether it keeps the batches that come."""
+        self.said: list[FromHost] = []
         self.last = 0
         self.frames = 0
         self.unix: list[float] = []
@@ -59,6 +63,7 @@ class Lead:
         self.known &= not self.cut
         if self.cut:
             return True
+        self.said.append(message)
         if isinstance(message, HostHello):
             self.known = True
             answer = HostWelcome(
@@ -68,7 +73,7 @@ class Lead:
             answer = AskHostHello()
         elif isinstance(message, HostBeat):
             self.left |= message.left
-            now_ns = self.clock.monotonic_ns()
+            now_ns = self.clock.monotonic_ns() - self.behind_ns
             answer = LeadBeat(asked_ns=message.sent_ns, received_ns=now_ns, sent_ns=now_ns, last=self.last)
         if answer is not None:
             self.answers.append((self.clock.now_s + self.trip_s, answer))
@@ -79,7 +84,9 @@ class Lead:
         message = decode_from_host(frame)
         assert isinstance(message, HostBatch)
         self.known &= not self.cut
-        if self.known and message.number > self.last:
+        if not self.cut:
+            self.said.append(message)
+        if self.known and self.takes and message.number > self.last:
             self.last = message.number
             self.unix += [entry.unix for entry in message.entries]
             self.taken_at += [self.clock.now_s] * len(message.entries)
@@ -185,3 +192,21 @@ def test_at_the_end_it_does_not_stay_for_a_lead_that_is_gone(clock: Clock) -> No
     while member.side.waits and clock.now_s < waited + 60:
         member.go(TURN_S)
     assert 2.9 < clock.now_s - waited < 3.2
+
+
+@pytest.mark.parametrize("again", range(3))
+def test_a_lead_that_was_started_again_hears_of_the_clocks_before_any_batch(clock: Clock, again: int) -> None:
+    lead = Lead(clock, 0.01, behind_ns=60_000_000_000)
+    lead.takes = False  # so that all of it is backlog to each new lead
+    member = Member(clock, lead)
+    member.go(5.0, 80)
+    for _ in range(1 + again):
+        lead.known, began = False, len(lead.said)
+        member.go(5.0, 80)
+        since = lead.said[began:]
+        since = since[next(at for at, each in enumerate(since) if isinstance(each, HostHello)) :]
+        told = next(at for at, each in enumerate(since) if isinstance(each, HostBeat) and each.offset_ns)
+        assert told < next(at for at, each in enumerate(since) if isinstance(each, HostBatch))
+        beat = since[told]
+        assert isinstance(beat, HostBeat)
+        assert beat.offset_ns == pytest.approx(-lead.behind_ns, abs=1e9)

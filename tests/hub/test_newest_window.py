@@ -9,8 +9,7 @@ from perftui.ipc.view import ProfileView
 from perftui.ipc.worker_stacks import WorkerStacks
 from perftui.trainer.hub.newest_window import NewestWindow, WindowSeen
 from perftui.trainer.hub.run_signals import signals_of
-
-from .test_fold import batch, folded, hello
+from tests.hub.made_messages import batch, folded, hello
 
 
 def _view(number: int, path: Path | None, *, state: str = "done") -> ProfileView:

@@ -12,8 +12,7 @@ from perftui.trainer.hub.phase_time import phase_time
 from perftui.trainer.hub.summaries import summarise
 from perftui.trainer.hub.views import header, phases_of, rank_view
 from perftui.trainer.launch.phases_text import phase_lines
-
-from .test_fold import START_UNIX, batch, facts, folded, hello
+from tests.hub.made_messages import START_UNIX, batch, facts, folded, hello
 
 S = 1_000_000_000
 
@@ -71,7 +70,7 @@ def test_a_phase_goes_on_until_the_next_word() -> None:
 def test_a_rank_deep_in_validation_is_neither_silent_nor_stalled() -> None:
     fold = validating()
     now = START_UNIX + 41
-    phases = phases_of(fold, facts(), fold.ranks[0], now)
+    phases = phases_of(facts(), fold.ranks[0], now)
     view = rank_view(fold.ranks[0], now, [], 1, None, phases)
     top = header(fold, facts(), now)
     assert (view.state, view.phase) == ("validating", "validation")
@@ -118,14 +117,16 @@ def test_a_rank_that_has_told_nothing_has_no_phase() -> None:
     assert phase_lines(msgspec.to_builtins(summary)["ranks"]) == []
 
 
-def test_a_rank_that_was_started_again_counts_from_its_own_beginning() -> None:
-    fold = folded(hello(), batch(0, 5, 1))
-    fold.apply(Entry(unix=START_UNIX + 100, message=hello(pid=200)))
+@pytest.mark.parametrize("ranks", [1, 32])
+def test_a_rank_that_was_started_again_counts_from_its_own_beginning(ranks: int) -> None:
+    fold = folded(*(hello(rank, world_size=ranks) for rank in range(ranks)), batch(0, 5, 1))
+    for rank in range(ranks):
+        fold.apply(Entry(unix=START_UNIX + 100, message=hello(rank, pid=200, world_size=ranks)))
     again = told("training", 100.0, 102.0, 102.0, starting=1.0, training=0.5)
     phases = msgspec.structs.replace(again.facts.phases or pytest.fail("told none"), began_ns=int(100.5 * S))
     again = msgspec.structs.replace(again, facts=RankFacts(phases=phases))
     fold.apply(Entry(unix=START_UNIX + 102, message=again))
-    time = phases_of(fold, facts(), fold.ranks[0], START_UNIX + 102)
+    time = phases_of(facts(), fold.ranks[0], START_UNIX + 102)
     assert time is not None
     assert sum(time.seconds.values()) == pytest.approx(2.0)
 

@@ -1,7 +1,6 @@
 """Questions to a real hub: steps of a rank, the ledger, and what could not be judged."""
 
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,13 +27,6 @@ from tests.tui.page_scenes import comparison
 
 from .conftest import HubProcess, until
 from .fake_rank import WALL_NS, FakeRank
-
-
-@pytest.fixture
-def rank(places: RunPlaces) -> Iterator[FakeRank]:
-    made = FakeRank(places)
-    yield made
-    made.link.close()
 
 
 def asked(link: DashboardLink, question: Question) -> tuple[Answer, Done | None]:

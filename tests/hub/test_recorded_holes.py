@@ -12,8 +12,8 @@ from perftui.ipc.recording import Entry, RecordingWriter, read_recording
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.rank_track import RankTrack
 from perftui.trainer.hub.standing import standing
-from tests.hub.test_fold import OFFSET_NS, START_UNIX, batch, hello
-from tests.hub.test_replay_run import LOADER
+from tests.hub.made_messages import OFFSET_NS, START_UNIX, batch, hello
+from tests.made_loader import LOADER
 
 BUDGET = 512 * 1024
 STEPS = 50

@@ -6,21 +6,18 @@ import msgspec
 import pytest
 
 from perftui.ipc.dashboard_messages import SeekCommand
-from perftui.ipc.messages import Effective, LoaderFacts
+from perftui.ipc.messages import Effective
 from perftui.ipc.recording import Entry, RecordingWriter
 from perftui.ipc.settings import SettingValue
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.judge import Judge
 from perftui.trainer.hub.replay_run import ReplayRun
 from perftui.trainer.hub.views import header
-from tests.hub.test_fold import START_UNIX, batch, hello
+from tests.hub.made_messages import START_UNIX, batch, hello
+from tests.made_loader import LOADER
 
 SECONDS = 160
 STEPS_A_SECOND = 10
-LOADER = LoaderFacts(
-    index=0, num_workers=0, batch_size=8, prefetch_factor=None, persistent_workers=False, pin_memory=False,
-    multiprocessing_context=None, in_order=True, batches_per_epoch=1000, iterable=False, dataset="D",
-)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

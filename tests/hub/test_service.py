@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Iterator
 
 import msgspec
 import pytest
@@ -27,16 +26,10 @@ from perftui.ipc.run_files import ExitRecord, RunDescription, StopRequest, read_
 from perftui.ipc.summary import Summary
 from perftui.ipc.view import RelaunchView
 from perftui.trainer.telemetry.processes import start_ticks
+from tests.hub.fake_rank import DEADLINE_S, own_start_ticks
 
-from .conftest import DEADLINE_S, HubProcess, own_start_ticks, until
+from .conftest import HubProcess, until
 from .fake_rank import FakeRank
-
-
-@pytest.fixture
-def rank(places: RunPlaces) -> Iterator[FakeRank]:
-    made = FakeRank(places)
-    yield made
-    made.link.close()
 
 
 def test_steps_reach_a_dashboard_and_increments_follow(

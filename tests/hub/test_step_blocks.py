@@ -4,18 +4,9 @@ import pytest
 
 from perftui.ipc.messages import FLAG_WAIT_UNKNOWN
 from perftui.ipc.step_history import BINS, BLOCKS_MAX
-from perftui.ipc.step_record import StepRecord
 from perftui.trainer.hub.step_blocks import step_history
 from perftui.trainer.hub.step_log import RAW_STEPS, StepLog
-
-MS = 1_000_000
-
-
-def row(step: int, wall_ms: float = 10.0, wait_ms: float = 4.0, flags: int = 0) -> StepRecord:
-    return StepRecord(
-        step=step, end_ns=step, wall_ns=int(wall_ms * MS), wait_ns=int(wait_ms * MS), forward_ns=0,
-        backward_ns=0, optimizer_ns=0, cpu_ns=0, samples=8, micro_batches=1, epoch=0, flags=flags,
-    )  # fmt: skip
+from tests.hub.made_steps import row
 
 
 def log_of(walls_ms: list[float]) -> StepLog:

@@ -3,14 +3,15 @@
 import msgspec
 import pytest
 
-from perftui.ipc.messages import FLAG_PHASES_UNKNOWN, FLAG_WAIT_UNKNOWN, LoaderFacts
+from perftui.ipc.messages import FLAG_PHASES_UNKNOWN, FLAG_WAIT_UNKNOWN
 from perftui.ipc.recording import Entry
 from perftui.ipc.step_history import StepHistory
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.step_blocks import step_history
 from perftui.trainer.hub.step_lanes import phase_lanes, with_lanes, worker_lanes
-from tests.hub.test_fold import START_UNIX, hello
+from tests.hub.made_messages import START_UNIX, hello
+from tests.made_loader import made_loader
 from tests.tui import scenes
 
 MS = 1_000_000
@@ -89,11 +90,7 @@ def test_what_cannot_be_had_has_its_reason() -> None:
     assert whys["sm_active_share"] == "this rank uses no GPU that can be read"
     assert whys["run_busy"] == "its host was not read"
     assert found.why_no_workers == "which worker made a batch is not known in these steps"
-    fold.ranks[0].loader = LoaderFacts(
-        index=0, num_workers=0, pin_memory=False,
-        prefetch_factor=None, persistent_workers=False, batch_size=8,
-        dataset="D", iterable=False, in_order=True, multiprocessing_context=None, batches_per_epoch=4,
-    )  # fmt: skip
+    fold.ranks[0].loader = made_loader(batches_per_epoch=4)
     assert laned(fold, 5).why_no_workers.startswith("the loader has no workers")
 
 

@@ -10,8 +10,7 @@ from perftui.ipc.step_record import StepRecord
 from perftui.trainer.hub.rank_track import RankTrack
 from perftui.trainer.hub.step_windows import clock_shift_s, step_window, steps_until
 from perftui.trainer.telemetry.gpu_over_steps import StepWindow
-
-from .test_fold import OFFSET_NS, hello
+from tests.hub.made_messages import OFFSET_NS, hello
 
 MS = 1_000_000
 

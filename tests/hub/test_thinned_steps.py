@@ -11,8 +11,8 @@ from perftui.trainer.hub.step_blocks import step_history
 from perftui.trainer.hub.step_lanes import with_lanes
 from perftui.trainer.hub.step_log import StepLog
 from perftui.trainer.hub.thinned_steps import Thinned
-from tests.hub.test_fold import START_UNIX, folded, hello
-from tests.hub.test_step_blocks import row
+from tests.hub.made_messages import START_UNIX, folded, hello
+from tests.hub.made_steps import row
 from tests.tui import scenes
 
 MS = 1_000_000

@@ -9,7 +9,8 @@ from perftui.ipc import codec
 from perftui.ipc.dashboard_messages import ProfileCommand, Pull, RelaunchCommand, SeekCommand, StopCommand
 from perftui.ipc.errors import ProtocolError
 from perftui.ipc.facts import RankFacts
-from perftui.ipc.frame_checks import RANKS_MAX, SMALL_FRAME_BYTES, STEPS_PER_FRAME_MAX
+from perftui.ipc.frame_checks import PID_MAX, RANKS_MAX, SMALL_FRAME_BYTES, STEPS_PER_FRAME_MAX
+from perftui.ipc.host_messages import ForRank, HostHello
 from perftui.ipc.loader_facts import LoadingFacts
 from perftui.ipc.messages import (
     ArmWindow,
@@ -31,6 +32,10 @@ def _refusal(kind: type[msgspec.Struct], **changed: object) -> str:
         decode = codec.decode_to_rank
     elif issubclass(kind, Pull | StopCommand | ProfileCommand | RelaunchCommand | SeekCommand):
         decode = codec.decode_from_dashboard
+    elif issubclass(kind, HostHello):
+        decode = codec.decode_from_host
+    elif issubclass(kind, ForRank):
+        decode = codec.decode_to_host
     whole = example(kind)
     assert decode(codec.encode(whole)) == whole
     with pytest.raises(ProtocolError) as refused:
@@ -42,6 +47,15 @@ def test_the_numbers_of_ranks_and_frames_have_borders() -> None:
     assert f"rank is {RANKS_MAX}" in _refusal(StepBatch, rank=RANKS_MAX)
     assert "rank is -1" in _refusal(StepBatch, rank=-1)
     assert "seq is -1" in _refusal(StepBatch, seq=-1)
+
+
+def test_hubs_of_other_hosts_have_the_borders_of_ranks() -> None:
+    """What one end would refuse of a rank is not taken from its hub either."""
+    last, least_pid = (RANKS_MAX - 1, PID_MAX), (0, 1)
+    assert "rank is" in _refusal(HostHello, ranks=[last, (RANKS_MAX, 1)])
+    assert "pid is" in _refusal(HostHello, ranks=[last, (0, PID_MAX + 1)])
+    assert "pid is 0" in _refusal(HostHello, ranks=[least_pid, (0, 0)])
+    assert f"rank is {RANKS_MAX}" in _refusal(ForRank, rank=RANKS_MAX)
 
 
 def test_columns_of_steps_are_of_one_length_and_hold_numbers_of_steps() -> None:

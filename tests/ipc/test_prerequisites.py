@@ -14,16 +14,13 @@ from perftui.ipc.facts import (
     RankFacts,
     TensorFacts,
 )
-from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.prerequisites import PREREQUISITES, Told, why_idle, why_impossible
 from perftui.ipc.settings import TABLE, Settings
+from tests.made_loader import made_loader
 
 MODEL = ModelFacts(tensors=2, parameters=10, mib=1, dtypes={"bfloat16": 10}, devices={"cpu": 10})
 IMAGES = ModelFacts(tensors=2, parameters=10, mib=1, dtypes={"float32": 10}, devices={"cuda:0": 10}, four_d=1)
-STREAM = LoaderFacts(
-    index=0, num_workers=0, batch_size=4, prefetch_factor=None, persistent_workers=False, pin_memory=False,
-    multiprocessing_context=None, in_order=True, batches_per_epoch=None, iterable=True, dataset="Stream",
-)  # fmt: skip
+STREAM = made_loader(batches_per_epoch=None, iterable=True)
 SGD = OptimizerFacts(kind="SGD", groups=1, tensors=1, parameters=1, flags={"foreach": None})
 DDP = DdpFacts(
     modules=1, bucket_cap_mb=25, gradient_as_bucket_view=False, static_graph=False,
@@ -41,6 +38,7 @@ def on(device: str) -> RankFacts:
 
 
 MAPPED = msgspec.structs.replace(STREAM, iterable=False)
+OF_TWO = msgspec.structs.replace(STREAM, num_workers=2)
 OWN_WORKERS = msgspec.structs.replace(MAPPED, num_workers=2)
 
 
@@ -58,6 +56,8 @@ OWN_WORKERS = msgspec.structs.replace(MAPPED, num_workers=2)
         ({"loader.prefetch_factor": 4}, Told(in_force={"loader.num_workers": 0}), "workers"),
         ({"loader[1].persistent_workers": True, "loader[1].num_workers": 0}, Told(), "workers"),
         ({"loader.num_workers": 2}, Told(loader=STREAM), "sharded_stream"),
+        ({"loader.num_workers": 8}, Told(loader=OF_TWO), "sharded_stream"),
+        ({"loader.num_workers": 0}, Told(loader=OF_TWO), "sharded_stream"),
         ({"loader.num_workers": 2}, Told(loader=MAPPED, facts=on("cuda:0")), "host_batches"),
         ({"loader.pin_memory": True}, Told(loader=MAPPED, facts=on("cuda:1")), "host_batches"),
         ({"loader.pin_memory": True}, Told(loader=OWN_WORKERS, facts=on("cuda:0")), "host_batches"),
@@ -81,6 +81,8 @@ def test_what_is_missing_is_said(asked: Settings, told: Told, key: str) -> None:
         ({"loader.prefetch_factor": 4, "loader.num_workers": 2}, Told(in_force={"loader.num_workers": 0})),
         ({"loader.persistent_workers": False}, Told(in_force={"loader.num_workers": 0})),
         ({"loader[1].num_workers": 2}, Told(loader=STREAM)),
+        ({"loader.num_workers": 2}, Told(loader=OF_TWO)),
+        ({"loader.num_workers": 8}, Told(loader=msgspec.structs.replace(OF_TWO, sharded=True))),
         ({"loader.num_workers": 2, "loader.pin_memory": True}, Told(loader=MAPPED, facts=on("cpu"))),
         ({"loader.num_workers": 0, "loader.pin_memory": False}, Told(loader=MAPPED, facts=on("cuda:0"))),
         ({"loader.num_workers": 4}, Told(loader=OWN_WORKERS, facts=on("cuda:0"))),

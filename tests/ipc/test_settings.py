@@ -121,6 +121,8 @@ def test_environment_variables_are_told_apart() -> None:
     assert environment_of(found) == {"OMP_NUM_THREADS": "2"}
     assert semantics_of(found) == "neutral"
     assert semantics_of({}) == "neutral"
+    assert semantics_of({"env.NVIDIA_TF32_OVERRIDE": "1"}) == "numeric"
+    assert semantics_of({"env.CUDA_DEVICE_MAX_CONNECTIONS": "1"}) == "neutral"
 
 
 def test_values_are_written_as_they_are_read() -> None:

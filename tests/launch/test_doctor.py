@@ -4,7 +4,6 @@ import json
 import os
 import pty
 import subprocess
-import sys
 from fcntl import ioctl
 from pathlib import Path
 from struct import pack
@@ -17,8 +16,7 @@ from perftui.trainer.launch.interpreter import InterpreterCheck
 from perftui.trainer.launch.outcome import Ending, last_lines, outcome_of
 from perftui.trainer.launch.terminal_check import terminal_checks
 from perftui.trainer.launch.versions import version_checks
-
-ENTRY = [sys.executable, "-c", "import sys; from perftui.tui.cli import main; sys.exit(main())"]
+from tests.launch.entry import ENTRY
 
 
 @pytest.mark.parametrize(

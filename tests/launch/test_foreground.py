@@ -14,10 +14,10 @@ from perftui.ipc.places import run_places
 from perftui.trainer.launch.runs import list_runs
 from perftui.trainer.launch.start import wait_for_exit
 from perftui.trainer.telemetry.processes import tagged_pids
+from tests.launch.entry import ENTRY
 
 Script = Callable[[str], list[str]]
 Until = Callable[..., None]
-ENTRY = [sys.executable, "-c", "import sys; from perftui.tui.cli import main; sys.exit(main())"]
 
 
 def perftui(*words: str, **kwargs: object) -> "subprocess.CompletedProcess[bytes]":

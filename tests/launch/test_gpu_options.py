@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,8 +24,7 @@ from perftui.trainer.telemetry.gpu_rates import (
 )
 from perftui.trainer.tuning.plan import RelaunchPlan
 from perftui.trainer.tuning.subject import find_subject
-
-ENTRY = [sys.executable, "-c", "import sys; from perftui.tui.cli import main; sys.exit(main())"]
+from tests.launch.entry import ENTRY
 
 
 def perftui(*words: str, **variables: str) -> "subprocess.CompletedProcess[str]":

@@ -16,8 +16,7 @@ from perftui.trainer.launch.family import send_signal
 from perftui.trainer.launch.runs import list_runs
 from perftui.trainer.launch.start import wait_for_exit
 from perftui.trainer.telemetry.processes import tagged_pids
-
-from .test_foreground import ENTRY
+from tests.launch.entry import ENTRY
 
 Start = Callable[..., RunPlaces]
 Ended = Callable[[RunPlaces], ExitRecord]

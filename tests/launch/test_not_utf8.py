@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,9 +16,9 @@ from perftui.trainer.launch.start import launch
 from perftui.trainer.tuning.plan import RelaunchPlan
 from perftui.trainer.tuning.search.tune_verb import Asked, tune_verb
 from perftui.trainer.tuning.subject import find_subject
+from tests.launch.entry import ENTRY
 
 Script = Callable[[str], list[str]]
-ENTRY = [sys.executable, "-c", "import sys; from perftui.tui.cli import main; sys.exit(main())"]
 CAFE = b"caf\xe9"
 GIVEN = """
 import os, sys

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from perftui.ipc.errors import PerftuiError, UsageError
 from perftui.ipc.hub_lock import take_hub_lock
-from perftui.ipc.ledger_records import Comparison, Launch, Verdict
 from perftui.ipc.places import RunPlaces, ledger_path, make_run_places, state_root
 from perftui.ipc.run_files import ExitRecord, RunDescription, read_record, write_record
 from perftui.trainer.launch.pruning import (
@@ -30,6 +29,7 @@ from perftui.trainer.launch.pruning import (
 from perftui.trainer.launch.start import wait_for_exit
 from perftui.trainer.tuning.evidence import evidence_runs
 from perftui.trainer.tuning.ledger import open_ledger
+from tests.made_ledger import made_comparison, made_launch
 
 Start = Callable[..., RunPlaces]
 Script = Callable[[str], list[str]]
@@ -156,29 +156,11 @@ def test_a_live_run_whose_hub_is_not_seen_from_here_stays(home: Path, what: str)
 
 def test_what_the_ledger_stands_on_is_known(home: Path) -> None:
     assert evidence_runs() == set()
-    line = Comparison(
-        comparison_id="c",
-        unix=1.0,
-        name="n",
-        host="h",
-        command=["python"],
-        before={},
-        set={"loader.num_workers": 2},
-        semantics="neutral",
-        bound=None,
-        expected=None,
-        launches=[launch_of("trial-a"), launch_of("trial-b")],
-        verdict=Verdict(verdict="faster", sentence="s"),
-        parent="before",
-        successor="after",
-    )
+    launches = [made_launch(run_id="trial-a"), made_launch(run_id="trial-b")]
+    line = made_comparison("c", *launches, parent="before", successor="after")
     with open_ledger(ledger_path()) as ledger:
         ledger.append(line)
     assert evidence_runs() - {""} == {"trial-a", "trial-b", "before", "after"}
-
-
-def launch_of(run_id: str) -> Launch:
-    return Launch(label="A", run_id=run_id, settings={}, outcome="stopped")
 
 
 def test_a_ledger_that_cannot_be_read_keeps_everything(home: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from perftui.ipc.places import run_places
 from perftui.ipc.recording import Entry, RecordingWriter
 from tests.conftest import RuntimeDirs
-from tests.hub.test_fold import START_UNIX, batch, hello
+from tests.hub.made_messages import START_UNIX, batch, hello
 from tests.processes import processes_below
 from tests.waiting import wait_until
 

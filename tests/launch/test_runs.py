@@ -3,7 +3,6 @@
 import json
 import socket
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,8 +17,7 @@ from perftui.ipc.run_lines import RunLine
 from perftui.trainer.launch.foreground import after_dashboard
 from perftui.trainer.launch.run_names import name_of, new_run_id
 from perftui.trainer.launch.runs import find_run, list_runs, only_run, running, successor_of, watchable
-
-ENTRY = [sys.executable, "-c", "import sys; from perftui.tui.cli import main; sys.exit(main())"]
+from tests.launch.entry import ENTRY
 
 
 def line(run_id: str, name: str = "train", state: str = "finished", *, trial: bool = False) -> RunLine:

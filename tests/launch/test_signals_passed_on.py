@@ -17,8 +17,7 @@ from perftui.ipc.run_files import ExitRecord, RunDescription, read_record
 from perftui.trainer.launch.family import send_signal
 from perftui.trainer.launch.start import request_stop
 from perftui.trainer.telemetry.processes import start_ticks, tagged_pids
-
-from .test_foreground import ENTRY
+from tests.launch.entry import ENTRY
 
 Start = Callable[..., RunPlaces]
 Ended = Callable[[RunPlaces], ExitRecord]

@@ -1,5 +1,14 @@
 """Scripts that have never heard of settings; each says what it sees, as JSON in its last line."""
 
+import json
+from typing import TYPE_CHECKING, Any
+
+from perftui.ipc.messages import Effective, Goodbye
+from perftui.ipc.settings import Settings
+
+if TYPE_CHECKING:
+    from .conftest import Hub
+
 CONVOLUTIONS = """
 import json
 import time
@@ -109,3 +118,12 @@ time.sleep(2)
 
 
 PLAIN = "model = Net()\noptimizer = torch.optim.SGD(model.parameters(), lr=0.01)"
+
+
+def trained(hub: "Hub", script: str, settings: Settings) -> tuple[Any, Effective]:
+    """Run a script under settings; return what it says and the last reading of what is in force."""
+    hub.apply(settings=settings)
+    outcome = hub.train(script)
+    assert outcome.exit_code == 0, outcome.stderr
+    assert not any(message.errors for message in outcome.of(Goodbye))
+    return json.loads(outcome.stdout.splitlines()[-1]), outcome.of(Effective)[-1]

@@ -51,6 +51,12 @@ class StampedLoop:
         self._put(stamps.FETCH_FAILED)
         return self
 
+    def fail_to_fetch(self, loader: int = TRAIN, ns: int = 10) -> "StampedLoop":
+        self.ask(loader)
+        self.now += ns
+        self._put(stamps.FETCH_FAILED, stamps.RAISED)
+        return self
+
     def work(self, forward: int = 20, backward: int = 30, optimizer: int = 7) -> "StampedLoop":
         self.now += forward
         self._put(stamps.BACKWARD_BEGIN)
@@ -59,6 +65,10 @@ class StampedLoop:
         self._put(stamps.OPTIMIZER_BEGIN, ADAM)
         self.now += optimizer
         self._put(stamps.OPTIMIZER_END)
+        return self
+
+    def replay(self) -> "StampedLoop":
+        self._put(stamps.REPLAYED, ADAM, self.now // 2)
         return self
 
     def step(self) -> "StampedLoop":

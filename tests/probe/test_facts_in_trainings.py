@@ -5,28 +5,14 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 
-from perftui.ipc.facts import RankFacts, merged
-from perftui.ipc.messages import FLAG_COMPILING, Facts, Goodbye, RankEvent
+from perftui.ipc.messages import FLAG_COMPILING, Goodbye, RankEvent
+from tests.probe.told_facts import PREAMBLE, last
 
 if TYPE_CHECKING:
     from tests.probe.conftest import Hub, Outcome
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
-PREAMBLE = """
-import gc, os, sys, time, torch
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
-torch.manual_seed(0)
-torch.set_num_threads(1)
-data = TensorDataset(torch.randn(48, 8), torch.zeros(48, dtype=torch.long))
-
-def step(model, optimizer, x, y):
-    loss = nn.functional.cross_entropy(model(x), y)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-"""
 
 ALONE = (
     PREAMBLE
@@ -67,14 +53,6 @@ def train():
 train()
 """
 )
-
-
-def last(outcome: "Outcome", rank: int = 0) -> RankFacts:
-    """All that a rank has told, as the hub keeps it."""
-    facts = RankFacts()
-    for message in outcome.of(Facts, rank):
-        facts = merged(facts, message.facts)
-    return facts
 
 
 @pytest.fixture(scope="module")

@@ -158,14 +158,14 @@ def test_a_generator_that_steps_each_third_batch_gives_no_batch_up() -> None:
 def test_a_batch_given_up_among_them_is_still_seen() -> None:
     loop = Loop()
     loop.iterate()
-    for number in range(9):
+    for number in range(30):
         loop.fetch().backward().optimize(ADAM)
         if number % 3 == 2:
             loop.backward().optimize(SGD)
-        if number == 3:
+        if number == 21:
             loop.fetch(10, TRAIN)
     steps = loop.finish()
-    assert [number for number, step in enumerate(steps) if step.flags & FLAG_FAILED] == [4]
+    assert [number for number, step in enumerate(steps) if step.flags & FLAG_FAILED] == [22]
 
 
 def test_a_loader_that_is_read_one_batch_ahead() -> None:

@@ -135,3 +135,61 @@ def test_losses_under_scalers_are_those_of_the_script(hub: "Hub") -> None:
     losses = json.loads(outcome.stdout)
     told = {sample.step: sample.value for sample in outcome.of(LossSample)}
     assert told == {step: pytest.approx(losses[step], rel=1e-6) for step in (0, 10, 20)}
+
+
+STAND_IN = """
+class LossScalerBase:
+    def __init__(self, cur_scale):
+        self.cur_scale = cur_scale
+    @property
+    def loss_scale(self):
+        return self.cur_scale
+    {scale_loss}
+    def backward(self, loss, retain_graph=False):
+        scaled_loss = loss * self.loss_scale
+        scaled_loss.backward(retain_graph=retain_graph)
+class LossScaler(LossScalerBase):
+    pass
+"""
+SCALE_LOSS = """
+    def scale_loss(self, loss):
+        return loss * self.loss_scale
+"""
+UNDER_DEEPSPEED = (
+    PREAMBLE
+    + """
+import json
+from deepspeed.runtime.fp16.loss_scaler import LossScaler
+
+scaler = LossScaler(65536.0)
+losses = []
+for number, (x, y) in enumerate(DataLoader(Data(160), batch_size=4)):
+    loss = nn.functional.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    losses.append(float(loss.detach()))
+    if hasattr(scaler, "scale_loss") and number % 20:
+        (scaler.scale_loss(loss) / 2).backward()
+        losses[-1] /= 2
+    else:
+        scaler.backward(loss)
+    if number == 25:
+        scaler.cur_scale = 2.0
+    optimizer.step()
+print(json.dumps(losses))
+"""
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale_loss", ["", SCALE_LOSS.strip()], ids=["older", "newer"])
+def test_losses_that_deepspeed_scales_are_those_of_the_script(hub: "Hub", scale_loss: str) -> None:
+    """A stand-in: DeepSpeed needs a compiler to be installed."""
+    package = hub.work / "deepspeed" / "runtime" / "fp16"
+    package.mkdir(parents=True)
+    (package / "loss_scaler.py").write_text(STAND_IN.format(scale_loss=scale_loss))
+    outcome = hub.train(UNDER_DEEPSPEED)
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert outcome.of(Goodbye)[0].errors == 0
+    losses = json.loads(outcome.stdout)
+    told = {sample.step: sample.value for sample in outcome.of(LossSample)}
+    assert told == {step: pytest.approx(losses[step], rel=1e-6) for step in (0, 10, 20, 30)}

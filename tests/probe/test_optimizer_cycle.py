@@ -22,16 +22,23 @@ pytestmark = pytest.mark.torch
 
 
 def turns(order: str) -> str:
-    """Step through optimizers by letter, `-` for a fetch; `+` counts a step, `|` ends it, `*` does both."""
+    """Step through optimizers by letter, `-` for a fetch, `b` for a backward.
+
+    `+` counts a step, `|` ends it, `*` does both.
+    """
     cycle, batches, told = OptimizerCycle(), 0, ""
     stepped = 0
+    backed = False
     for each in order:
         if each == "-":
             batches += 1
+        elif each == "b":
+            backed = True
         elif batches != stepped:
             stepped = batches  # the first since a fetch: no question of the cycle
         else:
-            turn = cycle.step(ord(each), batches)
+            turn = cycle.step(ord(each), batches, backed=backed)
+            backed = False
             batches += bool(turn & BEGINS_AGAIN)
             stepped = batches
             told += " +|*"[bool(turn & BEGINS_AGAIN) + 2 * bool(turn & ENDS)]
@@ -48,7 +55,13 @@ def turns(order: str) -> str:
         ("ABCABCABCABC", "+  +  + |+ |"),
         ("AABAABAABAAB", "++ ++ ++ ++ "),  # no two cycles follow each other that are alike
         ("ABABABAABABAB", "+ + +|++ + +|"),
-        ("ABABABBBBABAB", "+ + +|   +|+|"),
+        ("ABABABBBBABABABAB", "+ + +|   + + +|+|"),
+        ("bAbAbAbAbA", " + + * * *"),
+        ("bAAbAAbAAbAAbAA", " +  +  +| +| +|"),
+        ("bAAABBBbAAABBBbAAABBBbAAABBB", " +      +      +    | +    |"),
+        ("bAbBbAbBbAbBbAbB", " +   +   + | + |"),
+        ("-bAAA-bAAA-bAAA", "               "),
+        ("-bAAAAAAAAAAAAbAAAAAAAAAAAAbAAAA", " " * 32),
         ("-AB-AB-AB-AB", "            "),
         ("-ABC-ABC-ABC", "            "),
         ("-AAAAB-AAAAB-AAAAB", "                  "),

@@ -8,8 +8,7 @@ import torch
 
 from perftui.ipc.facts import FsdpFacts
 from perftui.ipc.messages import Goodbye
-
-from .test_facts_in_trainings import PREAMBLE, last
+from tests.probe.told_facts import PREAMBLE, last
 
 if TYPE_CHECKING:
     from tests.probe.conftest import Hub, Outcome

@@ -11,7 +11,8 @@ from perftui.ipc.step_record import StepRecord
 from perftui.trainer.hub.device_log import DeviceLog
 from perftui.trainer.probe import stamps
 from perftui.trainer.probe.device_times import DeviceTimes, device_times
-from perftui.trainer.probe.phase_sampling import FEWEST, MOST, NO_COPY, stride_within, wanted_stride
+from perftui.trainer.probe.device_track import NO_COPY
+from perftui.trainer.probe.phase_sampling import FEWEST, MOST, stride_within, wanted_stride
 from perftui.trainer.probe.step_details import StepDetails
 
 if TYPE_CHECKING:

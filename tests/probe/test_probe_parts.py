@@ -15,9 +15,10 @@ from perftui.ipc.errors import ProtocolError
 from perftui.ipc.messages import BLANK, Beat, FromRank, RankEvent, StepBatch
 from perftui.ipc.rank_link import RankLink
 from perftui.ipc.step_record import StepRecord
+from perftui.trainer.probe import loader_settings
 from perftui.trainer.probe.border import FAILURES_ALLOWED, Border
 from perftui.trainer.probe.identity import Identity, from_environment
-from perftui.trainer.probe.loader_settings import merge, refusals, split_name
+from perftui.trainer.probe.loader_settings import merge, refusals
 from perftui.trainer.probe.outbox import BATCHES_KEPT, Outbox
 from perftui.trainer.probe.samples import SampleCounter
 from perftui.trainer.probe.telegrams import consecutive, step_batch
@@ -87,6 +88,22 @@ def test_samples_follow_the_batch_not_the_loader() -> None:
     assert SampleCounter(None).count(torch.tensor(1.0)) == -1
 
 
+@pytest.mark.parametrize(
+    "sample",
+    [
+        {"file_name": "a.jpg", "height": 480, "image": torch.zeros(3, 48, 64)},
+        torch.zeros(3, 48, 64),
+        (torch.zeros(1000, 3), 5),
+        {"text": "of any length", "label": 2},
+    ],
+    ids=["detectron2", "image", "points", "text"],
+)
+def test_a_sample_that_the_loader_takes_out_of_its_batch_of_one_is_one(sample: object) -> None:
+    counter = SampleCounter(1)
+    assert [counter.count(sample), counter.count(sample)] == [1, 1]
+    assert SampleCounter(1).count(torch.zeros(1, 3, 8, 8)) == 1
+
+
 def test_border_counts_reports_and_switches_off() -> None:
     border = Border()
     calls: list[int] = []
@@ -146,21 +163,35 @@ class Shuffled(Dataset[int]):
         pass
 
 
+@pytest.mark.parametrize(
+    ("divided", "refused"), [(True, set[str]()), (False, {"num_workers"}), (None, {"num_workers"})]
+)
+@pytest.mark.parametrize(("own", "wanted"), [(0, 1), (2, 8), (2, 0)])
+def test_a_stream_gets_other_workers_only_where_it_divides_its_data(
+    monkeypatch: pytest.MonkeyPatch, divided: bool | None, refused: set[str], own: int, wanted: int
+) -> None:
+    def known(_dataset: object) -> bool | None:
+        return divided
+
+    monkeypatch.setattr(loader_settings, "divides", known)
+    for dataset in (Stream(), object()):
+        arguments = {"dataset": dataset, "num_workers": own}
+        assert set(refusals(arguments, {"num_workers": wanted})) == refused
+    assert refusals({"dataset": Items(), "num_workers": own}, {"num_workers": wanted}) == {}
+
+
 def test_what_must_not_be_applied_to_a_loader() -> None:
     assert refusals({"dataset": Items()}, {"num_workers": 4, "prefetch_factor": 2}) == {}
     assert set(refusals({"dataset": Stream()}, {"num_workers": 4, "prefetch_factor": 2})) == {
         "num_workers",
         "prefetch_factor",
     }
-    assert refusals({"dataset": Stream(), "num_workers": 2}, {"num_workers": 4}) == {}
+    assert refusals({"dataset": Stream(), "num_workers": 2}, {"num_workers": 2, "prefetch_factor": 4}) == {}
     assert set(refusals({"dataset": Items()}, {"persistent_workers": True})) == {"persistent_workers"}
     refused = refusals({"dataset": Shuffled(), "num_workers": 2}, {"persistent_workers": True})
     assert set(refused) == {"persistent_workers"}
     own = {"dataset": None, "num_workers": 2, "prefetch_factor": 4, "timeout": 3, "batch_size": 8}
     assert merge(own, {"num_workers": 0}) == {"dataset": None, "num_workers": 0, "batch_size": 8}
-    assert split_name("loader.num_workers") == (0, "num_workers")
-    assert split_name("loader[2].pin_memory") == (2, "pin_memory")
-    assert split_name("env.OMP_NUM_THREADS") is None
 
 
 def record(step: int) -> StepRecord:

@@ -113,15 +113,15 @@ def test_a_rank_that_fetches_for_two_and_a_batch_for_each_ahead() -> None:
 def test_a_batch_that_is_given_up_counts_to_the_step_in_which_the_next_one_came() -> None:
     loop = Loop()
     loop.iterate().fetch()
-    for number in range(4):
+    for number in range(11):
         loop.fetch()
-        if number == 2:
+        if number == 9:
             loop.idle(500).fetch()
         loop.backward().optimize()
     loop.end().backward().optimize()
     steps = loop.finish()
-    assert [bool(step.flags & FLAG_FAILED) for step in steps] == [False, False, True, False, False]
-    assert [step.samples for step in steps] == [4, 4, 8, 4, 4]
+    assert [number for number, step in enumerate(steps) if step.flags & FLAG_FAILED] == [9]
+    assert [step.samples for step in steps] == [4] * 9 + [8, 4, 4]
 
 
 def test_what_an_iterator_left_is_given_up_when_the_next_one_begins() -> None:

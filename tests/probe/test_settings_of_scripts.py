@@ -1,17 +1,15 @@
 """Settings on scripts that do by themselves what the setting is about, or that step in other ways."""
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 
-from perftui.ipc.messages import Effective, Goodbye
 from perftui.ipc.settings import Settings
 from perftui.trainer.probe.altering.book import AlterationBook
 from perftui.trainer.probe.altering.switches import SWITCHES, Switches
 
-from .altered_scripts import PLAIN, train_on
+from .altered_scripts import PLAIN, train_on, trained
 
 if TYPE_CHECKING:
     from .conftest import Hub
@@ -34,14 +32,6 @@ CLOSURE = train_on(PLAIN).replace(
 OWN_AUTOCAST = train_on(PLAIN).replace(
     "loss = nn.functional", "with torch.autocast('cpu', dtype=torch.bfloat16):\n        loss = nn.functional"
 )
-
-
-def trained(hub: "Hub", script: str, settings: Settings) -> tuple[Any, Effective]:
-    hub.apply(settings=settings)
-    outcome = hub.train(script)
-    assert outcome.exit_code == 0, outcome.stderr
-    assert not any(message.errors for message in outcome.of(Goodbye))
-    return json.loads(outcome.stdout.splitlines()[-1]), outcome.of(Effective)[-1]
 
 
 @pytest.fixture(scope="module")

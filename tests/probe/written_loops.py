@@ -13,14 +13,18 @@ class Loop:
 
     Args:
         lengths: how many batches each loader says it has.
+
+    Attributes:
+        trains: what can be trained unseen is.
     """
 
     def __init__(self, lengths: dict[int, int] | None = None) -> None:
+        self.trains = True
         lengths = lengths or {}
         self.now = 1000
         self.steps: list[StepRecord] = []
         self.gaps: list[GapRecord] = []
-        self.clock = StepClock(self.steps.append, self.gaps.append, 0, lengths.get)
+        self.clock = StepClock(self.steps.append, self.gaps.append, 0, lengths.get, lambda: self.trains)
 
     def iterate(self, ns: int = 5, loader: int = TRAIN) -> "Loop":
         self.clock.iterator_begin(self.now, self.now // 2, loader)
@@ -38,6 +42,12 @@ class Loop:
 
     def end(self, loader: int = TRAIN) -> "Loop":
         return self.fetch(1, loader, got=False)
+
+    def fail_to_fetch(self, ns: int = 10, loader: int = TRAIN) -> "Loop":
+        self.clock.fetch_begin(self.now, self.now // 2, loader)
+        self.now += ns
+        self.clock.fetch_raised(self.now)
+        return self
 
     def idle(self, ns: int) -> "Loop":
         self.now += ns

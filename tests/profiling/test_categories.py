@@ -10,7 +10,7 @@ import pytest
 from perftui.trainer.profiling import trace_pieces, trace_text
 from perftui.trainer.profiling.trace_categories import CATEGORIES, TABLE_OF_TYPE
 from perftui.trainer.profiling.trace_reader import read_trace
-from tests.profiling.test_reading import same
+from tests.profiling.equal_traces import same
 from tests.profiling.trace_maker import event
 
 _ARGUMENTS = {

@@ -1,9 +1,14 @@
 """The difference of two reports: per step, the biggest movers first."""
 
+from pathlib import Path
+
+import msgspec
 import pytest
 
-from perftui.ipc.trace_difference import rank_difference, report_difference
+from perftui.ipc.trace_difference import rank_difference
 from perftui.ipc.trace_report import OPERATOR_LIMIT, RankReport, TraceReport
+from perftui.tui.report_shelf import ReportShelf
+from perftui.tui.trace_reading import windows_compared
 from tests.profiling.conftest import Reporter
 from tests.profiling.trace_maker import Event, TraceMaker, op
 
@@ -65,22 +70,25 @@ def test_doubts_are_carried_over(reported: Reporter) -> None:
     assert found.notes == ["before: 1 complete step"]
 
 
-def test_ranks_in_both(reported: Reporter) -> None:
+def test_only_a_rank_that_both_windows_could_read_is_compared(reported: Reporter, tmp_path: Path) -> None:
     base = reported(made(2, 1000, "k"))
 
-    def report(*ranks: int, broken: int | None = None) -> TraceReport:
-        return TraceReport(
-            ranks=[
-                RankReport(rank=rank, path="x", error="cut off")
-                if rank == broken
-                else RankReport(rank=rank, path="x", gpu=base.gpu, steps=base.steps, window_ms=base.window_ms)
-                for rank in ranks
-            ]
-        )
+    def written(name: str, *ranks: int, broken: int | None = None) -> Path:
+        rows = [
+            RankReport(rank=rank, path="x", error="cut off")
+            if rank == broken
+            else RankReport(rank=rank, path="x", gpu=base.gpu, steps=base.steps, window_ms=base.window_ms)
+            for rank in ranks
+        ]
+        path = tmp_path / name
+        path.write_bytes(msgspec.json.encode(TraceReport(ranks=rows)))
+        return path
 
-    found = report_difference(report(0, 1, 2), report(3, 2, 1, 0, broken=1))
-    assert [one.rank for one in found] == [0, 2]
-    assert all(mover.change_us == 0 for one in found for mover in one.parts)
+    shelf, before, after = ReportShelf(), written("before", 0, 1, 2), written("after", 3, 2, 1, 0, broken=1)
+    told = [windows_compared(shelf, before, after, rank) for rank in range(4)]
+    assert [one.why for one in told] == ["", "cut off", "", "rank 3 is not in both windows"]
+    assert [one.found and one.found.rank for one in told] == [0, None, 2, None]
+    assert all(mover.change_us == 0 for one in told if one.found for mover in one.found.parts)
 
 
 def test_a_window_without_a_gpu_tells_nothing_of_one(reported: Reporter) -> None:

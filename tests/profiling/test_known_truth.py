@@ -7,6 +7,7 @@ import pytest
 
 from perftui.ipc.trace_report import RankReport
 from tests.profiling.conftest import Reporter
+from tests.profiling.random_traces import random_trace
 from tests.profiling.trace_maker import LOADER, MAIN, SIDE, STREAM, TraceMaker, op
 
 GPU_PARTS = ("compute_only", "overlap", "comm_exposed", "mem_exposed")
@@ -22,38 +23,8 @@ def check_parts(report: RankReport, truth: Counter[str], window_ns: int) -> None
     for kind in IDLE_KINDS:
         assert getattr(report.idle, kind) * window_ns == pytest.approx(truth[kind], abs=0.5), kind
     assert report.gpu.idle * window_ns == pytest.approx(sum(truth[kind] for kind in IDLE_KINDS), abs=0.5)
-
-
-def random_trace(seed: int, api: str = "cuda", steps: int = 4) -> tuple[TraceMaker, int]:
-    """Return a trace of random stretches and the length of its window."""
-    draw = random.Random(seed)
-    maker = TraceMaker(api=api)
-    began = maker.now_ns
-    for _ in range(steps):
-        maker.step()
-        maker.compute(draw.randint(1000, 90_000))
-        for _ in range(draw.randint(5, 25)):
-            ns = draw.randint(1000, 200_000)
-            match draw.randrange(7):
-                case 0:
-                    maker.compute(ns)
-                case 1:
-                    maker.communicate(ns)
-                case 2:
-                    maker.overlap(ns)
-                case 3:
-                    maker.copy(ns, size=1 << 20 if draw.random() < 0.5 else str(1 << 20))
-                case 4:
-                    maker.idle(behind=draw.choice([500, 29_999, 30_000, 400_000]))
-                case _:
-                    maker.idle(
-                        loader=draw.choice([0, ns]),
-                        sync_call=draw.choice([0, 40_000]),
-                        host_other=draw.choice([0, 7000, 123_456]),
-                        behind=draw.choice([0, 1, 12_000, 31_000]),
-                    )
-    maker.end_step()
-    return maker, maker.now_ns - began
+    assert report.queued_gap_share is not None
+    assert report.queued_gap_share * window_ns == pytest.approx(truth["queued"], abs=0.5)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -234,6 +205,72 @@ def test_graphs_and_driver_launches_count_once(reported: Reporter, api: str, dri
     assert {kernel.kind for kernel in report.kernels} == {"triton", "gemm"}
     checks = {check.name: check.passed for check in report.trust}
     assert checks["graphs_on_rocm"] is (False if api == "hip" else None)
+
+
+def test_the_launch_of_a_large_graph_is_the_host_s_until_its_call_ends(reported: Reporter) -> None:
+    """400 µs in the call; the first kernel 10 µs before its end; then short gaps, and one of 40 µs."""
+    maker = TraceMaker()
+    maker.step()
+    maker.compute(100_000)
+    graph = maker.launch(maker.now_ns, 400_000, "cudaGraphLaunch")
+    for gap_ns in (390_000, 2000, 6000, 40_000):
+        maker.now_ns += gap_ns
+        maker.kernel(1000, "gemm", correlation=graph, **{"graph node id": 1})
+        maker.now_ns += 1000
+    maker.end_step()
+    report = reported(maker)
+    assert report.idle is not None
+    assert report.queued_gap_share is not None
+    assert report.window_ms == pytest.approx(0.542)
+    assert report.idle.host_other * 542 == pytest.approx(390)
+    assert report.idle.launch_latency * 542 == pytest.approx(8)
+    assert report.queued_gap_share * 542 == pytest.approx(8)
+    assert report.idle.dependency * 542 == pytest.approx(40)
+
+
+@pytest.mark.parametrize(
+    ("in_call", "behind"), [(400_000, 0), (400_000, 29_000), (400_000, 31_000), (0, 31_000)]
+)
+def test_what_lasts_long_behind_a_call_begins_with_its_end(
+    reported: Reporter, in_call: int, behind: int
+) -> None:
+    maker = TraceMaker()
+    maker.step()
+    maker.compute(100_000)
+    maker.idle(in_call=in_call, behind=behind)
+    maker.end_step()
+    check_parts(reported(maker), maker.truth, 102_000 + in_call + behind)
+
+
+def test_a_short_launching_call_is_part_of_the_latency(reported: Reporter) -> None:
+    """29 µs behind the start of the call, 20 of them in it."""
+    maker = TraceMaker()
+    maker.step()
+    maker.compute(71_000)
+    maker.kernel(900, at_ns=maker.now_ns + 29_000, correlation=maker.launch(maker.now_ns, 20_000))
+    maker.now_ns += 100_000
+    report = reported(maker)
+    assert report.idle is not None
+    assert report.idle.launch_latency * 171 == pytest.approx(29)
+    assert report.queued_gap_share == 0
+
+
+def test_staging_a_copy_is_waiting(reported: Reporter) -> None:
+    """A copy from pageable memory: its call begins 5 µs after the device fell idle, the copy 40 µs later."""
+    maker = TraceMaker()
+    maker.step()
+    maker.compute(100_000)
+    maker.now_ns += 5000
+    correlation = maker.launch(maker.now_ns, 60_000, "cudaMemcpyAsync")
+    maker.add("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", maker.now_ns + 40_000, 15_000, STREAM,
+              device=0, stream=STREAM, correlation=correlation, bytes=4096)  # fmt: skip
+    maker.now_ns += 60_000
+    maker.end_step()
+    report = reported(maker)
+    assert report.idle is not None
+    assert report.idle.sync_call * 165 == pytest.approx(40 + 5)
+    assert report.idle.host_other * 165 == pytest.approx(5)
+    assert (report.idle.launch_latency, report.idle.dependency) == (0, 0)
 
 
 def test_waits_of_threads_that_train_nothing_do_not_count(reported: Reporter) -> None:

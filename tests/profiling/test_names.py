@@ -11,11 +11,12 @@ from perftui.trainer.profiling.call_names import (
     launches_kernel,
     waits,
 )
+from perftui.trainer.profiling.frame_files import installed_here, known_by_name
 from perftui.trainer.profiling.host_names import (
+    frame_file,
     frame_place,
     is_compiled,
     is_compiling,
-    is_users_frame,
     step_number,
 )
 from perftui.trainer.profiling.kernel_names import is_communication, kernel_class, on_tensor_cores
@@ -68,6 +69,18 @@ KERNELS = [
     ("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>", "reduce", False),
     ("void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, true>", "reduce", False),
     ("triton_poi_fused_relu_0", "triton", None),
+    ("triton_poi_fused_all_reduce_0", "triton", None),
+    ("triton_red_fused__to_copy_all_gather_into_tensor_wait_tensor_3", "triton", None),
+    ("triton_per_fused_add_reduce_scatter_tensor_sum_1", "triton", None),
+    ("two_shot_all_reduce_kernel_triton", "communication", False),
+    ("void deep_ep::intranode::dispatch<8, 768, 8192>(int4*, float*, int*)", "communication", False),
+    ("void deep_ep::internode_ll::combine<true, 7168, 9, 3>(void*, void*)", "communication", False),
+    ("void deep_ep::internode::notify_dispatch<false, 4>(int const*)", "communication", False),
+    ("void deep_ep::elastic::dispatch_impl<8>(int4*)", "communication", False),
+    ("mscclKernel_Sum_hip_bfloat16_Simple_false", "communication", False),
+    ("deep_ep::layout::get_dispatch_layout<256, 32, 8>(long const*, int*)", "other", None),
+    ("kuserbuffers_pushsendrecv(int, int, int*, int*)", "communication", False),
+    ("void userbuffers_fp16_sum_inplace_gpu_rr_rs_oop<8>(int, int)", "communication", False),
     ("void at::native::indexSelectLargeIndex<float, long, unsigned int>", "other", None),
 ]
 
@@ -148,7 +161,46 @@ def test_host_names() -> None:
     assert is_compiled("Torch-Compiled Region: 0/0")
     assert frame_place("src/train.py(42): main") == "src/train.py:42 main"
     assert frame_place("<built-in method item of Tensor object at 0x7f>") is None
-    assert is_users_frame("src/train.py(42): main")
-    assert not is_users_frame("torch/nn/modules/module.py(1773): _call_impl")
-    assert not is_users_frame("/opt/venv/lib/python3.12/site-packages/timm/models.py(3): forward")
-    assert not is_users_frame("nn.Module: Linear_0")
+    assert frame_file("src/train.py(42): main") == "src/train.py"
+    assert frame_file("nn.Module: Linear_0") is None
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "src/train.py", "train.py", "torch-train/main.py", "torchlike/a.py", "/home/u/proj/torch/x.py",
+        "datasets/coco.py", "models/transformers/vit.py", "code/train.py", "profile.py", "trace.py",
+        "test/train.py", "utils/logging.py", "functools_of_mine.py", "transformers.py", "numpyro_model.py",
+    ],
+)  # fmt: skip
+def test_files_of_the_users(file: str) -> None:
+    assert not known_by_name(file)
+    assert not installed_here(file)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "torch/nn/modules/module.py", "torch/_ops.py", "transformers/trainer.py", "tqdm/std.py", "queue.py",
+        "threading.py", "concurrent/futures/thread.py", "multiprocessing/queues.py", "contextlib.py",
+        "<frozen importlib._bootstrap>", "<string>", "PIL/Image.py", "datasets/arrow_dataset.py",
+        "datasets/formatting/torch_formatter.py", "lightning/pytorch/loops/fit_loop.py",
+        "pytorch_lightning/trainer/trainer.py", "accelerate/utils/operations.py",
+        "/opt/venv/lib/python3.12/site-packages/timm/models.py", "/usr/lib/python3/dist-packages/x.py",
+        "perftui/trainer/probe/hooks.py",
+    ],
+)  # fmt: skip
+def test_files_of_others(file: str) -> None:
+    assert known_by_name(file)
+    assert installed_here(file)
+
+
+def test_packages_that_are_at_hand_are_known_by_their_files() -> None:
+    """A folder of the user's that is called like a package is the user's."""
+    assert not known_by_name("pytest/__init__.py")
+    assert installed_here("pytest/__init__.py")
+    assert installed_here("_pytest/config/__init__.py")
+    assert not installed_here("pytest/of_mine.py")
+    assert not installed_here(__file__)
+    assert not installed_here("../site.py")
+    assert not installed_here("x" * 5000 + "\0.py")

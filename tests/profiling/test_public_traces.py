@@ -99,11 +99,14 @@ def test_own_definitions_agree_with_a_second_opinion(public_trace: Path) -> None
     for part, percent in other["pct"].items():
         assert getattr(report.gpu, part) * 100 == pytest.approx(percent, abs=0.01)
     assert report.idle is not None
-    # waiting calls count copies from and to pageable memory among them, which the other does not
-    host = {name: share for name, share in other["idle_classes_pct_of_span"].items() if "host" in name}
-    assert (report.idle.loader + report.idle.sync_call + report.idle.host_other) * 100 == pytest.approx(
-        sum(host.values()), abs=0.02
-    )
+    # waiting calls count copies from and to pageable memory among them, which the other does not; the other
+    # knows no end of a launching call, and takes what lies in a slow one for a dependency
+    classes = other["idle_classes_pct_of_span"]
+    host = sum(share for name, share in classes.items() if "host" in name)
+    in_slow_calls = (report.idle.loader + report.idle.sync_call + report.idle.host_other) * 100 - host
+    dependency = classes.get("dependency_or_other", 0.0)
+    assert -0.02 <= in_slow_calls < 0.05
+    assert report.idle.dependency * 100 == pytest.approx(dependency - in_slow_calls, abs=0.02)
     latency = other["idle_classes_pct_of_span"].get("launch_latency", 0.0)
     assert report.idle.launch_latency * 100 == pytest.approx(latency, abs=0.01)
     assert report.launches is not None

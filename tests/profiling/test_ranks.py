@@ -1,4 +1,4 @@
-"""Several ranks: whose trace is whose, who waited, and for whom."""
+"""Several ranks: who waited, and for whom."""
 
 import random
 from collections.abc import Sequence
@@ -6,33 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from perftui.ipc.errors import UsageError
 from perftui.ipc.trace_report import RankWait
 from perftui.trainer.profiling.analysis import analyse_files
 from perftui.trainer.profiling.collective_calls import CollectiveCall
 from perftui.trainer.profiling.rank_waits import rank_waits, straggler
-from perftui.trainer.profiling.trace_files import named_rank, ranks_of, trace_files
+from tests.profiling.made_ranks import made_ranks
 from tests.profiling.trace_maker import TraceMaker
-
-
-def made_ranks(late_us: Sequence[int], folder: Path, *, sequence: bool, lost_head: int = 0) -> list[Path]:
-    """Write a trace a rank: 20 collectives of 5 µs, to which each rank comes late by so many µs."""
-    paths: list[Path] = []
-    latest = max(late_us)
-    for rank, late in enumerate(late_us):
-        maker = TraceMaker(head={"distributedInfo": {"rank": rank, "world_size": len(late_us)}})
-        maker.now_ns += rank * 777_000  # no clock in common
-        maker.step()
-        for number in range(20):
-            maker.compute(100_000 + late * 1000)
-            args: dict[str, object] = {"Collective name": "allreduce", "Process Group Name": "dp"}
-            args |= {"In msg nelems": 1 << 18, "dtype": "Float", "Process Group Ranks": "[0, 1, 2]"}
-            if sequence:
-                args["Seq"] = number
-            if number >= lost_head * (rank == 1):
-                maker.communicate(5000 + (latest - late) * 1000, **args)
-        paths.append(maker.write(folder / f"trace_{rank}.json"))
-    return paths
 
 
 @pytest.mark.parametrize("sequence", [True, False])
@@ -99,6 +78,70 @@ def test_a_pipelines_sends_and_receives_make_no_straggler(
     (shown,) = report.ranks[0].collectives
     assert shown.count == 10
     assert shown.total_us == pytest.approx(1500)
+
+
+ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+
+
+def unnamed_ranks(
+    folder: Path, lasting_us: Sequence[int], distributed: dict[str, object], named: str | None = None
+) -> list[Path]:
+    """Write a trace a rank: 10 all-reduces without a group, which last so long, and one with a group."""
+    paths: list[Path] = []
+    for rank, us in enumerate(lasting_us):
+        maker = TraceMaker(head={"distributedInfo": {"rank": rank} | distributed})
+        for _ in range(2):
+            maker.step()
+            for _ in range(5):
+                maker.compute(300_000 - us * 1000)
+                maker.communicate(us * 1000, ALL_REDUCE)
+            if named is not None:
+                maker.communicate(us * 1000, **{"Collective name": "allreduce", "Process Group Name": named})
+        paths.append(maker.write(folder / f"trace_{rank}.json"))
+    return paths
+
+
+UNKNOWN = (
+    "which ranks take part in ncclDevKernel_AllReduce_Sum_bf16_RING_LL cannot be told: they are not compared "
+    "by it"
+)
+
+
+@pytest.mark.parametrize("distributed", [{"world_size": 4}, {"world_size": 4, "pg_count": 3}, {}])
+def test_groups_without_names_are_not_taken_for_one(tmp_path: Path, distributed: dict[str, object]) -> None:
+    """Tensor parallelism in CUDA graphs: ranks 0 and 1, and 2 and 3 of which reduce less; nobody waits."""
+    report = analyse_files(unnamed_ranks(tmp_path, [80, 80, 40, 40], distributed))
+    assert (report.straggler, report.waits) == (None, [])
+    assert report.notes == [UNKNOWN]
+    assert [one.wait_us for rank in report.ranks for one in rank.collectives] == [None] * 4
+
+
+@pytest.mark.parametrize(
+    ("lasting_us", "distributed"),
+    [([80, 80, 40, 80], {"world_size": 4, "pg_count": 1}), ([80, 40], {"world_size": 2})],
+)
+def test_without_names_a_world_of_one_group_is_compared(
+    tmp_path: Path, lasting_us: list[int], distributed: dict[str, object]
+) -> None:
+    report = analyse_files(unnamed_ranks(tmp_path, lasting_us, distributed))
+    assert report.straggler == lasting_us.index(40)
+    assert {wait.matched for wait in report.waits} == {10}
+    assert report.notes == []
+
+
+def test_two_traces_of_a_larger_world_may_be_of_two_groups(tmp_path: Path) -> None:
+    report = analyse_files(unnamed_ranks(tmp_path, [80, 40], {"world_size": 8}))
+    assert (report.straggler, report.waits, report.notes) == (None, [], [UNKNOWN])
+
+
+def test_what_has_a_group_is_compared_beside_what_has_none(tmp_path: Path) -> None:
+    report = analyse_files(unnamed_ranks(tmp_path, [80, 80, 40, 80], {"world_size": 4, "pg_count": 2}, "dp"))
+    assert {wait.matched for wait in report.waits} == {2}
+    waited = {one.name: one.wait_us for one in report.ranks[0].collectives}
+    assert waited == {"allreduce": pytest.approx(80), ALL_REDUCE.split("(")[0]: None}
+    assert UNKNOWN in report.notes
+    one_alone = analyse_files(unnamed_ranks(tmp_path, [80, 80], {"world_size": 4})[:1])
+    assert one_alone.notes == []
 
 
 def test_an_all_to_all_is_a_collective_though_its_kernel_sends_and_receives(tmp_path: Path) -> None:
@@ -168,6 +211,79 @@ def test_groups_are_matched_apart() -> None:
     assert waits.by_kind[0, "allreduce", "tp"] == 6.0
 
 
+def test_ranks_whose_windows_began_apart_have_no_straggler(tmp_path: Path) -> None:
+    """Rank 0 waits once for rank 1 to begin, and is a little earlier in half of the other collectives."""
+    paths: list[Path] = []
+    for rank in range(2):
+        maker = TraceMaker(head={"distributedInfo": {"rank": rank, "world_size": 2}})
+        for step in range(3):
+            maker.step()
+            for number in range(4):
+                maker.compute(100_000)
+                late = (0, 300)[rank == 0 and number % 2] + 3_000_000 * (rank == step == number == 0)
+                maker.communicate(5000 + late, **{"Collective name": "allreduce", "Seq": 4 * step + number})
+        paths.append(maker.write(tmp_path / f"rank{rank}.json"))
+    report = analyse_files(paths)
+    assert report.notes == ["rank 0: the longest communication kernel takes 71% of the window"]
+    assert report.straggler is None
+    assert report.sentence == (
+        "Rank 0 of 2 recorded: the GPU computed for 28 % of these 3 steps and communicated alone for 72 %; "
+        "why cannot be told: the longest communication kernel takes 71% of the window."
+    )
+    assert [wait.matched for wait in report.waits] == [12, 12]
+
+
+@pytest.mark.parametrize("sequence", [True, False])
+def test_a_recording_that_stopped_early_is_matched_by_numbers_alone(tmp_path: Path, sequence: bool) -> None:
+    """Rank 1 has lost its end: counted from there its calls would be those of others."""
+    paths: list[Path] = []
+    for rank in range(2):
+        maker = TraceMaker(head={"distributedInfo": {"rank": rank, "world_size": 2}})
+        maker.step()
+        for number in range(12):
+            args: dict[str, object] = {"Collective name": "allreduce", "Process Group Name": "0"}
+            args |= {"Seq": number} if sequence else {}
+            maker.compute(100_000)
+            if rank and number > 8:
+                maker.launch(maker.now_ns)
+                maker.now_ns += 1000 * number
+            else:
+                maker.communicate(1000 * number + 1000, **args)
+        paths.append(maker.write(tmp_path / f"rank{rank}.json"))
+    report = analyse_files(paths)
+    assert [wait.matched for wait in report.waits] == ([9, 9] if sequence else [])
+    assert all(wait.wait_us == 0 for wait in report.waits)
+
+
+@pytest.mark.parametrize("sequence", [True, False])
+@pytest.mark.parametrize("first_step", [1, 3, 4])
+def test_windows_of_other_steps_are_matched_by_numbers_alone(
+    tmp_path: Path, first_step: int, sequence: bool
+) -> None:
+    """Rank 1 is recorded from another step on; steps differ in how long their collective takes."""
+    paths: list[Path] = []
+    for rank in range(2):
+        maker = TraceMaker(head={"distributedInfo": {"rank": rank, "world_size": 2}})
+        for step in range(3):
+            number = step + (first_step if rank else 1)
+            maker.step()
+            maker.compute(100_000)
+            args: dict[str, object] = {"Collective name": "allreduce"}
+            args |= {"Seq": number} if sequence else {}
+            maker.communicate(10_000 * number, **args)
+        maker.end_step()
+        for event in maker.events:
+            if rank and event["name"].startswith("ProfilerStep#"):
+                event["name"] = f"ProfilerStep#{int(event['name'][13:]) + first_step - 1}"
+        paths.append(maker.write(tmp_path / f"rank{rank}.json"))
+    report = analyse_files(paths)
+    apart = "the traces end with different steps: collectives are compared by torch's own numbers alone"
+    assert (apart in report.notes) is (first_step > 1)
+    matched = {1: [3, 3], 3: [1, 1], 4: []} if sequence else {1: [3, 3], 3: [], 4: []}
+    assert [wait.matched for wait in report.waits] == matched[first_step]
+    assert report.straggler is None
+
+
 def test_other_jobs_are_not_compared(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
@@ -176,57 +292,3 @@ def test_other_jobs_are_not_compared(tmp_path: Path) -> None:
     report = analyse_files([first, second])
     assert report.waits == []
     assert "traces of different jobs (world sizes [2, 3]): ranks are not compared" in report.notes
-
-
-@pytest.mark.parametrize(
-    ("told", "named", "ranks", "guessed"),
-    [
-        ([3, 1], [0, 1], [3, 1], False),
-        ([None, None], [5, 2], [5, 2], False),
-        ([4, None], [9, 2], [4, 2], False),
-        ([0, 0], [1, 2], [1, 2], False),
-        ([0, 0], [None, 2], [0, 1], True),
-        ([None, None], [None, None], [0, 1], True),
-        ([None], [None], [0], False),
-        ([7], [1], [7], False),
-    ],
-)
-def test_whose_trace_it_is(
-    told: list[int | None], named: list[int | None], ranks: list[int], guessed: bool
-) -> None:
-    found, note = ranks_of(told, named)
-    assert found == ranks
-    assert (note is not None) is guessed
-
-
-@pytest.mark.parametrize(
-    ("name", "rank"),
-    [
-        ("rank3_step4_n3_ab12.json.gz", 3),
-        ("trace_rank-12.pt.trace.json", 12),
-        ("job.Rank.0.json", 0),
-        ("frank7.json", None),
-        ("host_123.456.pt.trace.json", None),
-    ],
-)
-def test_ranks_in_names(name: str, rank: int | None) -> None:
-    assert named_rank(Path(name)) == rank
-
-
-def test_folders(tmp_path: Path) -> None:
-    for name in (
-        "rank10.json",
-        "rank2.json.gz",
-        "a.report.json",
-        "b.analysis.json",
-        "notes.txt",
-        "rank2.timeline",
-    ):
-        (tmp_path / name).touch()
-    assert [path.name for path in trace_files([tmp_path])] == ["rank2.json.gz", "rank10.json"]
-    assert trace_files([tmp_path / "rank10.json", tmp_path])[0].name == "rank10.json"
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(UsageError, match="empty: no trace in this folder"):
-        trace_files([tmp_path / "empty"])
-    with pytest.raises(UsageError, match="gone: no such file or folder"):
-        trace_files([tmp_path / "gone"])

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from perftui.trainer.profiling import trace_text
-from perftui.trainer.profiling.trace_columns import Trace
 from perftui.trainer.profiling.trace_reader import read_trace
+from tests.profiling.equal_traces import same
 from tests.profiling.trace_maker import TraceMaker, event, op
 
 TRICKY = 'a "quoted\\" name}, {"ph": "X", "cat": "kernel", "name": "no event"}'
@@ -40,20 +40,6 @@ def written(path: Path, document: object, indent: int | None = None) -> Path:
     text = json.dumps(document, indent=indent).encode()
     path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
     return path
-
-
-def same(one: Trace, other: Trace) -> bool:
-    tables = ("host", "calls", "device", "python", "memory")
-    columns = [
-        (getattr(getattr(one, table), name), getattr(getattr(other, table), name))
-        for table in tables
-        for name in getattr(one, table).__dataclass_fields__
-    ]
-    return (
-        all(np.array_equal(mine, theirs, equal_nan=mine.dtype.kind == "f") for mine, theirs in columns)
-        and one.names == other.names
-        and one.shapes == other.shapes
-    )
 
 
 @pytest.mark.parametrize("block_bytes", [64, 333, 5000])

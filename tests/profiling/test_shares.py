@@ -13,7 +13,7 @@ from perftui.trainer.profiling import trace_shares
 from perftui.trainer.profiling.trace_columns import Trace
 from perftui.trainer.profiling.trace_reader import read_trace
 from perftui.trainer.profiling.trace_shares import read_shares
-from tests.profiling.test_known_truth import random_trace
+from tests.profiling.random_traces import random_trace
 from tests.profiling.trace_maker import event, op
 
 

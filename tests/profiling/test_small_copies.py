@@ -7,7 +7,7 @@ from perftui.ipc.trace_report import CopyFigures
 from perftui.trainer.diagnosis.policy import POLICY
 from perftui.trainer.profiling.sentence import rank_sentence
 from perftui.trainer.profiling.thresholds import LAUNCH_BOUND_DELAY_US, SMALL_COPIES, SMALL_COPY_MIB
-from tests.profiling.test_sentence import figures, launched
+from tests.profiling.made_figures import figures, launched
 
 
 def _copies(count: int = 16, mib_each: float = SMALL_COPY_MIB) -> CopyFigures:

@@ -144,21 +144,31 @@ class TraceMaker:
 
     # Idle stretches: each ends with a kernel of 2 µs.
 
-    def idle(self, *, loader: int = 0, sync_call: int = 0, host_other: int = 0, behind: int = 0) -> None:
-        """Idle: so long in each on the host, then so long behind the launch (latency or dependency)."""
+    def idle(
+        self, *, loader: int = 0, sync_call: int = 0, host_other: int = 0, in_call: int = 0, behind: int = 0
+    ) -> None:
+        """Idle: so long in each on the host, then so long behind the launch (latency or dependency).
+
+        Args:
+            loader, sync_call, host_other: on the host before the launching call.
+            in_call: in the call itself, 30 µs or more; without it the call takes no time.
+            behind: from there to the kernel that ends it.
+        """
         begin = self.now_ns
         if loader:
             self.add("user_annotation", LOADER, begin, loader)
         if sync_call:
             self.add("cuda_runtime", f"{self.api}StreamSynchronize", begin + loader, sync_call)
         asked = begin + loader + sync_call + host_other
-        if asked == begin:
-            asked -= 500  # launched while the device was still busy
-        self.now_ns = begin + loader + sync_call + host_other + behind
-        for kind, ns in (("loader", loader), ("sync_call", sync_call), ("host_other", host_other)):
+        self.now_ns = asked + in_call + behind
+        for kind, ns in (("loader", loader), ("sync_call", sync_call), ("host_other", host_other + in_call)):
             self.truth[kind] += ns
         self.truth["launch_latency" if behind < 30_000 else "dependency"] += behind
-        self.kernel(2000, "after", correlation=self.launch(asked, 400))
+        call_ns = in_call
+        if asked + in_call == begin:
+            self.truth["queued"] += behind if behind < 30_000 else 0
+            asked, call_ns = asked - 500, 400  # launched while the device was still busy
+        self.kernel(2000, "after", correlation=self.launch(asked, call_ns))
         self._busy("compute_only", 2000)
 
     # Files.

@@ -1,11 +1,12 @@
 """A report with something in every part, of a run whose strings mean harm."""
 
 from perftui.ipc.findings import Evidence, Finding, Remedy, Unjudged
-from perftui.ipc.ledger_records import Comparison, Launch, Verdict
+from perftui.ipc.ledger_records import Comparison, Verdict
 from perftui.ipc.summary import Overhead, RankSummary, Summary
 from perftui.ipc.trace_report import RankReport, TraceReport, TrustCheck
 from perftui.ipc.view import GpuView, HostView, OperatorRow, ProfileRank, ProfileView, Shares, StepStats
 from perftui.trainer.reporting.run_report import RunReport
+from tests.made_ledger import made_comparison, made_launch
 
 HOSTILE = "<script>alert(1)</script> | a **bold** [link](http://x.example) `tick`\x1b[31m\u202e"
 KEY = "s3cr3t-of-mine-0123"
@@ -100,18 +101,15 @@ def summary(**changes: object) -> Summary:
 
 
 def comparison(ident: str, unix: float, parent: str | None, successor: str | None, *runs: str) -> Comparison:
-    return Comparison(
-        comparison_id=ident,
+    return made_comparison(
+        ident,
+        *(made_launch(run_id=run, outcome="finished") for run in runs),
         unix=unix,
         name="train",
         host="vm",
         command=["python", "train.py", f"--api-key={KEY}"],
         before={"loader.num_workers": 0},
         set={"loader.num_workers": 4},
-        semantics="neutral",
-        bound=None,
-        expected=None,
-        launches=[Launch(run_id=run, label="A", settings={}, outcome="finished") for run in runs],
         verdict=Verdict(
             verdict="faster", sentence="1.84 times as fast", gain=0.84, lo=0.71, hi=0.98, launches=2
         ),

@@ -8,8 +8,8 @@ import pytest
 from perftui.ipc.findings import Finding
 from perftui.ipc.host_links import HostLink
 from perftui.ipc.summary import Overhead
-from perftui.ipc.view import HostView, Shares
-from perftui.trainer.reporting.blocks import Code, Heading, Items, Paragraph, Table, percent
+from perftui.ipc.view import HostView, Shares, StepStats
+from perftui.trainer.reporting.blocks import Code, Heading, Items, Paragraph, Table, percent_or_never
 from perftui.trainer.reporting.document import document_of
 from perftui.trainer.reporting.gather import concerning
 from perftui.trainer.reporting.markdown import markdown_of
@@ -190,7 +190,15 @@ def test_tables_and_lists() -> None:
 
 @pytest.mark.parametrize(("share", "shown"), [(None, "—"), (0.0, "0 %"), (0.004, "0.4 %"), (0.75, "75 %")])
 def test_shares_in_words(share: float | None, shown: str) -> None:
-    assert percent(share) == shown
+    assert percent_or_never(share) == shown
+
+
+def test_a_step_of_microseconds_is_no_zero() -> None:
+    short = StepStats(mean=0.04, p50=0.004, p90=0.0421, p99=0.05)
+    text = markdown_of(
+        document_of(report(summary=summary(ranks=[rank(0, step_ms=short, samples_per_s=0.0421)])))
+    )
+    assert "| 0.0400 | 0.00400 | 0.0421 | 0.0500 | 0.0421 |" in text
 
 
 def test_a_run_of_which_nothing_was_measured_says_so() -> None:

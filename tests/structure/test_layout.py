@@ -57,6 +57,16 @@ def test_rooms_are_typed_and_never_imported_by_their_bare_name(room: str) -> Non
     assert room not in sys.modules
 
 
+def test_what_tests_share_is_in_no_test_module() -> None:
+    """Such an import reads one module of tests for another's sake, and ties both."""
+    shared = [
+        f"{path.relative_to(ROOT)}: {line}"
+        for path in SOURCES
+        for line in re.findall(r"^\s*from \S*\btest_\w+ import .*$", path.read_text(), re.MULTILINE)
+    ]
+    assert shared == []
+
+
 def test_no_source_file_is_long() -> None:
     shipped = [p for p in SOURCES if p.relative_to(ROOT).parts[0] in SHIPPED]
     long = {str(p.relative_to(ROOT)): n for p in shipped if (n := _lines(p)) > MOST_LINES}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from perftui.ipc.view import HostView, Pressure
-from perftui.trainer.telemetry.cgroups import cpu_quota, memory_limit
+from perftui.trainer.telemetry.cgroups import cpu_quota, hierarchies, tightest_memory_limit
 from perftui.trainer.telemetry.host import HostSampler, effective_cpus
 from perftui.trainer.telemetry.worker_kin import RankProcess
 from tests.telemetry.fake_root import HZ, V1, V2, Clock, cpu_stat, io, lay, psi, stat
@@ -76,7 +76,7 @@ def test_no_quota_and_nonsense_leave_the_affinity_mask(tmp_path: Path, text: str
 
 def test_a_machine_without_cgroups(tmp_path: Path) -> None:
     assert cpu_quota(tmp_path) is None
-    assert memory_limit(tmp_path) is None
+    assert tightest_memory_limit(hierarchies("memory", tmp_path)) is None
 
 
 def test_a_memory_limit_replaces_the_hosts_total_and_leaves_page_cache_out(tmp_path: Path) -> None:

@@ -9,19 +9,11 @@ from perftui.ipc.view import RunView
 from perftui.tui.app import DashboardApp
 from perftui.tui.glyphs import Glyphs
 from tests.tui import scenes
-from tests.tui.screen_text import text, until
+from tests.tui.screen_text import until
 from tests.tui.scripted_hub import ScriptedHub
 
 SMALL, LARGE = (80, 24), (120, 40)
 UNICODE = Glyphs()
-
-
-async def shown(pilot: Pilot[None], words: str) -> str:
-    """Wait for words on the screen, and return all of it."""
-    app = pilot.app
-    assert isinstance(app, DashboardApp)
-    await until(pilot, lambda: words in text(app), f"{words!r} on the screen")
-    return text(app)
 
 
 def with_app(

@@ -19,8 +19,8 @@ from perftui.ipc.dashboard_messages import (
 )
 from perftui.tui.app import DashboardApp
 from tests.tui import scenes
-from tests.tui.played import LARGE, SMALL, UNICODE, shown, with_app
-from tests.tui.screen_text import text, until
+from tests.tui.played import LARGE, SMALL, UNICODE, with_app
+from tests.tui.screen_text import shown, text, until
 from tests.tui.scripted_hub import ScriptedHub
 
 pytestmark = pytest.mark.usefixtures("places")

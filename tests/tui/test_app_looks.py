@@ -9,8 +9,8 @@ from perftui.tui import keys
 from perftui.tui.app import DashboardApp
 from perftui.tui.glyphs import Glyphs
 from tests.tui import scenes
-from tests.tui.played import LARGE, SMALL, shown, with_app
-from tests.tui.screen_text import text, until
+from tests.tui.played import LARGE, SMALL, with_app
+from tests.tui.screen_text import shown, text, until
 from tests.tui.scripted_hub import ScriptedHub
 
 pytestmark = pytest.mark.usefixtures("places")

@@ -36,14 +36,22 @@ def test_no_line_is_wider_than_its_room(width: int) -> None:
 
 def test_what_was_not_seen_is_left_out_and_a_trifle_is_no_zero() -> None:
     alone = msgspec.structs.replace(scenes.DEVICE, h2d_ms=None, comm_exposed_ms=None, optimizer_ms=0.04)
-    assert "fwd 16.2 bwd 20.5 opt 0.04 other" in plain(device_line(alone, 116))
+    assert "fwd 16.2 bwd 20.5 opt 0.0400 other" in plain(device_line(alone, 116))
     assert "copy" not in plain(device_line(alone, 116))
     assert "comm" not in plain(device_line(alone, 116))
 
 
-def test_a_short_step_is_told_in_hundredths() -> None:
+def test_a_short_step_is_told_in_thousandths() -> None:
     short = msgspec.structs.replace(scenes.DEVICE, step_ms=0.864, wait_ms=0.1, forward_ms=0.25)
-    assert plain(device_line(short, 116)).startswith("device 0.86 ms: wait 0.10 copy 0.40 fwd 0.25")
+    assert plain(device_line(short, 116)).startswith("device 0.864 ms: wait 0.100 copy 0.400 fwd 0.250")
+
+
+def test_a_step_of_microseconds_is_no_zero_either() -> None:
+    parts = dict.fromkeys(
+        ("wait_ms", "h2d_ms", "forward_ms", "backward_ms", "comm_exposed_ms", "other_ms"), 0.0005
+    )
+    short = msgspec.structs.replace(scenes.DEVICE, step_ms=0.004, optimizer_ms=0.001, **parts)
+    assert plain(device_line(short, 116)).startswith("device 0.00400 ms: wait 0.00050 copy 0.00050")
 
 
 def test_copies_and_communication_are_in_the_bar_and_its_legend() -> None:

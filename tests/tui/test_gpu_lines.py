@@ -24,7 +24,7 @@ def test_work_and_state_of_a_gpu() -> None:
     assert drawn(scenes.gpu(0), 110) == [
         "SM █▉░░░░░░░░ 18 %  tensor 13 %  mem ▎░░░░░░░░░ 3.1/140 GiB  DRAM 4.3 %  PCIe in 830 MiB/s  "
         "occupancy 6.2 %",
-        "132/700 W  power-capped 31 %  1755/1980 MHz  41 °C  0.58 J/sample",
+        "132/700 W  power-capped 31 %  1755/1980 MHz  41 °C  0.581 J/sample",
     ]
 
 
@@ -86,7 +86,7 @@ def test_troubles_come_before_what_is_usual() -> None:
     )
     assert drawn(gpu, 200)[1] == (
         "132/700 W  throttled hot 2.0 %  power-capped 31 %  ! XID 79  ! 2 ECC errors  "
-        "! also on it: python, pid 8 +1  1755/1980 MHz  41 °C  0.58 J/sample  ! PCIe 4×16 of 5×16"
+        "! also on it: python, pid 8 +1  1755/1980 MHz  41 °C  0.581 J/sample  ! PCIe 4×16 of 5×16"
     )
 
 

@@ -1,5 +1,7 @@
 """Pictures over a run's steps as text, each in braille, blocks and ASCII, at 1 to 1,024 ranks."""
 
+from typing import Literal
+
 import pytest
 
 from perftui.ipc.step_history import Lane, StepHistory, WorkerLane
@@ -10,7 +12,7 @@ from perftui.tui.renderables.bars import bar_rows, top_of
 from perftui.tui.renderables.chart_parts import ChartMark
 from perftui.tui.renderables.distribution import distribution
 from perftui.tui.renderables.history_lanes import lanes_of, worker_timeline
-from perftui.tui.renderables.lines import Line, plain, width_of
+from perftui.tui.renderables.lines import plain, width_of
 from perftui.tui.renderables.rank_heat import (
     HeatStyle,
     columns_for,
@@ -20,10 +22,7 @@ from perftui.tui.renderables.rank_heat import (
     heat_rows,
 )
 from tests.tui.page_scenes import LOG, uneven_logs
-
-
-def texts(lines: list[Line]) -> list[str]:
-    return [plain(part) for part in lines]
+from tests.tui.screen_text import texts
 
 
 def history(lanes: list[Lane], workers: list[WorkerLane], why: str = "") -> StepHistory:
@@ -75,6 +74,17 @@ def test_lanes_stand_on_the_axis_of_the_chart_with_their_highest(style: ChartSty
     assert lanes_of(None, "step", 59, style) == []
 
 
+@pytest.mark.parametrize("unit", ["ms", "share", "cores", "MiB", "W"])
+@pytest.mark.parametrize("highest", [0.000042, 0.00421, 0.421, 42.1, 9_999.0, 1_200_000.0])
+def test_a_lane_has_room_for_its_figure(
+    unit: Literal["ms", "share", "cores", "MiB", "W"], highest: float
+) -> None:
+    if unit == "share" and highest > 1:
+        return
+    lane = Lane(name="run_busy", of="host", unit=unit, values=[highest, None, highest / 2, 0.0])
+    assert {width_of(row) for row in lanes_of(history([lane], []), "host", 59)[1:]} == {59}
+
+
 def test_figures_with_one_reason_stand_together() -> None:
     why = "this rank uses no GPU that can be read"
     lanes = [Lane(name=name, of="gpu", unit="share", missing=why) for name in ("sm_active_share", "power_w")]
@@ -108,9 +118,10 @@ def test_the_heat_map_shows_the_late_rank_at_any_size(ranks: int, bands: int, st
     darkest = {"braille": "⣿", "block": "█", "ascii": "#"}[style]
     each = ranks // bands
     assert [darkest in plain(row.line) for row in rows] == [at == late // each for at in range(bands)]
-    assert rows[late // each].rank == late
+    assert [row.first_rank for row in rows] == list(range(0, ranks, each))
+    assert found.bands[late // each].worst_rank == late
     name = {8: "5 ", 64: "60-63 ", 1024: "960… "}[ranks]
-    last = next(plain(row.line) for row in rows if row.rank == late)
+    last = plain(rows[late // each].line)
     assert last.startswith(name)
     assert last.rstrip().endswith("+30.0 %" if each == 1 else f"rank {late} +30.0 %")
     middle = {"braille": "⠶", "block": "▒", "ascii": "+"}[style]

@@ -16,8 +16,8 @@ from perftui.tui.link import HubLink
 from perftui.tui.messages import CommandAnswered
 from perftui.tui.state import going_on, open_window
 from tests.tui import scenes
-from tests.tui.played import LARGE, UNICODE, shown, with_app
-from tests.tui.screen_text import until
+from tests.tui.played import LARGE, UNICODE, with_app
+from tests.tui.screen_text import shown, until
 from tests.tui.scripted_hub import ScriptedHub
 
 pytestmark = pytest.mark.usefixtures("places")

@@ -16,21 +16,18 @@ from perftui.tui.renderables.finding_blocks import finding_blocks, finding_text,
 from perftui.tui.renderables.finding_lines import finding_lines
 from perftui.tui.renderables.ledger_blocks import changed_command
 from perftui.tui.renderables.ledger_columns import LedgerOrder, change_of, ordered
-from perftui.tui.renderables.lines import Line, plain, width_of
+from perftui.tui.renderables.lines import plain, width_of
 from perftui.tui.renderables.output_lines import drawn, first_of_last_page, found_at, matching
 from perftui.tui.renderables.settings_table import setting_rows
 from perftui.tui.state import DashboardState, apply
 from perftui.tui.step_window import StepWindow
 from tests.tui import page_scenes, scenes
+from tests.tui.screen_text import texts
 
 
 def state() -> DashboardState:
     update = Update(number=1, snapshot=True, view=page_scenes.pages(), unjudged=page_scenes.UNJUDGED)
     return apply(DashboardState(run_id="demo-1"), update)
-
-
-def texts(lines: list[Line]) -> list[str]:
-    return [plain(part).rstrip() for part in lines]
 
 
 def page(of: DashboardState, width: int = 76) -> list[str]:

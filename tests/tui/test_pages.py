@@ -21,7 +21,7 @@ from perftui.tui import keys
 from perftui.tui.app import DashboardApp
 from perftui.tui.glyphs import Glyphs
 from tests.tui import page_scenes, scenes
-from tests.tui.screen_text import text, until
+from tests.tui.screen_text import shown, text, until
 from tests.tui.scripted_hub import ScriptedHub
 
 SMALL, LARGE = (80, 24), (120, 40)
@@ -29,14 +29,6 @@ ASCII = Glyphs(ascii=True, chart="block", textured=True)
 PAGES = {"findings": "f", "ledger": "e", "settings": "i", "output": "o", "rank": "enter"}
 pytestmark = pytest.mark.usefixtures("places")
 Play = Callable[[DashboardApp, Pilot[None], ScriptedHub], Awaitable[None]]
-
-
-async def shown(pilot: Pilot[None], words: str) -> str:
-    """Wait for words on the screen, and return all of it."""
-    app = pilot.app
-    assert isinstance(app, DashboardApp)
-    await until(pilot, lambda: words in text(app), f"{words!r} on the screen")
-    return text(app)
 
 
 def with_app(

@@ -5,7 +5,7 @@ import dataclasses
 import msgspec
 import pytest
 
-from perftui.ipc.view import Shares
+from perftui.ipc.view import Shares, StepStats
 from perftui.tui.glyphs import to_ascii
 from perftui.tui.palette import THEMES, palette_of
 from perftui.tui.renderables.chart_parts import ChartMark
@@ -13,7 +13,6 @@ from perftui.tui.renderables.gauge import gauge
 from perftui.tui.renderables.headline import header_line, verdict_lines
 from perftui.tui.renderables.history_chart import Points, history_chart
 from perftui.tui.renderables.lines import (
-    Line,
     Run,
     clause,
     clip,
@@ -28,18 +27,16 @@ from perftui.tui.renderables.lines import (
 from perftui.tui.renderables.phase_bar import legend, phase_bar
 from perftui.tui.renderables.rank_card import RankPicture, rank_card
 from perftui.tui.renderables.rank_rows import rank_heading, rank_row
+from perftui.tui.renderables.rank_sheet import RankSheet, Room, rank_sheet
 from perftui.tui.renderables.sparkline import sparkline
 from perftui.tui.renderables.status_line import status_line
 from perftui.tui.renderables.trace_headline import window_lines
 from perftui.tui.state import DashboardState, Track
 from tests.tui import scenes
+from tests.tui.screen_text import texts
 
 HALVES = Shares(loader_wait=0.5, forward=0.25, backward=0.25)
 TRACK = Track((0, 1, 2, 3), (10.0, 20.0, 30.0, 40.0), (0.0, 0.0, 0.0, 0.0), (0, 0, 0, 0))
-
-
-def texts(lines: list[Line]) -> list[str]:
-    return [plain(part) for part in lines]
 
 
 def test_sparkline_scales_from_zero_and_fills_from_the_right() -> None:
@@ -104,7 +101,7 @@ def test_chart_in_blocks_with_a_mark_and_a_capped_step() -> None:
         history_chart(Points(range(16), walls, [0.0] * 16), 24, 3, "block", [ChartMark(4, "epoch")])
     )
     assert drawn == [
-        "  20 ms         ▲       ",
+        "  20 ms         ▲",
         "  10 ms ████████████████",
         "     0  0   ◆    step 15",
     ]
@@ -148,6 +145,32 @@ def test_rank_card_at_56_columns() -> None:
         "│ ■ wait 75 %  ■ fwd 8.3 %  ■ bwd 14 %  ■ other 1.2 %  │",
         "╰──────────────────────────────────────────────────────╯",
     ]
+
+
+@pytest.mark.parametrize(
+    ("now_ms", "p50", "p99", "card", "sheet"),
+    [
+        (
+            142.3,
+            139.8,
+            188.4,
+            "step 142 ms  p50 140  p99 188",
+            "step 142 ms  mean 140  p50 140",
+        ),
+        (9_000.0, 8_900.0, 9_800.0, "step 9000 ms  p50 8900  p99 9800", "step 9000 ms  mean 8900  p50 8900"),
+        (12_310.0, 12_310.0, 14_100.0, "step 12.3 s  p50 12.3  p99 14.1", "step 12.3 s  mean 12.3  p50 12.3"),
+        (9_000.0, 9_000.0, 14_100.0, "step 9.00 s  p50 9.00  p99 14.1", "step 9.00 s  mean 9.00  p50 9.00"),
+        (None, 140.0, 188.0, "step — ms  p50 140  p99 188", "step — ms  mean 140  p50 140"),
+        (0.04, 0.04, 0.052, "step 40.0 µs  p50 40.0  p99 52.0", "step 40.0 µs  mean 40.0  p50 40.0"),
+        (3.6e7, 3.6e7, 7.2e7, "step 10.0 h  p50 10.0  p99 20.0", "step 10.0 h  mean 10.0  p50 10.0"),
+    ],
+)
+def test_times_of_one_line_have_one_unit_which_stands_there(
+    now_ms: float | None, p50: float, p99: float, card: str, sheet: str
+) -> None:
+    view = scenes.rank(0, now_ms=now_ms, step_ms=StepStats(mean=p50, p50=p50, p90=p99, p99=p99))
+    assert texts(rank_card(RankPicture(view, Track()), 70, 5))[1].startswith(f"│ {card} ")
+    assert plain(rank_sheet(RankSheet(view), Room(116, 30))[0]).startswith(sheet)
 
 
 def test_rank_card_says_what_was_never_measured() -> None:

@@ -13,7 +13,7 @@ from perftui.ipc.worker_stacks import WorkerFrame, WorkerStacks
 from perftui.tui.app import DashboardApp
 from perftui.tui.glyphs import Glyphs
 from tests.tui import scenes, trace_scenes
-from tests.tui.screen_text import text, until
+from tests.tui.screen_text import shown, text, until
 from tests.tui.scripted_hub import ScriptedHub
 
 pytestmark = pytest.mark.usefixtures("places")
@@ -47,12 +47,6 @@ def with_windows(
                 await play(app, pilot, hub)
 
     asyncio.run(scene())
-
-
-async def shown(pilot: Pilot[None], words: str) -> str:
-    """Wait for words on the screen, and return all of it."""
-    await until(pilot, lambda: words in text(pilot.app), f"{words!r} on the screen")
-    return text(pilot.app)
 
 
 def test_a_window_shows_its_report_and_what_the_hub_knows_beside_it(tmp_path: Path) -> None:

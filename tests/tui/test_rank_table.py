@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from textual.pilot import Pilot
 
+from perftui.ipc.host_view import LoaderWorkers
 from perftui.ipc.view import RanksTogether, RankView, RunView, Shares, StepStats
 from perftui.tui.app import DashboardApp
 from perftui.tui.palette import THEMES, palette_of
@@ -15,8 +16,8 @@ from perftui.tui.renderables.rank_order import RankOrder
 from perftui.tui.renderables.rank_rows import rank_heading, rank_row, scroll_bar
 from perftui.tui.state import NO_TRACK
 from tests.tui import scenes
-from tests.tui.played import LARGE, SMALL, shown, with_app
-from tests.tui.screen_text import text, until
+from tests.tui.played import LARGE, SMALL, with_app
+from tests.tui.screen_text import shown, text, until
 from tests.tui.scripted_hub import ScriptedHub
 
 HUGE = (200, 60)
@@ -74,6 +75,39 @@ def test_more_columns_come_with_more_room_and_none_is_lost_in_a_wide_terminal() 
     shown_at = [{column.heading for column in columns_for(width)} for width in (80, 120, 200, 240)]
     assert shown_at[0] >= {"rank", "step ms", "wait", "state", "p50", "p99"}
     assert shown_at[0] < shown_at[1] < shown_at[2] < shown_at[3] == {column.heading for column in COLUMNS}
+
+
+@pytest.mark.parametrize("steps", [1, 999_999, 1_000_000, 40_000_000, 2_000_000_000])
+@pytest.mark.parametrize("step_ms", [0.04, 0.421, 99.96, 9_999.0, 12_310.0, 1_200_000.0, 36_000_000.0])
+def test_no_number_is_cut(steps: int, step_ms: float) -> None:
+    view = view_of(
+        7,
+        steps=steps,
+        now_ms=step_ms,
+        step_ms=StepStats(mean=step_ms, p50=step_ms, p90=step_ms, p99=step_ms),
+        samples_per_s=steps / 1000,
+        tokens_per_s=float(steps),
+        workers=LoaderWorkers(count=16, age_s=0.0, cpu_share=0.95, blocked=2),
+    )
+    for used_mib, total_mib in ((81_000.0, 81_559.0), (3_174.0, 143_771.0), (1_100_000.0, 1_200_000.0)):
+        gpu = scenes.gpu(0, memory_used_mib=used_mib, memory_total_mib=total_mib)
+        for column in COLUMNS:
+            if column.right:
+                drawn = column.cell(RankPicture(view, NO_TRACK, gpu), MEDIANS)
+                assert width_of(drawn) <= column.width, f"{column.heading}: {plain(drawn)}"
+
+
+def test_large_numbers_are_rounded_and_long_times_name_their_unit() -> None:
+    def cells(**changes: object) -> dict[str, str]:
+        return {column.heading: plain(column.cell(picture_of(0, **changes), MEDIANS)) for column in COLUMNS}
+
+    long_ms = StepStats(mean=1.2e6, p50=1.2e6, p90=1.2e6, p99=3.6e7)
+    far = cells(steps=1_000_000, now_ms=12_310.0, step_ms=long_ms, tokens_per_s=12_345_678.0)
+    assert [far[name] for name in ("steps", "step ms", "p50", "p99", "tokens/s")] == [
+        "1.00M", "12.3 s", "1200 s", "10.0 h", "12.3M",
+    ]  # fmt: skip
+    near = cells(steps=999_999, now_ms=9_999.0, tokens_per_s=1_234_567.0)
+    assert [near[name] for name in ("steps", "step ms", "tokens/s")] == ["999,999", "9999", "1,234,567"]
 
 
 def test_ranks_are_sorted_by_a_column_equal_ones_by_number_and_what_is_unknown_last() -> None:

@@ -9,12 +9,13 @@ import pytest
 from perftui.ipc.ledger_records import Launch, Verdict
 from perftui.ipc.view import LaunchProgress, RelaunchView
 from perftui.tui.renderables.headline import header_line, verdict_lines
-from perftui.tui.renderables.lines import Line, plain
+from perftui.tui.renderables.lines import plain
 from perftui.tui.renderables.proposal_lines import proposal_lines
 from perftui.tui.renderables.relaunch_lines import relaunch_lines
 from perftui.tui.renderables.remedy_words import proposal
 from perftui.tui.state import DashboardState
 from tests.tui import scenes
+from tests.tui.screen_text import texts
 
 NOISY = Verdict(
     verdict="too_noisy",
@@ -22,10 +23,6 @@ NOISY = Verdict(
     launches=2,
     steps=90,
 )
-
-
-def texts(lines: list[Line]) -> list[str]:
-    return [plain(part).rstrip() for part in lines]
 
 
 def stopped(relaunch: RelaunchView | None) -> DashboardState:

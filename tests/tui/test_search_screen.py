@@ -24,9 +24,9 @@ from perftui.tui.search_app import SearchApp
 from perftui.tui.verbs.tuning import tune
 from tests.conftest import RuntimeDirs
 from tests.tui import scenes
-from tests.tui.played import LARGE, SMALL, shown, with_app
+from tests.tui.played import LARGE, SMALL, with_app
 from tests.tui.pty_terminal import Terminal
-from tests.tui.screen_text import text, until
+from tests.tui.screen_text import shown, text, until
 from tests.tui.scripted_hub import ScriptedHub
 from tests.tui.search_scenes import BROKEN_OFF, ENDED, GOING_ON
 

@@ -14,8 +14,8 @@ from perftui.tui.renderables.lines import plain
 from perftui.tui.renderables.time_words import frozen_words, replay_words
 from perftui.tui.state import DashboardState
 from tests.tui import page_scenes, scenes
-from tests.tui.played import LARGE, SMALL, shown, with_app
-from tests.tui.screen_text import text, until
+from tests.tui.played import LARGE, SMALL, with_app
+from tests.tui.screen_text import shown, text, until
 from tests.tui.scripted_hub import ScriptedHub
 
 pytestmark = pytest.mark.usefixtures("places")

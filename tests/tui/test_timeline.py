@@ -224,7 +224,7 @@ def test_a_host_span_tells_its_callers() -> None:
 
 def test_a_kernel_tells_what_launched_it_and_when_and_from_where() -> None:
     kernel = [plain(part) for part in span_details(INDEX, Span(0, 0), 80)]
-    launch = kernel.index("launched by aten::addmm, 0.50 µs before it began")
+    launch = kernel.index("launched by aten::addmm, 0.500 µs before it began")
     assert [part.split()[0] for part in kernel[launch + 1 :]] == [
         "cudaLaunchKernel", "aten::addmm", "aten::linear", "ProfilerStep#421",
     ]  # fmt: skip

@@ -16,7 +16,7 @@ from perftui.tui import keys
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.trace_app import Shown, TraceApp, run_trace_app
 from tests.tui import trace_scenes
-from tests.tui.screen_text import text, until
+from tests.tui.screen_text import shown, text, until
 
 SMALL, LARGE = (80, 24), (120, 40)
 pytestmark = pytest.mark.usefixtures("places")
@@ -40,12 +40,6 @@ def with_report(
             await play(app, pilot)
 
     asyncio.run(scene())
-
-
-async def shown(pilot: Pilot[None], words: str) -> str:
-    """Wait for words on the screen, and return all of it."""
-    await until(pilot, lambda: words in text(pilot.app), f"{words!r} on the screen")
-    return text(pilot.app)
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE])
@@ -177,7 +171,7 @@ def test_the_timeline_is_moved_by_keys_and_tells_a_span(tmp_path: Path) -> None:
         await pilot.press("left_square_bracket", "full_stop")
         await shown(pilot, "gemm  from 10.0 µs for 15.0 µs")
         await pilot.press("enter")
-        screen = await shown(pilot, "launched by aten::addmm, 0.50 µs before it began")
+        screen = await shown(pilot, "launched by aten::addmm, 0.500 µs before it began")
         assert "15.0 µs (15,000 ns)" in screen
         await pilot.press("escape", "0")
         await shown(pilot, "│step 423")

@@ -16,7 +16,7 @@ from perftui.tui.report_shelf import ReportShelf, WindowRef
 from perftui.tui.table_export import as_csv, as_json, export_table
 from perftui.tui.trace_files import beside, read_report, read_timeline
 from tests.tui import trace_scenes
-from tests.tui.test_trace_table import table_of
+from tests.tui.trace_tables import table_of
 
 
 def test_documents_are_read_as_json_and_messagepack_compressed_or_not(tmp_path: Path) -> None:

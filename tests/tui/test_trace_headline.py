@@ -1,17 +1,16 @@
 """The head of a profile: the sentence, a bar that is whole, the badge of trust."""
 
 import pytest
+from msgspec.structs import replace
 
 from perftui.ipc.trace_report import GpuShares, TrustCheck
-from perftui.tui.renderables.lines import Line, plain, width_of
+from perftui.tui.renderables.lines import plain, width_of
 from perftui.tui.renderables.stacked_bar import stacked_bar
 from perftui.tui.renderables.trace_context import TraceContext
 from perftui.tui.renderables.trace_headline import headline, trust_badge, where_parts
+from perftui.tui.renderables.trace_window import RANKS, rank_rows
 from tests.tui import scenes, trace_scenes
-
-
-def texts(lines: list[Line]) -> list[str]:
-    return [plain(part).rstrip() for part in lines]
+from tests.tui.screen_text import texts
 
 
 def test_the_parts_of_a_device_window_sum_to_one() -> None:
@@ -86,6 +85,14 @@ def test_the_sentence_of_another_rank_is_shown_when_it_is_chosen() -> None:
         texts(headline(TraceContext(report=report, rank=1), 120))[0]
         == "◆ rank 1: Rank 1 computes for longer."
     )
+
+
+def test_windows_of_one_rank_are_called_so() -> None:
+    context = TraceContext(report=replace(trace_scenes.two_ranks(), windows=True), rank=1)
+    lines = texts(headline(context, 120))
+    assert lines[0] == "◆ window 1: Rank 1 computes for longer."
+    assert any("· window 1 of 2 ·" in each for each in lines)
+    assert [RANKS[0].text(row).split("  ")[0] for row in rank_rows(context)] == ["window 0", "window 1"]
 
 
 def test_a_rank_that_could_not_be_read_says_so_at_the_top() -> None:

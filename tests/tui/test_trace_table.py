@@ -8,7 +8,6 @@ import pytest
 from perftui.ipc.trace_difference import rank_difference
 from perftui.ipc.worker_stacks import WorkerFrame, WorkerStacks
 from perftui.tui.renderables.lines import plain
-from perftui.tui.renderables.timeline_index import timeline_index
 from perftui.tui.renderables.trace_context import TraceContext
 from perftui.tui.renderables.trace_table import (
     AnyTable,
@@ -23,14 +22,7 @@ from perftui.tui.renderables.trace_table import (
 )
 from perftui.tui.renderables.trace_tabs import TABS, tab_line
 from tests.tui import scenes, trace_scenes
-
-FULL = TraceContext(report=trace_scenes.two_ranks(), timeline=timeline_index(trace_scenes.timeline()))
-
-
-def table_of(tab: str, context: TraceContext = FULL) -> AnyTable:
-    make = next(each.table for each in TABS if each.id == tab)
-    assert make is not None
-    return make(context)
+from tests.tui.trace_tables import FULL, table_of
 
 
 def drawn(table: AnyTable, width: int, sort: int | None = None) -> list[str]:

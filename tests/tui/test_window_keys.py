@@ -17,7 +17,7 @@ from perftui.tui.screens.choose_window import ChooseWindowScreen
 from perftui.tui.state import DashboardState, open_window
 from perftui.tui.window_choice import WindowChoice, at_row, changed, first_choice
 from tests.tui import scenes
-from tests.tui.screen_text import text, until
+from tests.tui.screen_text import shown, text, until
 from tests.tui.scripted_hub import ScriptedHub
 
 pytestmark = pytest.mark.usefixtures("places")
@@ -39,11 +39,6 @@ def played(
                 await play(app, pilot, hub)
 
     asyncio.run(scene())
-
-
-async def shown(pilot: Pilot[None], words: str) -> str:
-    await until(pilot, lambda: words in text(pilot.app), words)
-    return text(pilot.app)
 
 
 def with_windows(*windows: ProfileView) -> RunView:
@@ -142,6 +137,24 @@ def test_p_opens_one_when_the_last_has_ended_and_nothing_in_a_recording() -> Non
 
     header = msgspec.structs.replace(scenes.starved().header, replay=True)
     played(msgspec.structs.replace(scenes.starved(), header=header), recording)
+
+
+@pytest.mark.parametrize("keys", [("p",), ("P", "enter"), ("w", "p"), ("w", "P", "enter")])
+def test_a_window_that_is_opened_while_the_picture_is_frozen_is_shown_as_it_goes(
+    keys: tuple[str, ...],
+) -> None:
+    async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
+        await pilot.press("space")
+        await shown(pilot, "⏸ 0 s ago")
+        await pilot.press(*keys)
+        await until(pilot, lambda: bool(hub.commands), "the command at the hub")
+        hub.say(with_windows(ARMED))
+        screen = await shown(pilot, "waiting for step 900")
+        assert "⏸" not in screen
+        await pilot.press("q")
+        await shown(pilot, "⏸ 0 s ago")
+
+    played(scenes.starved(), play)
 
 
 def test_the_choice_is_whole_in_a_small_terminal() -> None:

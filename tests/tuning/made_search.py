@@ -7,6 +7,7 @@ from perftui.ipc.ledger_records import Launch
 from perftui.ipc.search_records import Measured, Picture
 from perftui.ipc.settings import Semantics, Settings
 from perftui.trainer.tuning.search.state import SearchState, advance, begin
+from tests.made_ledger import made_launch
 
 from .simulated_job import PLAN, sitting
 
@@ -15,10 +16,7 @@ def launch(
     label: str = "A", change: Settings | None = None, log_step_s: float = -2.0, **more: object
 ) -> Launch:
     fields: dict[str, object] = {
-        "run_id": "r",
-        "label": label,
         "settings": change or {},
-        "outcome": "stopped",
         "steps": 120,
         "log_step_s": log_step_s,
         "se": 0.003,
@@ -27,7 +25,7 @@ def launch(
         "foreign_cores": 0.0,
         **more,
     }
-    return Launch(**fields)  # type: ignore[arg-type]
+    return made_launch(label, **fields)
 
 
 def measured(

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from perftui.ipc.errors import Refused
 from perftui.ipc.findings import Finding, Remedy
-from perftui.ipc.ledger_records import Launch
 from perftui.ipc.search_records import (
     Begun,
     Judged,
@@ -35,6 +34,7 @@ from perftui.trainer.tuning.search.next_move import (
     next_move,
 )
 from perftui.trainer.tuning.search.state import SearchState, advance, fold
+from tests.made_ledger import measured_launch
 
 NOISE = Noise(0.005, 8.0)
 PLAN = SearchPlan(
@@ -147,11 +147,11 @@ class Job:
         """Return what a launch of it gives."""
         step, wait = self.step_ms(move.settings)
         log_step_s = math.log(step / 1000) + rng.gauss(0, math.hypot(self.launch_sd, self.se))
-        launch = Launch(
+        launch = measured_launch(
+            move.label,
+            math.exp(log_step_s),
             run_id=f"made-{number}",
-            label=move.label,
             settings=move.settings,
-            outcome="stopped",
             steps=120,
             log_step_s=log_step_s,
             se=self.se,

@@ -1,8 +1,8 @@
 """A training that speaks the protocol by itself and says that its loader starves it, with made-up step times.
 
-So what a search finds does not hang on how busy this machine is. Half of its 40 ms are waiting for a loader
-without workers; workers end that. `crash`: it dies with workers. `slow`: workers make it slower. `fails`: it
-dies before its first step. It writes one line into `launches.txt` beside it for each of its starts.
+So what a search finds does not hang on how busy this machine is. Three quarters of its 40 ms are waiting for
+a loader without workers; workers end that. `crash`: it dies with workers. `slow`: workers make it slower.
+`fails`: it dies before its first step. Each of its starts leaves a line in `launches.txt` beside it.
 """
 
 import sys
@@ -11,30 +11,20 @@ from pathlib import Path
 from perftui.ipc.messages import LoaderFacts
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.made_loader import made_loader
 from tests.tuning.made_rank import MadeRank, end_on_request
 
 
 def step_ms(mode: str, workers: int) -> tuple[float, float]:
     """Return a step and the wait in it."""
     if workers == 0:
-        return 40.0, 20.0
-    return (80.0, 0.4) if mode == "slow" else (20.0, 0.1)
+        return 40.0, 30.0
+    return (160.0, 0.8) if mode == "slow" else (10.0, 0.05)
 
 
 def loader(workers: int) -> LoaderFacts:
-    return LoaderFacts(
-        index=0,
-        num_workers=workers,
-        batch_size=8,
-        prefetch_factor=2 if workers else None,
-        persistent_workers=False,
-        pin_memory=False,
-        multiprocessing_context=None,
-        in_order=True,
-        batches_per_epoch=1_000_000,
-        iterable=False,
-        dataset="Made",
-    )
+    prefetch_factor = 2 if workers else None
+    return made_loader(num_workers=workers, prefetch_factor=prefetch_factor, batches_per_epoch=1_000_000)
 
 
 def main() -> None:

@@ -5,28 +5,17 @@ import math
 import msgspec
 import pytest
 
-from perftui.ipc.ledger_records import Launch
 from perftui.trainer.tuning.comparison import Trials
 from perftui.trainer.tuning.regression import DEFAULT_NOISE
 from perftui.trainer.tuning.trials import Trial
+from tests.made_ledger import measured_launch
 
 CURVE = {step: 2.0 - step / 400 for step in range(10, 210, 10)}
 SPOILT = dict.fromkeys(CURVE, 3.0)
 
 
 def trial(label: str, step_s: float, losses: dict[int, float]) -> Trial:
-    launch = Launch(
-        run_id="r",
-        label="A" if label == "A" else "B",
-        settings={},
-        outcome="stopped",
-        steps=100,
-        log_step_s=math.log(step_s),
-        se=0.003,
-        df=12.0,
-        foreign_cores=0.0,
-    )
-    return Trial(launch, losses=losses)
+    return Trial(measured_launch(label, step_s), losses=losses)
 
 
 def trials(semantics: str, *done: Trial, most: int = 4) -> Trials:

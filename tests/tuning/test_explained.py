@@ -11,6 +11,7 @@ from perftui.trainer.tuning.explained import explains, is_loaded, reasons, witho
 from perftui.trainer.tuning.judge import judge, next_launch
 from perftui.trainer.tuning.regression import Noise
 from perftui.trainer.tuning.work_of_steps import unit_of
+from tests.made_ledger import measured_launch
 
 CPUS = 4.0
 KNOWN = Noise(0.01, 8.0, foreign_cores=1.5)
@@ -18,15 +19,9 @@ KNOWN = Noise(0.01, 8.0, foreign_cores=1.5)
 
 
 def launch(label: str, step_s: float, foreign: float | None = 0.1, **circumstances: object) -> Launch:
-    return Launch(
-        run_id="r",
-        label="A" if label == "A" else "B",
-        settings={},
-        outcome="stopped",
-        steps=100,
-        log_step_s=math.log(step_s),
-        se=0.003,
-        df=12.0,
+    return measured_launch(
+        label,
+        step_s,
         step_ms=1000 * step_s,
         startup_s=5.0,
         foreign_cores=foreign,
@@ -163,7 +158,7 @@ def test_cold_files_of_the_change_do_not_make_it_slower() -> None:
 def test_other_work_a_step_is_compared_by_the_sample() -> None:
     small = [msgspec.structs.replace(launch("A", 0.1), samples_per_step=32.0)]
     large = [msgspec.structs.replace(launch("B", 0.15), samples_per_step=64.0)]
-    verdict = judge(small + large, KNOWN, CPUS)
+    verdict = judge(small + large, KNOWN, CPUS, semantics="changes-training")
     assert (verdict.verdict, verdict.per) == ("faster", "sample")
     assert verdict.gain == pytest.approx(64 / 32 * 0.1 / 0.15 - 1)
     assert verdict.sentence.endswith(
@@ -171,7 +166,7 @@ def test_other_work_a_step_is_compared_by_the_sample() -> None:
     )
     assert verdict.payback_steps is None
     nearly = msgspec.structs.replace(large[0], samples_per_step=32.3)
-    assert unit_of([*small, nearly]) == "step"
+    assert unit_of([*small, nearly], "changes-training") == "step"
     unknown = msgspec.structs.replace(large[0], samples_per_step=None)
     assert judge([*small, unknown], KNOWN, CPUS).verdict == "slower"
 

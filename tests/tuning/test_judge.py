@@ -1,6 +1,7 @@
 """Verdicts in words, refusals, and the order of launches."""
 
 import math
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -8,7 +9,8 @@ import pytest
 from perftui.ipc.ledger_records import BROKEN, Launch, Outcome
 from perftui.trainer.tuning.judge import is_contended, judge, next_launch
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Noise
-from perftui.trainer.tuning.wording import percent
+from perftui.trainer.tuning.wording import fine_percent
+from tests.made_ledger import measured_launch
 
 CPUS = 2.0
 
@@ -24,15 +26,11 @@ def launch(
     host: str = "h",
     note: str | None = None,
 ) -> Launch:
-    return Launch(
-        run_id="r",
-        label="A" if label == "A" else "B",
-        settings={},
-        outcome="stopped",
+    return measured_launch(
+        label,
+        step_s,
         steps=106,
-        log_step_s=None if step_s is None else math.log(step_s),
         se=se,
-        df=12.0,
         foreign_cores=foreign,
         settled=settled,
         gpu_uuids=list(gpus),
@@ -41,14 +39,17 @@ def launch(
     )
 
 
+STEADY = replace(DEFAULT_NOISE, steady_past=True)
+
+
 def following(launches: list[Launch], most: int = 4) -> str | None:
     return next_launch(launches, DEFAULT_NOISE, CPUS, most)
 
 
 def test_a_clear_gain_takes_two_launches() -> None:
     launches = [launch("A", 0.184), launch("B", 0.1)]
-    assert following(launches) is None
-    verdict = judge(launches, DEFAULT_NOISE, CPUS)
+    assert next_launch(launches, STEADY, CPUS, 4) is None
+    verdict = judge(launches, STEADY, CPUS)
     assert verdict.verdict == "faster"
     assert verdict.gain == pytest.approx(0.84)
     assert verdict.sentence.startswith("1.84 times as fast (+84 %, 98 % interval +58 to +115 %)")
@@ -61,12 +62,29 @@ def test_a_clear_gain_takes_two_launches() -> None:
     assert 0.75 < learned.lo < 0.84
 
 
+def test_what_is_sure_but_vague_goes_on_where_nobody_knows_the_host() -> None:
+    launches = [launch("A", 0.184), launch("B", 0.1)]
+    assert judge(launches, DEFAULT_NOISE, CPUS).verdict == "faster"
+    assert following(launches) == "B"
+    assert following([*launches, launches[1]]) == "A"
+    whole = [*launches, launches[1], launches[0]]
+    assert following(whole) is None
+    told = judge(whole, DEFAULT_NOISE, CPUS)
+    assert told.lo is not None
+    assert told.lo > 0.75
+    assert following([launch("A", 0.35), launch("B", 0.1)]) is None, "three and a half times the speed"
+    assert following([launch("A", 0.1), launch("B", 0.184)]) == "B", "a loss likewise"
+
+
 def test_a_small_gain_takes_a_repeat_where_nobody_knows_what_launches_differ_by() -> None:
     launches = [launch("A", 0.11), launch("B", 0.1)]
     assert judge(launches, Noise(0.005, 8.0), CPUS).verdict == "faster"
     assert judge(launches, DEFAULT_NOISE, CPUS).verdict == "inconclusive"
     assert following(launches) == "B"
     launches.append(launch("B", 0.1))
+    assert following(launches) == "A", "three launches and a drift leave nothing that tells their noise"
+    assert judge(launches, STEADY, CPUS).verdict == "faster"
+    launches.append(launch("A", 0.11))
     assert following(launches) is None
     assert judge(launches, DEFAULT_NOISE, CPUS).verdict == "faster"
     back = [msgspec.structs.replace(launches[1], label="A"), msgspec.structs.replace(launches[0], label="B")]
@@ -76,10 +94,10 @@ def test_a_small_gain_takes_a_repeat_where_nobody_knows_what_launches_differ_by(
 @pytest.mark.parametrize(
     ("foreign", "gain", "word"),
     [
-        (0.1, 1.15, "inconclusive"),
-        (0.1, 1.21, "faster"),
-        (1.0, 1.26, "inconclusive"),
-        (1.0, 1.7, "faster"),
+        (0.1, 1.65, "inconclusive"),
+        (0.1, 1.75, "faster"),
+        (1.0, 2.15, "inconclusive"),
+        (1.0, 2.3, "faster"),
     ],
 )
 def test_two_launches_on_an_unknown_host_show_a_large_gain_only(
@@ -87,6 +105,12 @@ def test_two_launches_on_an_unknown_host_show_a_large_gain_only(
 ) -> None:
     pair = [launch("A", 0.1 * gain, foreign=foreign), launch("B", 0.1, foreign=foreign)]
     assert judge(pair, DEFAULT_NOISE, CPUS).verdict == word
+
+
+@pytest.mark.parametrize(("gain", "word"), [(1.15, "inconclusive"), (1.21, "faster")])
+def test_two_launches_show_more_where_the_past_of_the_run_was_steady(gain: float, word: str) -> None:
+    pair = [launch("A", 0.1 * gain), launch("B", 0.1)]
+    assert judge(pair, STEADY, CPUS).verdict == word
 
 
 def test_order_of_launches() -> None:
@@ -100,7 +124,7 @@ def test_order_of_launches() -> None:
 
 
 def test_slower_same_and_undecided_in_words() -> None:
-    slower = judge([launch("A", 0.1), launch("B", 0.13)], DEFAULT_NOISE, CPUS)
+    slower = judge([launch("A", 0.1), launch("B", 0.13)], STEADY, CPUS)
     assert slower.verdict == "slower"
     assert slower.sentence.startswith("0.77 times as fast (-23 %")
     calm = [launch(label, 0.1, se=0.0005) for label in "ABBAABBA"]
@@ -155,7 +179,7 @@ def test_a_small_gain_on_a_busy_host_waits_until_its_noise_is_known() -> None:
     four = [busy[0], busy[1], busy[1], busy[0]]
     assert judge(four, DEFAULT_NOISE, CPUS).verdict == "inconclusive"
     unknown = [launch("A", 0.108, foreign=None), launch("B", 0.1, foreign=None)]
-    assert judge([*unknown, unknown[1]], DEFAULT_NOISE, CPUS).verdict == "faster"
+    assert judge([*unknown, unknown[1], unknown[0]], DEFAULT_NOISE, CPUS).verdict == "faster"
 
 
 @pytest.mark.parametrize("gain", [0.053, 0.1, 0.15])
@@ -232,4 +256,4 @@ def test_contention_scales_with_the_host() -> None:
 
 
 def test_percent() -> None:
-    assert [percent(value) for value in (0.84, -0.003, 0.0999)] == ["+84 %", "-0.3 %", "+10.0 %"]
+    assert [fine_percent(value) for value in (0.84, -0.003, 0.0999)] == ["+84 %", "-0.3 %", "+10.0 %"]

@@ -19,6 +19,7 @@ from perftui.trainer.tuning.file_systems import type_of_mount
 from perftui.trainer.tuning.ledger import SCHEMA_VERSION, Ledger, open_ledger
 from perftui.trainer.tuning.ledger_reading import newest_comparisons
 from perftui.trainer.tuning.ledger_verb import ledger_table, show_ledger
+from tests.made_ledger import made_comparison, made_launch
 
 WRITER = """
 import sys
@@ -41,18 +42,15 @@ for number in range(count):
 
 
 def comparison(ident: str, unix: float = 1.0, host: str = "here", *launches: Launch) -> Comparison:
-    return Comparison(
-        comparison_id=ident,
+    return made_comparison(
+        ident,
+        *launches,
         unix=unix,
         name="resnet",
         host=host,
         command=["python", "train.py"],
-        before={},
-        set={"loader.num_workers": 2},
-        semantics="neutral",
         bound=3.0,
         expected=2.0,
-        launches=list(launches),
         verdict=Verdict(verdict="faster", sentence="x", gain=0.84, lo=0.71, hi=0.98, launches=2, steps=212),
         commit="0123456789abcdef",
         dirty=True,
@@ -60,17 +58,8 @@ def comparison(ident: str, unix: float = 1.0, host: str = "here", *launches: Lau
 
 
 def launch(label: str, log_step_s: float | None, se: float = 0.003, *, settled: bool = True) -> Launch:
-    return Launch(
-        run_id="r",
-        label="A" if label == "A" else "B",
-        settings={},
-        outcome="stopped",
-        log_step_s=log_step_s,
-        se=se,
-        df=9.0,
-        effective={"loader.num_workers": 0},
-        settled=settled,
-    )
+    effective = {"loader.num_workers": 0}
+    return made_launch(label, log_step_s=log_step_s, se=se, df=9.0, effective=effective, settled=settled)
 
 
 def test_lines_come_back_newest_first(tmp_path: Path) -> None:
@@ -140,6 +129,17 @@ def test_a_damaged_line_is_one_clear_error(tmp_path: Path, record: str) -> None:
         ledger.newest()
     with pytest.raises(Refused, match="the ledger cannot be read"):
         newest_comparisons(path, 10)
+
+
+def test_lines_of_other_hosts_do_not_crowd_out_those_of_one(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    assert newest_comparisons(path, 2, "mine") == []
+    with open_ledger(path) as ledger:
+        for place, host in enumerate(["mine", "mine", "other", "other", "other"]):
+            ledger.append(msgspec.structs.replace(comparison(str(place)), host=host, unix=float(place)))
+        assert [each.comparison_id for each in ledger.newest(2, "mine")] == ["1", "0"]
+    assert [each.comparison_id for each in newest_comparisons(path, 2, "mine")] == ["1", "0"]
+    assert [each.comparison_id for each in newest_comparisons(path, 2)] == ["4", "3"]
 
 
 def test_a_line_with_a_hostile_name_is_one_row_of_the_table() -> None:

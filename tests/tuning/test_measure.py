@@ -4,136 +4,23 @@ The hub in here is the real pair of sockets in a thread; what it serves is writt
 `Update` a pull.
 """
 
-import threading
-from collections.abc import Callable
-
 import msgspec
 import pytest
 
-from perftui.ipc.codec import decode_from_dashboard
-from perftui.ipc.dashboard_messages import Pull, Update
-from perftui.ipc.hub_sockets import HubSockets
+from perftui.ipc.dashboard_messages import Update
 from perftui.ipc.ledger_records import Launch, Outcome
 from perftui.ipc.messages import FLAG_COMPILING, FLAG_EPOCH_START, FLAG_PROFILED
-from perftui.ipc.places import RunPlaces, make_run_places
+from perftui.ipc.places import RunPlaces
 from perftui.ipc.run_files import ExitRecord
-from perftui.ipc.settings import Settings, SettingValue
-from perftui.ipc.view import Header, HostView, RankHistory, RankView, RunState, RunView
+from perftui.ipc.settings import SettingValue
+from perftui.ipc.view import HostView, RankHistory, RunState
 from perftui.trainer.tuning.collector import Collector
-from perftui.trainer.tuning.measure import Followed, Follower, Promise
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.trials import launch_of
+from tests.tuning.made_updates import history, rank_view, update
+from tests.tuning.scripted_hub import follow, places
 
-CAPS = Caps(fewest_seconds=0.0, seconds=30.0, start_seconds=20.0, silent_seconds=20.0)
-
-
-def rank_view(
-    rank: int,
-    steps: int,
-    settings: dict[str, SettingValue] | None = None,
-    failed: dict[str, str] | None = None,
-    loss: tuple[int, float] | None = None,
-) -> RankView:
-    return RankView(
-        rank=rank,
-        host="h",
-        pid=1,
-        state="training",
-        age_s=0.0,
-        device="cpu",
-        gpu_uuid=None,
-        world_size=1,
-        steps=steps,
-        epoch=0,
-        boundary="optimizer",
-        window_steps=steps,
-        samples_per_s=100.0,
-        settings=settings or {},
-        settings_failed=failed or {},
-        losses=[loss] if loss else [],
-    )
-
-
-def history(rank: int, first: int, wall_ms: list[float], flags: list[int] | None = None) -> RankHistory:
-    return RankHistory(
-        rank=rank,
-        first_step=first,
-        stride=1,
-        wall_ms=wall_ms,
-        wait_ms=[0.0] * len(wall_ms),
-        flags=flags or [0] * len(wall_ms),
-    )
-
-
-def update(
-    ranks: list[RankView],
-    parts: list[RankHistory],
-    state: RunState = "training",
-    message: str | None = None,
-    host: HostView | None = None,
-) -> Update:
-    header = Header(
-        run_id="r",
-        name="r",
-        host="h",
-        command=["x"],
-        state=state,
-        started_unix=0.0,
-        elapsed_s=1.0,
-        message=message,
-    )
-    view = RunView(header=header, ranks=ranks, hosts=[host] if host else [])
-    return Update(number=1, snapshot=False, view=view, history=parts)
-
-
-class ScriptedHub:
-    """Serves `script(pull number)`, from 0, over real sockets, until closed."""
-
-    def __init__(self, places: RunPlaces, script: Callable[[int], Update]) -> None:
-        self._sockets = HubSockets(places)
-        self._script = script
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._serve)
-        self._thread.start()
-
-    def _serve(self) -> None:
-        pulls = 0
-        while not self._stop.is_set():
-            for arrival in self._sockets.arrivals(20):
-                assert isinstance(decode_from_dashboard(arrival.frame), Pull)
-                self._sockets.to_dashboard(arrival.peer, self._script(pulls))
-                pulls += 1
-
-    def close(self) -> None:
-        self._stop.set()
-        self._thread.join()
-        self._sockets.close()
-
-
-@pytest.fixture
-def places(runtime_dirs: object) -> RunPlaces:
-    return make_run_places("trial-1")
-
-
-def follow(
-    places: RunPlaces,
-    script: Callable[[int], Update],
-    asked: Settings | None = None,
-    caps: Caps = CAPS,
-    cancelled: Callable[[], bool] = lambda: False,
-    promise: Promise | None = None,
-) -> tuple[Followed, list[str]]:
-    states: list[str] = []
-
-    def progress(state: str, steps: int, step_ms: float | None) -> None:
-        if not states or states[-1] != state:
-            states.append(state)
-
-    hub = ScriptedHub(places, script)
-    try:
-        return Follower(places, asked or {}, 0.007, caps, progress, cancelled, promise).follow(), states
-    finally:
-        hub.close()
+__all__ = ["places"]
 
 
 def walls(first: int, count: int) -> list[float]:

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from perftui.ipc.view import RankHistory
 from perftui.trainer.tuning.judge import judge
 from perftui.trainer.tuning.noise_of_past import Pace, noise_with_past, paces
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Noise
+from tests.made_ledger import made_launch
 
 LEARNED = Noise(0.006, 8.0)
 
@@ -38,21 +40,13 @@ def test_a_host_with_two_speeds_is_known_by_them(stride: int) -> None:
 
 def test_launches_of_such_a_host_are_not_told_apart() -> None:
     def launch(label: str, log_step_s: float) -> Launch:
-        return Launch(
-            run_id=label,
-            label="A" if label == "A" else "B",
-            settings={},
-            outcome="stopped",
-            log_step_s=log_step_s,
-            se=0.006,
-            df=5.0,
-            started_unix=0.0,
-            settled=True,
-            foreign_cores=0.1,
+        return made_launch(
+            label, log_step_s=log_step_s, se=0.006, df=5.0, started_unix=0.0, settled=True, foreign_cores=0.1
         )
 
     seen = [launch("A", -2.79), launch("B", -3.24)]  # 61 and 39 ms, identical settings
-    assert judge(seen, DEFAULT_NOISE, 2.0).verdict == "faster"
+    assert judge(seen, DEFAULT_NOISE, 2.0).verdict == "inconclusive", "of a host that nobody knows"
+    assert judge(seen, replace(DEFAULT_NOISE, steady_past=True), 2.0).verdict == "faster"
     assert (
         judge(seen, noise_with_past(DEFAULT_NOISE, past(by_turns, 2400), 10), 2.0).verdict == "inconclusive"
     )
@@ -60,7 +54,8 @@ def test_launches_of_such_a_host_are_not_told_apart() -> None:
 
 @pytest.mark.parametrize("known", [DEFAULT_NOISE, LEARNED])
 def test_a_calm_run_leaves_what_is_known(known: Noise) -> None:
-    assert noise_with_past(known, past(lambda _: 40.0, 2000), 10) == known
+    assert noise_with_past(known, past(lambda _: 40.0, 2000), 10) == replace(known, steady_past=True)
+    assert noise_with_past(known, past(lambda _: 40.0, 600), 10) == known, "too short to tell"
 
 
 def test_what_repeats_taught_gives_way_to_a_restless_past() -> None:
@@ -82,7 +77,7 @@ def test_noisy_steps_alone_are_no_noise_of_launches() -> None:
 def test_what_lies_longer_ago_does_not_count() -> None:
     restless = past(by_turns, 2400)
     calm = past(lambda _: 400.0, 1700, spread=0.01)  # 680 s
-    assert noise_with_past(DEFAULT_NOISE, [*restless, *calm], 10) == DEFAULT_NOISE
+    assert noise_with_past(DEFAULT_NOISE, [*restless, *calm], 10).tau0 == DEFAULT_NOISE.tau0
 
 
 def test_a_short_past_says_nothing() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from perftui.ipc.ledger_records import Comparison, Launch, Verdict
+from perftui.ipc.ledger_records import Comparison, Launch
 from perftui.ipc.settings import Settings
 from perftui.trainer.tuning.judge import judge
 from perftui.trainer.tuning.known_noise import no_less_than_long_launches
@@ -17,6 +17,7 @@ from perftui.trainer.tuning.ledger import open_ledger
 from perftui.trainer.tuning.noise import Seen, is_learned, learned_noise, noise_for
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Noise
 from perftui.trainer.tuning.repeats import windows_of
+from tests.made_ledger import made_comparison, made_launch
 
 TRAIN, OTHER = ["python", "train.py"], ["python", "other.py"]
 NUMBERS = count()
@@ -33,11 +34,10 @@ def launch(
     gpus: tuple[str, ...] = (),
 ) -> Launch:
     settings: Settings = {"loader.num_workers": 2} if label == "B" else {}
-    return Launch(
+    return made_launch(
+        label,
         run_id=run_id or f"r{next(NUMBERS)}",
-        label="A" if label == "A" else "B",
         settings=settings,
-        outcome="stopped",
         log_step_s=log_step_s,
         se=se,
         df=9.0,
@@ -50,20 +50,9 @@ def launch(
 def line(
     *launches: Launch, command: list[str] = TRAIN, host: str = "here", commit: str | None = None
 ) -> Comparison:
-    return Comparison(
-        comparison_id=f"c{next(NUMBERS)}",
-        unix=launches[-1].started_unix,
-        name="n",
-        host=host,
-        command=command,
-        before={},
-        set={"loader.num_workers": 2},
-        semantics="neutral",
-        bound=None,
-        expected=None,
-        launches=list(launches),
-        verdict=Verdict(verdict="same", sentence="s"),
-        commit=commit,
+    unix = launches[-1].started_unix
+    return made_comparison(
+        f"c{next(NUMBERS)}", *launches, unix=unix, host=host, command=command, commit=commit
     )
 
 

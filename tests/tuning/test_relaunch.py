@@ -7,16 +7,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from perftui.ipc.errors import NoSuchRun, PerftuiError, Refused, UsageError
-from perftui.ipc.places import ledger_path, make_run_places
+from perftui.ipc.places import RunPlaces, ledger_path, make_run_places, run_places
 from perftui.ipc.run_files import ExitRecord, RunDescription, read_record, write_record
 from perftui.ipc.view import RelaunchView
 from perftui.trainer.launch.start import exit_of, request_stop, wait_for_exit
 from perftui.trainer.tuning.plan import Caps, RelaunchPlan, plan_path
 from perftui.trainer.tuning.relaunch import relaunch
 from perftui.trainer.tuning.relaunch_verb import relaunch_verb
+from perftui.trainer.tuning.subject import live_picture
 from tests.tuning.live_runs import (
     CAPS,
     PATIENCE_S,
@@ -43,7 +45,7 @@ def test_a_faster_setting_goes_live(tmp_path: Path) -> None:
     assert view.state == "done"
     assert view.verdict is not None
     assert view.verdict.verdict == "faster"
-    assert view.verdict.gain == pytest.approx(1.0, abs=0.01)
+    assert view.verdict.gain == pytest.approx(3.0, abs=0.03)
     assert view.verdict.loss is not None
     assert view.verdict.loss.startswith("loss at step")
     assert view.before == {"loader.num_workers": 0}
@@ -115,7 +117,7 @@ def test_switch_without_trials_is_provisional(tmp_path: Path) -> None:
     view = relaunch(plan, lambda _: None, lambda: False)
     assert view.verdict is not None
     assert view.verdict.verdict == "provisional"
-    assert view.verdict.gain == pytest.approx(1.0, abs=0.01)
+    assert view.verdict.gain == pytest.approx(3.0, abs=0.03)
     assert workers_of(view.successor) == 2
     assert {read_record(each.description, RunDescription).trial for each in all_runs()} == {False}  # type: ignore[union-attr]
 
@@ -129,6 +131,64 @@ def test_switch_to_something_that_dies_brings_the_original_back(
     view = relaunch(plan, lambda _: None, lambda: False)
     assert view.state == "failed"
     assert workers_of(view.successor) == "as the script has it"
+
+
+def test_a_switch_whose_training_soon_ends_as_it_should_starts_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = start_live(tmp_path)
+    monkeypatch.setattr("perftui.trainer.tuning.relaunch.effective_cpus", lambda: 8.0)
+    plan = RelaunchPlan(run_id=live.run_id, set={"loader.num_workers": 7}, trial=False, caps=CAPS)
+    ended_early(relaunch(plan, lambda _: None, lambda: False), "finished")
+
+
+def test_a_switch_that_its_user_stops_soon_starts_nothing_else(tmp_path: Path) -> None:
+    live = start_live(tmp_path)
+    caps = msgspec.structs.replace(CAPS, steps=1_000_000, fewest_steps=1_000_000)
+    plan = RelaunchPlan(run_id=live.run_id, set={"loader.num_workers": 2}, trial=False, caps=caps)
+
+    def stop(view: RelaunchView) -> None:
+        if view.successor is not None and view.launches and view.launches[-1].steps > 20:
+            successor = run_places(view.successor)
+            if not successor.stop_request.exists():
+                request_stop(successor, "user")
+
+    ended_early(relaunch(plan, stop, lambda: False), "stopped")
+
+
+def ended_early(view: RelaunchView, outcome: str) -> None:
+    assert (view.state, len(all_runs())) == ("done", 2)
+    assert view.verdict is not None
+    assert view.verdict.verdict == "provisional"
+    assert "ended too early to compare" in view.verdict.sentence
+    (line,) = ledger_lines()
+    assert line.successor == view.successor is not None
+    assert (line.launches[-1].outcome, line.launches[-1].log_step_s) == (outcome, None)
+    assert all(exit_of(each) is not None for each in all_runs())
+
+
+@pytest.mark.parametrize("trial", [True, False])
+@pytest.mark.parametrize(("by_its_user", "how"), [(True, "had been stopped"), (False, "had finished")])
+def test_a_run_that_ends_just_before_it_is_stopped_is_not_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trial: bool, by_its_user: bool, how: str
+) -> None:
+    live = start_live(tmp_path)
+    pid = live_picture(live).view.ranks[0].pid
+
+    def too_late(places: RunPlaces, stopped_by: str, trainers: object) -> None:
+        if by_its_user:
+            request_stop(places, "user")
+        else:
+            os.kill(pid, signal.SIGTERM)  # upon which the script ends as it would by itself
+        assert wait_for_exit(places, PATIENCE_S) is not None
+        request_stop(places, stopped_by)
+
+    monkeypatch.setattr("perftui.trainer.tuning.relaunch.request_stop", too_late)
+    plan = RelaunchPlan(run_id=live.run_id, set={"loader.num_workers": 2}, trial=trial, caps=CAPS)
+    view = relaunch(plan, lambda _: None, lambda: False)
+    assert (view.state, view.successor, len(all_runs())) == ("failed", None, 1)
+    assert view.verdict is not None
+    assert how in view.verdict.sentence
 
 
 @pytest.mark.parametrize("trial", [True, False])

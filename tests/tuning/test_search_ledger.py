@@ -6,14 +6,15 @@ from pathlib import Path
 import pytest
 
 from perftui.ipc.errors import Refused
-from perftui.ipc.ledger_records import Comparison, Launch, Verdict
+from perftui.ipc.ledger_records import Verdict
 from perftui.ipc.search_records import Begun, Ended, Judged, Measured, Picture, Proposal, SearchEntry
 from perftui.trainer.tuning.ledger import open_ledger
 from perftui.trainer.tuning.search.search_ledger import open_search_ledger
+from tests.made_ledger import made_comparison, made_launch
 
 from .simulated_job import PLAN, sitting
 
-LAUNCH = Launch(run_id="r1", label="A", settings={}, outcome="stopped", log_step_s=-2.0, se=0.003, df=9.0)
+LAUNCH = made_launch(run_id="r1", log_step_s=-2.0, se=0.003, df=9.0)
 ENTRIES: list[SearchEntry] = [
     sitting(),
     Measured(
@@ -27,23 +28,6 @@ ENTRIES: list[SearchEntry] = [
     Begun(comparison_id="c1", purpose="trial", proposal=Proposal(set={"loader.num_workers": 2}, code="x")),
     Ended(reason="interrupted", sentence="Broken off."),
 ]
-
-
-def comparison(ident: str, *launches: Launch) -> Comparison:
-    return Comparison(
-        comparison_id=ident,
-        unix=1.0,
-        name="made",
-        host="made",
-        command=["python"],
-        before={},
-        set={"loader.num_workers": 2},
-        semantics="neutral",
-        bound=None,
-        expected=None,
-        launches=list(launches),
-        verdict=Verdict(verdict="same", sentence="s"),
-    )
 
 
 def test_entries_come_back_in_order_and_by_search(tmp_path: Path) -> None:
@@ -63,9 +47,9 @@ def test_entries_come_back_in_order_and_by_search(tmp_path: Path) -> None:
 def test_a_comparison_and_its_judgement_are_both_there_or_neither(tmp_path: Path) -> None:
     judged = Judged(verdict=Verdict(verdict="same", sentence="s"), kept=False)
     with open_search_ledger(tmp_path / "ledger.sqlite") as ledger:
-        ledger.add_judged("s", judged, comparison("c1", LAUNCH), [[0.1]])
+        ledger.add_judged("s", judged, made_comparison("c1", LAUNCH), [[0.1]])
         with pytest.raises(Refused, match="could not be written"):
-            ledger.add_judged("s", judged, comparison("c1", LAUNCH), [[0.1]])
+            ledger.add_judged("s", judged, made_comparison("c1", LAUNCH), [[0.1]])
         assert ledger.entries("s") == [judged]
         assert [line.comparison_id for line in ledger.newest()] == ["c1"]
         assert ledger.steps_s("c1") == [[0.1]]
@@ -74,7 +58,7 @@ def test_a_comparison_and_its_judgement_are_both_there_or_neither(tmp_path: Path
 def test_a_ledger_of_the_version_before_takes_searches_up(tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite"
     with open_ledger(path) as ledger:
-        ledger.append(comparison("old", LAUNCH))
+        ledger.append(made_comparison("old", LAUNCH))
     connection = sqlite3.connect(path)
     connection.execute("DROP TABLE searches")
     connection.execute("DROP TABLE search_entries")

@@ -1,15 +1,19 @@
 """The single decisions of a search: what is proposed, what is set aside and why, what comes next."""
 
+import math
+
 import msgspec
 import pytest
 
 from perftui.ipc.facts import BackendFacts, BatchFacts, BatchSignature, OptimizerFacts, RankFacts, TensorFacts
 from perftui.ipc.findings import Finding, Remedy
-from perftui.ipc.ledger_records import Comparison, Launch, Verdict
+from perftui.ipc.ledger_records import Comparison, Verdict
 from perftui.ipc.search_records import Begun, Judged, Measured, Picture, Proposal, Purpose, SearchEntry
 from perftui.ipc.settings import Semantics, Settings, semantics_of
+from perftui.trainer.tuning.judge import judge
 from perftui.trainer.tuning.search.already import done_by_script
 from perftui.trainer.tuning.search.calibration import calibrated, calibration_of
+from perftui.trainer.tuning.search.ending import end_sentence
 from perftui.trainer.tuning.search.guards import batch_mib, most_waiting_workers, most_workers, why_too_much
 from perftui.trainer.tuning.search.next_move import (
     FINAL_CODE,
@@ -20,8 +24,9 @@ from perftui.trainer.tuning.search.next_move import (
     StopMove,
     next_move,
 )
-from perftui.trainer.tuning.search.proposals import propose
+from perftui.trainer.tuning.search.proposals import Choice, propose
 from perftui.trainer.tuning.search.state import SearchState, advance, begin, fold
+from tests.made_ledger import made_comparison, made_launch
 
 from .made_search import fp32, launch, measured, starved, state_with
 from .simulated_job import NOISE, PLAN, sitting
@@ -36,7 +41,7 @@ def test_the_first_thing_is_the_original() -> None:
 
 def test_an_original_that_fails_ends_the_search_and_a_new_sitting_tries_again() -> None:
     state = advance(begin(PLAN), sitting())
-    dead = Launch(run_id="r", label="A", settings={}, outcome="failed", note="boom")
+    dead = made_launch(outcome="failed", note="boom")
     failed = Measured(launch=dead, unix=10.0, wall_s=1.0)
     state = advance(state, failed)
     assert next_move(state, KNOWN) == StopMove("baseline_failed")
@@ -94,20 +99,8 @@ def test_what_cannot_be_applied_or_cannot_be_seen_is_set_aside_with_the_reason()
 
 
 def comparison(name: str, expected: float, gain: float | None) -> Comparison:
-    return Comparison(
-        comparison_id="c",
-        unix=0.0,
-        name="n",
-        host="h",
-        command=[],
-        before={},
-        set={name: True},
-        semantics="neutral",
-        bound=None,
-        expected=expected,
-        launches=[],
-        verdict=Verdict(verdict="faster" if gain else "failed", sentence="s", gain=gain),
-    )
+    verdict = Verdict(verdict="faster" if gain else "failed", sentence="s", gain=gain)
+    return made_comparison(set={name: True}, expected=expected, verdict=verdict)
 
 
 def test_three_measurements_of_a_setting_correct_what_is_expected_of_it() -> None:
@@ -118,6 +111,19 @@ def test_three_measurements_of_a_setting_correct_what_is_expected_of_it() -> Non
     assert calibrated(1.44, ["optimizer.fused"], calibration) == 1.44
     assert calibrated(None, ["gc.freeze"], calibration) is None
     assert calibration_of([comparison("gc.freeze", 1.5, -0.3)] * 3) == {"gc.freeze": 0.2}
+
+
+def test_the_end_of_a_search_teaches_nothing_of_predictions() -> None:
+    trial = msgspec.structs.replace(
+        comparison("gc.freeze", 1.5, 0.1), finding="pause.gc", parent="tune-made-1"
+    )
+    final = msgspec.structs.replace(comparison("gc.freeze", 1.1, 0.1), parent="tune-made-1")
+    taught = calibration_of([trial] * 3)
+    assert taught == {"gc.freeze": pytest.approx(math.log(1.1) / math.log(1.5))}
+    assert calibration_of([*[final] * 9, *[trial] * 3]) == taught
+    assert calibration_of([final] * 3) == {}
+    by_hand = msgspec.structs.replace(final, parent="mine-1")
+    assert calibration_of([by_hand] * 3) == {"gc.freeze": pytest.approx(1.0)}
 
 
 def test_a_poor_record_alters_the_order_and_the_figure_not_whether_it_is_tried() -> None:
@@ -186,6 +192,49 @@ def test_a_number_that_was_too_much_is_halved() -> None:
     assert move.proposal.set == {"loader.num_workers": 4}
 
 
+def failing(label: str, *, with_others_gpus: bool = False) -> SearchState:
+    """Return a search whose first trial failed in a launch of that label."""
+    state = state_with(starved(8), in_force={"loader.num_workers": 2})
+    proposal = Proposal(set={"loader.num_workers": 8}, code="input.workers", bound=5.0, expected=3.0)
+    state = advance(state, Begun(comparison_id="c", purpose="trial", proposal=proposal))
+    gpus = {"gpu_uuids": ["other"]} if with_others_gpus else {}
+    for each in ("B", "A") if label == "A" else ("B",):
+        change = {**state.best, **proposal.set} if each == "B" else dict(state.best)
+        made = launch(each, change, -2.0, **gpus)
+        if each == label and not with_others_gpus:
+            made = msgspec.structs.replace(made, log_step_s=None, outcome="failed", note="boom")
+        seen = measured(made, starved(8), in_force={"loader.num_workers": 2})
+        state = advance(state, seen)
+    assert state.open is not None
+    verdict = judge(state.open.launches, NOISE, 8.0)
+    assert verdict.verdict == "failed"
+    return advance(state, Judged(verdict=verdict, kept=False))
+
+
+def first_number(state: SearchState) -> object:
+    return next(
+        (each.set["loader.num_workers"] for each in propose(state, 1.02, 8.0).worthwhile if each.set), None
+    )
+
+
+def test_a_launch_with_the_change_that_failed_is_counted_against_it() -> None:
+    state = failing("B")
+    assert first_number(state) == 4
+    assert first_number(advance(state, sitting(unix=20.0))) == 4
+
+
+@pytest.mark.parametrize("with_others_gpus", [False, True])
+def test_a_comparison_that_failed_for_another_reason_says_nothing_of_the_change(
+    with_others_gpus: bool,
+) -> None:
+    state = failing("A", with_others_gpus=with_others_gpus)
+    assert first_number(state) is None  # neither the half, nor the same again at once
+    assert first_number(advance(state, sitting(unix=20.0))) == 8
+    ended = end_sentence(state, "nothing_left", Choice((), ()))
+    assert ended.startswith("Nothing was decided: what was tried could not be compared")
+    assert ended.endswith("--resume measures again what could not be compared.")
+
+
 def test_a_final_that_comes_out_slower_brings_the_original_back() -> None:
     state = judged_trial(state_with(starved(2)), {"loader.num_workers": 2}, -2.7, "faster")
     proposal = Proposal(set=state.changed, code=FINAL_CODE)
@@ -227,6 +276,14 @@ def test_two_refused_comparisons_end_a_sitting_and_another_one_measures_them_aga
     assert move.proposal.set == {"loader.num_workers": 4}
 
 
+OTHER_PROGRAMS: list[dict[str, object]] = [
+    {"code": "edited"},
+    {"commit": "new"},
+    {"versions": {"torch": "3"}},
+    {"devices": "CUDA_VISIBLE_DEVICES=1"},
+]
+
+
 def test_a_comparison_that_was_broken_off_goes_on_soon_and_begins_anew_late() -> None:
     proposal = Proposal(set={"loader.num_workers": 4}, code="input.workers", bound=5.0, expected=3.0)
     entries: list[SearchEntry] = [
@@ -241,6 +298,10 @@ def test_a_comparison_that_was_broken_off_goes_on_soon_and_begins_anew_late() ->
     restarted = msgspec.structs.replace(sitting(unix=60.0), boot_id="two")
     assert next_move(fold(PLAN, [*entries, restarted]), KNOWN) == LaunchMove("A", {})
     assert late.open is not None
+    for other in OTHER_PROGRAMS:
+        edited = fold(PLAN, [*entries, msgspec.structs.replace(sitting(unix=60.0), **other)])
+        assert edited.last is None
+        assert next_move(edited, KNOWN) == LaunchMove("A", {}), other
     assert late.open.comparison_id == "c"
 
 

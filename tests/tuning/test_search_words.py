@@ -7,7 +7,6 @@ import msgspec
 import pytest
 
 from perftui.ipc.argument_templates import ArgumentTemplate
-from perftui.ipc.ledger_records import Launch
 from perftui.ipc.search_records import Ended, Measured
 from perftui.ipc.settings import TABLE, Setting, Settings, SettingValue
 from perftui.ipc.settings_as_code import lines_to_write
@@ -24,6 +23,7 @@ from perftui.trainer.tuning.search.search_document import (
 )
 from perftui.trainer.tuning.search.search_lines import SearchLines, end_lines, ladder
 from perftui.trainer.tuning.search.state import SearchState, advance, begin
+from tests.made_ledger import made_launch
 
 from .simulated_job import PLAN, Job, search, sitting
 
@@ -101,7 +101,7 @@ def test_what_is_broken_off_early_claims_nothing() -> None:
 
 
 def test_an_original_that_cannot_be_measured_says_why() -> None:
-    failed = Launch(run_id="r", label="A", settings={}, outcome="failed", note="ValueError: boom")
+    failed = made_launch(outcome="failed", note="ValueError: boom")
     state = advance(advance(begin(PLAN), sitting()), Measured(launch=failed, unix=1.0, wall_s=1.0))
     assert "ValueError: boom" in end_sentence(state, "baseline_failed", Choice((), ()))
     assert exit_code(state, "baseline_failed") == 1

@@ -6,12 +6,12 @@ from itertools import islice
 
 import pytest
 
+from benchmarks.simulated_launches import HOSTS, HostModel, simulate_launches
 from perftui.trainer.tuning.enough import assess, sufficient_se, wanted_se
 from perftui.trainer.tuning.noise import Seen, before_repeats, learned_noise
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.procedure import next_label
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Noise, Point
-from perftui.trainer.tuning.simulated import HOSTS, HostModel, simulate_launches
 from perftui.trainer.tuning.verdict import SE_LIMIT, decide
 
 CAPS = Caps(steps=300)

@@ -18,8 +18,8 @@ from perftui.trainer.tuning.regression import Noise
 from perftui.trainer.tuning.stalls import contradicts, plain_gain
 from perftui.trainer.tuning.steady import block_length
 from perftui.trainer.tuning.trials import Trial
-
-from .test_measure import history, rank_view, update
+from tests.made_ledger import made_launch
+from tests.tuning.made_updates import history, rank_view, update
 
 CPUS = 8.0
 KNOWN = Noise(0.005, 8.0)
@@ -36,22 +36,17 @@ def launch(label: str, times: Iterator[float], workers: int = 0, **more: object)
     found = assess(steps, block_length(workers), 0.007, Caps())
     assert found.estimate is not None
     steady = steps[found.warm_steps :]
-    return msgspec.structs.replace(
-        Launch(
-            run_id="r",
-            label="A" if label == "A" else "B",
-            settings={"loader.num_workers": workers},
-            outcome="stopped",
-            steps=found.steady_steps,
-            log_step_s=found.estimate.log_step_s,
-            se=found.estimate.se,
-            df=found.estimate.df,
-            step_ms=1000 * sum(steady) / len(steady),
-            settled=found.settled,
-            foreign_cores=0.0,
-        ),
-        **more,
-    )
+    measured: dict[str, object] = {
+        "settings": {"loader.num_workers": workers},
+        "steps": found.steady_steps,
+        "log_step_s": found.estimate.log_step_s,
+        "se": found.estimate.se,
+        "df": found.estimate.df,
+        "step_ms": 1000 * sum(steady) / len(steady),
+        "settled": found.settled,
+        "foreign_cores": 0.0,
+    }
+    return made_launch(label, **{**measured, **more})
 
 
 @pytest.mark.parametrize("count", [250, 600])
@@ -97,7 +92,7 @@ def test_stalls_are_counted_by_the_sample_where_speeds_are() -> None:
     a = launch("A", steps_s(250, 0.1, 0.0, 100), samples_per_step=32.0)
     b = launch("B", steps_s(250, 0.12, 0.0, 100), samples_per_step=64.0)
     assert plain_gain([a, b], "sample") == pytest.approx(math.log(2 / 1.2), abs=0.001)
-    assert judge([a, b], KNOWN, CPUS).verdict == "faster"
+    assert judge([a, b], KNOWN, CPUS, semantics="changes-training").verdict == "faster"
     assert plain_gain([a, msgspec.structs.replace(b, step_ms=None)], "step") is None
 
 

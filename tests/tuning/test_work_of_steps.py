@@ -1,5 +1,7 @@
 """Changes that alter what a step holds: no speed is told where the work of a step is not known."""
 
+import math
+
 import msgspec
 import pytest
 
@@ -8,11 +10,13 @@ from perftui.ipc.view import RankView
 from perftui.trainer.tuning.collector import Collector
 from perftui.trainer.tuning.comparison import Trials
 from perftui.trainer.tuning.judge import judge
+from perftui.trainer.tuning.next_trial import next_trial
+from perftui.trainer.tuning.provisional import provisional_verdict
 from perftui.trainer.tuning.regression import Noise
 from perftui.trainer.tuning.trials import Trial
+from tests.tuning.made_updates import history, rank_view, update
 
 from .made_search import launch
-from .test_measure import history, rank_view, update
 
 KNOWN = Noise(0.005, 8.0)
 HALVED_S, WHOLE_S = -2.65, -2.0
@@ -61,6 +65,34 @@ def test_samples_of_other_lengths_are_not_compared() -> None:
     assert told.sentence.count("per sample, for steps hold different numbers of them") == 1
     assert word(pair(long, {"samples_per_step": 12.0}), "changes-training") == "inconclusive"
     assert word(pair(long, short), "neutral") == "faster"  # padding: the same samples in another order
+
+
+BY_TOKENS = ({"samples_per_step": 40.0}, {"samples_per_step": 42.5})
+"""Means of batches that hold as many samples as make up so many tokens, over other numbers of steps."""
+
+
+@pytest.mark.parametrize("semantics", ["neutral", "numeric"])
+def test_batches_of_other_numbers_of_samples_alone_make_nothing_faster(semantics: str) -> None:
+    same = [*pair(*BY_TOKENS, WHOLE_S), *reversed(pair(*BY_TOKENS, WHOLE_S))]
+    verdict = judge(same, KNOWN, 8.0, semantics=semantics)
+    assert verdict.gain == pytest.approx(0.0)
+    assert verdict.per == "step"
+    real = judge(pair(*BY_TOKENS), KNOWN, 8.0, semantics=semantics)
+    assert (real.verdict, real.per) == ("faster", "step")
+    assert real.gain == pytest.approx(math.expm1(WHOLE_S - HALVED_S))
+
+
+@pytest.mark.parametrize(("semantics", "gain"), [("neutral", 0.0), ("changes-training", 1.0)])
+def test_a_switch_knows_the_work_of_a_step_by_the_change_as_well(semantics: str, gain: float) -> None:
+    doubled = pair({"samples_per_step": 8.0}, {"samples_per_step": 16.0}, WHOLE_S)
+    verdict = provisional_verdict([Trial(each) for each in doubled], KNOWN, semantics)
+    assert verdict.gain == pytest.approx(gain)
+
+
+def test_the_next_launch_is_chosen_by_what_is_judged() -> None:
+    doubled = pair({"samples_per_step": 8.0}, {"samples_per_step": 16.0}, WHOLE_S)
+    assert next_trial(doubled, [{}, {}], "changes-training", KNOWN, 8.0, 4) is None
+    assert next_trial(doubled, [{}, {}], "neutral", KNOWN, 8.0, 4) == "B"
 
 
 def test_tokens_of_a_step_are_gathered_over_all_ranks() -> None:

@@ -1,6 +1,6 @@
 """From measured signals to findings: pure rules over one frozen window, in the order to deal with them."""
 
-from perftui.trainer.diagnosis.judgement import Judgement, diagnose, judge, judge_in_parts
+from perftui.trainer.diagnosis.judgement import Judgement, judge, judge_in_parts
 from perftui.trainer.diagnosis.policy import POLICY, Policy
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.signals import HostSignals, RankSignals, RunSignals
@@ -15,7 +15,6 @@ __all__ = [
     "RankSignals",
     "RunSignals",
     "Steadied",
-    "diagnose",
     "judge",
     "judge_in_parts",
 ]

@@ -1,7 +1,7 @@
 """One window as all rules see it: the signals, the thresholds, and what was worked out once for everybody."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar, cast
@@ -96,8 +96,3 @@ class Case:
     def strongly_contended(self, host: str) -> bool:
         """Tell whether others take so much of a host that times on it are in doubt."""
         return host in self._strongly_contended
-
-
-def worst_first(ranks: Iterable[tuple[float, RankSignals]]) -> list[tuple[float, RankSignals]]:
-    """Return ranks by what something costs them, dearest first; equal ones by number."""
-    return sorted(ranks, key=lambda pair: (-pair[0], pair[1].rank))

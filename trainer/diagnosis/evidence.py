@@ -5,9 +5,9 @@ from perftui.ipc.facts import StackFacts, StackPlace
 from perftui.ipc.findings import Evidence
 from perftui.ipc.prerequisites import Told, why_idle, why_impossible
 from perftui.ipc.settings import Settings, setting
+from perftui.ipc.units import MIB
 from perftui.trainer.diagnosis.signals import RankSignals
 
-WINDOW = "a profile window"
 _INSTALLED = ("site-packages", "dist-packages", "/lib/python", "<frozen")
 
 
@@ -33,7 +33,7 @@ def percent(value: float) -> str:
 
 def size(mib: float) -> str:
     """Return a size in words with the unit that suits it, such as `16 B`, `3.1 KiB` or `25 MiB`."""
-    amount, unit = mib * 1024 * 1024, "B"
+    amount, unit = mib * MIB, "B"
     for larger in ("KiB", "MiB", "GiB"):
         if amount < 1024:
             break

@@ -39,11 +39,6 @@ class Judgement:
     abstained: tuple[Abstention, ...]
 
 
-def diagnose(signals: RunSignals, policy: Policy = POLICY) -> list[Finding]:
-    """Return the findings over one window, first things first."""
-    return list(judge(signals, policy).findings)
-
-
 def judge(signals: RunSignals, policy: Policy = POLICY, rules: Iterable[Rule] = RULES) -> Judgement:
     """Return findings and abstentions over one window."""
     return at_once(judge_in_parts(signals, policy, rules))

@@ -8,8 +8,9 @@ measured; looks only tell what it was spent on, and where.
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from perftui.ipc.facts import StackFacts
+from perftui.ipc.facts import StackFacts, StackPlace
 from perftui.trainer.diagnosis.device_waits import logged_share
+from perftui.trainer.diagnosis.evidence import main_place
 from perftui.trainer.diagnosis.policy import Policy
 from perftui.trainer.diagnosis.signals import RankSignals
 
@@ -26,7 +27,10 @@ class OwnLines:
     """Shares (0-1) of the step. On a GPU the host may wait for it anywhere: no more than the looks say."""
 
     before: float
-    """Work of the script's own before the backward, the forward left out."""
+    """Work of the script's own before the backward, the forward left out: preparation, as far as is known."""
+    between: float
+    """Such work past the model's call, which may need what the model has put out; of a rank without a loader
+    also what follows its backward."""
     after: float
     """Python of the script's own outside of loader, forward, backward and optimizer."""
     logging: float
@@ -45,15 +49,17 @@ def own_lines(rank: RankSignals, policy: Policy) -> OwnLines | None:
     if not rank.patterns.wait_known:
         return _without_loader(rank, stacks, other, script, logging, policy)
     if script + logging < policy.own_looks:
-        return OwnLines(0.0, 0.0, 0.0, script + logging)
+        return OwnLines(0.0, 0.0, 0.0, 0.0, script + logging)
     outside = max(0.0, other - _interrupted(rank))
     behind = min(1.0, stacks.looks * outside / (script + logging))
     outside *= (script + logging) / (script + logging + _torch_outside(rank, stacks))
     ahead = _ahead(rank, stacks, (1 - behind) * (script + logging), policy)
     share = script / (script + logging)
     most = (script / stacks.looks, logging / stacks.looks) if rank.device != "cpu" else (1.0, 1.0)
+    past = _past_the_model(stacks, policy, "after")
     return OwnLines(
-        before=min(most[0], share * ahead),
+        before=min(most[0], share * ahead) * (1 - past),
+        between=min(most[0], share * ahead) * past,
         after=min(most[0], share * outside),
         logging=min(most[1], (1 - share) * (ahead + outside)),
         looks=script + logging,
@@ -82,11 +88,59 @@ def _without_loader(
     """Without a loader nothing marks where the forward begins: all but backward and optimizer is one part."""
     script += sum(stacks.areas.get(area, 0) for area in _LOADED)
     if script + logging < policy.own_looks:
-        return OwnLines(0.0, 0.0, 0.0, script + logging)
+        return OwnLines(0.0, 0.0, 0.0, 0.0, script + logging)
     outside = max(0.0, other - _interrupted(rank))
     cost = _beyond_forward(outside, rank, stacks, script + logging, policy)
     share = script / (script + logging)
-    return OwnLines(before=share * cost, after=0.0, logging=(1 - share) * cost, looks=script + logging)
+    past = _past_the_model(stacks, policy, "after", "behind")
+    return OwnLines(
+        before=share * cost * (1 - past),
+        between=share * cost * past,
+        after=0.0,
+        logging=(1 - share) * cost,
+        looks=script + logging,
+    )
+
+
+def own_place(stacks: StackFacts | None, least_share: float, *areas: str) -> StackPlace | None:
+    """Return the line to name for the looks of some areas, if it or its function has so much of them.
+
+    A look that is due during plain Python often comes only behind it, where the loop next calls into torch.
+    So a function that the loop calls stands before a line of the loop itself, by its most looked-at line.
+    """
+    if stacks is None:
+        return None
+    total = sum(stacks.areas.get(area, 0) for area in areas)
+    loops = {_function(place.at) for place in stacks.places if place.area in ("backward", "optimizer")}
+    called: dict[str, list[StackPlace]] = defaultdict(list)
+    for place in stacks.places:
+        if place.area in areas and _function(place.at) not in loops:
+            called[_function(place.at)].append(place)
+    most = max(called.values(), key=_looks, default=[])
+    if most and _looks(most) >= least_share * total:
+        return max(most, key=lambda place: place.count)
+    return main_place(stacks, least_share, *areas)
+
+
+def _looks(places: list[StackPlace]) -> int:
+    return sum(place.count for place in places)
+
+
+def order_known(rank: RankSignals, policy: Policy) -> bool:
+    """Tell whether the order of most of the script's lines around the model's call is known."""
+    stacks = rank.facts.stacks
+    if stacks is None:
+        return False
+    known = sum(stacks.order.values())
+    return known >= policy.own_looks and 2 * known >= stacks.areas.get("script", 0)
+
+
+def _past_the_model(stacks: StackFacts, policy: Policy, *orders: str) -> float:
+    """Return the share of the script's lines past the model's call; unknown ones count as before it."""
+    past = sum(stacks.order.get(order, 0) for order in orders)
+    unknown = max(0, stacks.areas.get("script", 0) - sum(stacks.order.values()))
+    told = stacks.order.get("before", 0) + past
+    return past / (told + unknown) if told >= policy.own_looks else 0.0
 
 
 def _ahead(rank: RankSignals, stacks: StackFacts, looks: float, policy: Policy) -> float:

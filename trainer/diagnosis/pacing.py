@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 from perftui.ipc.view import GpuView
 from perftui.trainer.diagnosis.policy import Policy
 from perftui.trainer.diagnosis.signals import RankSignals
+from perftui.trainer.diagnosis.trusted import gpu_shares
 
 Pacer: TypeAlias = Literal["loader", "host", "model", "device", "communication", "unknown"]
 """host: the training thread, outside loader and model, or on a GPU all that issues work. model: forward,
@@ -112,8 +113,9 @@ def _comm_on_device(rank: RankSignals, parts: dict[str, float]) -> float:
 
 
 def _host_or_device(rank: RankSignals, gpu: GpuView | None, policy: Policy) -> tuple[Pacer, Confidence, str]:
-    if rank.report is not None and rank.report.gpu is not None:
-        idle = rank.report.gpu.idle
+    shares = gpu_shares(rank.report)
+    if shares is not None:
+        idle = shares.idle
         if idle < policy.launch_idle:
             return "device", "measured", f"in the window the GPU idled {100 * idle:.0f} % of the time"
         return "host", "measured", f"in the window the GPU idled {100 * idle:.0f} % of the time"

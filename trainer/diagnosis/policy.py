@@ -15,7 +15,6 @@ class Policy:
     wait_floor_ms: float = 2.0
     """Milliseconds a step. Below, workers are not worth it: handing one batch over from a worker process
     took 1.2-1.4 ms on a 2-core machine (torch 2.14, empty dataset)."""
-
     handover_ms: float = 1.3
     """Milliseconds a batch. What stays exposed of loading when worker processes do it: they hand each batch
     over in that time (same measurement)."""
@@ -70,8 +69,7 @@ class Policy:
     """Share of the usable cores. With fewer busy, starved workers wait for something else than the CPU."""
 
     worker_busy: float = 0.75
-    """Cores a worker. From here on workers compute all the time (decode, augment); own choice: a worker that
-    sleeps between batches stays below."""
+    """Cores a worker that computes all the time; own choice: one that sleeps between batches stays below."""
     worker_idle: float = 0.35
     """Cores a worker. Below, with the rank waiting, workers wait themselves; own choice."""
     worker_cpu_wait: float = 0.20
@@ -103,7 +101,7 @@ class Policy:
     collating_timed: float = 0.50
     """The same where each batch is timed and not only looked at; own choice: most of it."""
     connected: float = 0.5
-    """Share of looks that find idle workers in a socket, from which they wait for it; own choice: most."""
+    """Share of looks at idle workers that find them receiving from a socket: it is that; own choice: most."""
     worker_looks: int = 20
     """Looks at a rank's workers in a window, least for any share of them: a standard error of 11 points."""
     slow_worker_ratio: float = 4.0
@@ -173,8 +171,7 @@ class Policy:
     gpu_idle: float = 0.70
     """The same, below which it does not."""
     sync_share: float = 0.05
-    """Share of the window in which the GPU idled while the host stood in a call that waits for it; as
-    train-doctor's rule."""
+    """Share of the window in which the GPU idled for a call that waits for it; as train-doctor's rule."""
     sync_critical: float = 0.20
     """The same, from which it is the first thing to change."""
     sync_looks: float = 0.10
@@ -197,18 +194,21 @@ class Policy:
     """MiB. A copy that costs its call rather than its bytes; own choice."""
 
     optimizer_info: float = 0.35
-    """Share of the step in the optimizer that is worth a remark; own choice: small models reach 30 % with
-    nothing wrong."""
+    """Share of the step in the optimizer, for a remark; own choice: small, sound models reach 30 %."""
     optimizer_warning: float = 0.50
     """The same, from which it leads."""
     operator_share: float = 0.30
     """Share of self time in a window of one operator that is no product, convolution, attention or norm; own
     choice: pooling, copies and losses of usual models stay below."""
+    family_share: float = 0.40
+    """The same of several of one purpose with their backward; own choice, above that of one alone, as models
+    hold a little of many: log-determinants in a flow held 0.53 of a window, half of the step by the clock."""
+    family_spread: float = 0.90
+    """Share of a family in its largest operator, from which that one alone is named; own choice."""
     recompute_looks: int = 5
     """Looks that found a forward within the backward, least."""
     recompute_info: float = 0.10
-    """Share of these looks: activation checkpointing usually costs a quarter to a third of the step
-    (one forward more on top of three)."""
+    """Share of these looks: activation checkpointing usually costs a quarter to a third (a forward more)."""
     backward_high: float = 2.0
     """Factor. Forward over backward, above which much of it leaves no gradient."""
     small_batch_gpu: int = 16
@@ -276,6 +276,8 @@ class Policy:
     """MiB. One bucket of this size holds all gradients back until the backward is over."""
     sync_backwards: float = 1.5
     """Synchronising backwards a step, from which gradients are exchanged more often than needed."""
+    sync_backwards_unseen: float = 2.5
+    """The same where no batches of a step are told; own choice: a gradient penalty takes two."""
 
     arrival_steps: int = 20
     """Steps of all ranks, matched, least for a judgement on who comes last."""
@@ -363,20 +365,17 @@ class Policy:
     drift_late: float = 0.25
     """Share of the rise after the middle of the run, at least: what grows with the steps goes on."""
     drift_cpu_ratio: float = 1.10
-    """Factor. The same of the training thread's CPU time: with less, and others on the host, they may be the
-    cause."""
+    """Factor. The same of the training thread's CPU time: with less, others on the host may be the cause."""
     drift_steps: int = 100
     """Steps past the warm-up, least, before a trend is judged."""
     drift_rises: int = 3
-    """Of the four rises from one fifth of the run to the next, so many at least; all four where the
-    host sets the pace."""
+    """Of the four rises from one fifth of the run to the next, at least; all where the host sets the pace."""
 
     loss_jumps: float = 1e-3
     """Relative. Median distance of a loss from the middle of its neighbours, from which it depends on its
     batch: 2e-5 behind a layer norm that hides it, 1e-2 and more with batches drawn anew."""
     epochs_alike: int = 2
-    """Epochs in a row that began with the same random state, least: a number of 64 bits that is drawn from it
-    does not repeat by chance."""
+    """Epochs in a row that began with the same random state, least: of 64 bits, which no chance repeats."""
     same_losses: int = 5
     """Steps at which all ranks' losses agree but for noise, before they are taken to see the same data."""
     same_loss_tolerance: float = 1e-6

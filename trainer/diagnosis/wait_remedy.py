@@ -5,9 +5,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from perftui.ipc.findings import Remedy
+from perftui.ipc.loader_names import join_name
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.prerequisites import batches_on_device
-from perftui.ipc.settings import Settings
+from perftui.ipc.settings import Semantics, Settings
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.contention import UNSURE
 from perftui.trainer.diagnosis.evidence import main_place, of_the_script
@@ -15,7 +16,7 @@ from perftui.trainer.diagnosis.policy import Policy
 from perftui.trainer.diagnosis.readiness import steady_wait, won_share
 from perftui.trainer.diagnosis.signals import HostSignals, RankSignals
 from perftui.trainer.diagnosis.wait_cause import WaitCause
-from perftui.trainer.tuning.predictor import SMALLEST_GAIN, WorkersProposal, propose_workers
+from perftui.trainer.tuning.predictor import SMALLEST_GAIN, SPARE_WORKERS, WorkersProposal, propose_workers
 
 _CHEAPER = (
     "make each sample cheaper to prepare (store it decoded and resized, a faster decoder, fewer or batched "
@@ -51,7 +52,6 @@ _FEWER_BYTES = (
 _AT_ITS_LIMIT = "storage that is at its limit already gives no more to more workers"
 _SERVED_IN_TURN = "what serves one request at a time gives no more to more workers"
 _SLOWEST_WORKERS = 32
-_SPARE = 1.3
 _METHODS = frozenset({"__getitem__", "__getitems__", "__iter__", "<module>"})
 _OURS = "/perftui/trainer/probe/"
 
@@ -102,7 +102,7 @@ def answer_to(case: Case, rank: RankSignals, cause: WaitCause) -> tuple[str, Ans
 
 def setting_name(facts: LoaderFacts, name: str = "num_workers") -> str:
     """Return the key of a setting of this loader."""
-    return f"loader.{name}" if facts.index == 0 else f"loader[{facts.index}].{name}"
+    return join_name(facts.index, name)
 
 
 def _only_without_workers(rank: RankSignals, facts: LoaderFacts) -> bool:
@@ -191,10 +191,19 @@ def _setting(
         set=wanted,
         bound=round(proposal.bound, 2) if math.isfinite(proposal.bound) else None,
         expected=round(expected, 2),
-        semantics="neutral",
+        semantics=semantics_of_workers(facts),
         at=at,
         caution="; ".join(_cautions(facts, host, policy)),
     )
+
+
+def semantics_of_workers(facts: LoaderFacts) -> Semantics:
+    """Return what another number of workers does to the training.
+
+    A stream is divided among its workers: other batches in another order, each with a remainder and a buffer
+    to shuffle in of its own.
+    """
+    return "changes-training" if facts.iterable else "neutral"
 
 
 def _cautions(facts: LoaderFacts, host: HostSignals | None, policy: Policy) -> list[str]:
@@ -217,7 +226,7 @@ def _overlapped(
     prepare_ms = wait * step_ms if facts.num_workers == 0 else facts.num_workers * step_ms
     compute_ms = max((1 - wait) * step_ms, 0.01 * step_ms)
     most = max(facts.num_workers, min(_SLOWEST_WORKERS, 4 * max(2, facts.num_workers)))
-    workers = min(most, math.ceil(_SPARE * prepare_ms / compute_ms))
+    workers = min(most, math.ceil(SPARE_WORKERS * prepare_ms / compute_ms))
     expected = step_ms / max(compute_ms, prepare_ms / max(1, workers))
     advice = {"storage": _STORAGE, "connection": _DISTANT}.get(cause.cause, _ELSEWHERE)
     if workers <= facts.num_workers or expected < SMALLEST_GAIN:
@@ -230,6 +239,7 @@ def _overlapped(
         bound=round(bound, 2) if math.isfinite(bound) else None,
         expected=round(min(expected, bound), 2),
         advice=advice,
+        semantics=semantics_of_workers(facts),
         at=_at(case, rank),
         caution="; ".join(cautions),
     )
@@ -246,6 +256,7 @@ def _collate(
         bound=_bound(rank),
         expected=None if proposal is None else round(proposal.expected, 2),
         advice=_FEWER_BYTES if cause.stacked else _FROM_TENSORS,
+        semantics="neutral" if proposal is None else semantics_of_workers(facts),
         at=_at(case, rank),
     )
 
@@ -272,6 +283,7 @@ def _without_workers(facts: LoaderFacts) -> Remedy:
         set={setting_name(facts): 0},
         advice="an experiment: with so little to prepare, no workers may be faster",
         caution="random augmentations draw another stream of numbers",
+        semantics=semantics_of_workers(facts),
     )
 
 
@@ -291,6 +303,7 @@ def fewer_workers(facts: LoaderFacts, cpus: float, ranks_on_host: int) -> Remedy
         set={setting_name(facts): fitting},
         advice="an experiment: as many workers as there are cores for them",
         caution="random augmentations draw another stream of numbers",
+        semantics=semantics_of_workers(facts),
     )
 
 

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from perftui.ipc.units import MIB
+
 _PEERS_KEPT = 4096
 
 
@@ -15,17 +17,11 @@ class Rate:
     bytes_at_once: float
 
 
-OF_A_RANK = Rate(
-    frames_per_s=500.0, frames_at_once=4096.0, bytes_per_s=4.0 * 2**20, bytes_at_once=64.0 * 2**20
-)
+OF_A_RANK = Rate(frames_per_s=500.0, frames_at_once=4096.0, bytes_per_s=4.0 * MIB, bytes_at_once=64.0 * MIB)
 """A rank sends some 20 frames a second; after a hub's absence 1,152 that it has kept, at once."""
-OF_A_HOST = Rate(
-    frames_per_s=200.0, frames_at_once=4096.0, bytes_per_s=16.0 * 2**20, bytes_at_once=64.0 * 2**20
-)
+OF_A_HOST = Rate(frames_per_s=200.0, frames_at_once=4096.0, bytes_per_s=16.0 * MIB, bytes_at_once=64.0 * MIB)
 """Another host's hub sends some 12 frames a second; after a cut what it has kept, 16 MiB at most."""
-OF_A_COMMAND = Rate(
-    frames_per_s=20.0, frames_at_once=100.0, bytes_per_s=1.0 * 2**20, bytes_at_once=4.0 * 2**20
-)
+OF_A_COMMAND = Rate(frames_per_s=20.0, frames_at_once=100.0, bytes_per_s=1.0 * MIB, bytes_at_once=4.0 * MIB)
 """Commands and questions of one dashboard; pulls have a bound of their own (`DashboardServer`)."""
 
 

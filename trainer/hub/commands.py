@@ -18,13 +18,11 @@ from perftui.ipc.errors import PerftuiError, Refused
 from perftui.ipc.run_files import write_record
 from perftui.ipc.settings import check_together, check_values
 from perftui.trainer.hub.served import Reply
-from perftui.trainer.tuning.plan import Caps, RelaunchPlan
+from perftui.trainer.tuning.plan import Caps, RelaunchPlan, plan_path
 from perftui.trainer.tuning.subject import not_on_all_hosts, not_owned
 
 if TYPE_CHECKING:
     from perftui.trainer.hub.live_run import LiveRun
-
-_PLAN = "relaunch_plan.json"
 
 
 def _caps(trial_seconds: float | None) -> Caps:
@@ -102,7 +100,7 @@ class Commands:
             expected=command.expected,
             caps=_caps(self._run.description.trial_seconds),
         )
-        write_record(self._run.places.state / _PLAN, plan)
+        write_record(plan_path(self._run.places), plan)
         self._run.start_tuner()
         self._relaunch_asked = (peer, command.command_id)
 

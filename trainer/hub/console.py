@@ -11,10 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from perftui.ipc.harmless import STEERING
+from perftui.ipc.units import MIB
 
 _LINES_KEPT = 1000
 _LINE_MAX = 2000
-_READ_MAX = 1024 * 1024
+_READ_MAX = MIB
 _FIRST_READ = 64 * 1024
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-~]|\x9b[0-?]*[ -/]*[@-~]"

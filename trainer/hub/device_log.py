@@ -5,10 +5,9 @@ from collections.abc import Iterable
 
 from perftui.ipc.messages import DeviceSteps
 from perftui.ipc.view import DeviceView
+from perftui.trainer.hub.newest_steps import WARM_STEPS
 
 _KEPT = 512
-_WARM_STEPS = 10
-"""As for all statistics: the first steps do not count."""
 
 
 class DeviceLog:
@@ -34,7 +33,7 @@ class DeviceLog:
 
     def view(self, since_step: int = 0) -> DeviceView | None:
         """Return the means over the sampled steps from `since_step` on; None when there are none."""
-        rows = [row for step, row in self._rows if step >= max(since_step, _WARM_STEPS)]
+        rows = [row for step, row in self._rows if step >= max(since_step, WARM_STEPS)]
         if not rows:
             return None
         total, wait, h2d, forward, backward, comm, optimizer, other = zip(*rows, strict=True)

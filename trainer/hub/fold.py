@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from perftui.ipc.host_links import HostEvent, HostLink, LinkState
-from perftui.ipc.messages import FromRank, Hello, RankMessage
+from perftui.ipc.messages import FromRank, Hello
 from perftui.ipc.recording import Entry
 from perftui.ipc.summary import PastAttempt
 from perftui.ipc.view import GpuView, HostView, Mark
@@ -104,7 +104,7 @@ class RunFold:
         if message is None:
             return
         track = self.ranks.get(message.rank)
-        if isinstance(message, Hello) and (track is None or _process(track.hello) != _process(message)):
+        if isinstance(message, Hello) and (track is None or track.hello.process != message.process):
             self._greet(message, track, entry.unix)
             self.ranks[message.rank].seq_known = False
         elif track is not None:
@@ -164,46 +164,61 @@ class RunFold:
         return True
 
     def _greet(self, hello: Hello, track: RankTrack | None, unix: float) -> None:
-        if track is not None and _process(track.hello) == _process(hello):
+        if track is not None and track.hello.process == hello.process:
             track.hello = hello
             track.apply(hello, unix)
             return
         log = StepLog(raw_steps_of(hello.world_size))
         facts_log = FactsLog(max(_FACTS_LEAST, min(POINTS_KEPT, _FACTS_OF_ALL // max(1, hello.world_size))))
         fresh = RankTrack(hello=hello, first_unix=unix, last_unix=unix, log=log, facts_log=facts_log)
+        beside = (each.attempt for each in self.ranks.values() if each.hello.world_size == hello.world_size)
+        fresh.attempt = min(beside, default=self.attempt)
         if track is not None:
             fresh.attempt = track.attempt + 1
             if fresh.attempt > self.attempt:
-                self._begin_attempt(fresh.attempt, unix)
+                self._begin_attempt(fresh, track, unix)
             self.attempts += 1
-            self.past = [*self.past[1 - _PAST_ATTEMPTS :], track]
+            self._leave(track)
         fresh.device = hello.device
         fresh.gpu_uuid = hello.gpu_uuid
         fresh.next_seq = hello.seq + 1
         self.ranks[hello.rank] = fresh
 
-    def _begin_attempt(self, attempt: int, unix: float) -> None:
-        """Close the attempt before, as its ranks stand: the first of them is about to be replaced."""
-        steps, tracks = self.steps_done(), self.ordered
+    def _leave(self, track: RankTrack) -> None:
+        self.past = [*self.past[1 - _PAST_ATTEMPTS :], track]
+
+    def _begin_attempt(self, fresh: RankTrack, before: RankTrack, unix: float) -> None:
+        """Close the attempt before, as its ranks stand: `before`, the first of them, is about to be replaced.
+
+        An elastic launcher may go on with fewer ranks, and those that have no place any more leave; or with
+        more, of which new ones may have come first.
+        """
+        size, was = fresh.hello.world_size, before.hello.world_size
+        new = {
+            rank for rank, track in self.ranks.items() if rank >= was and was < track.hello.world_size == size
+        }
+        ended = [track for track in self.ordered if track.hello.rank not in new]
+        steps = min(len(track.log) for track in ended)
         self.past_attempts.append(
             PastAttempt(
                 attempt=self.attempt,
                 steps=steps,
-                began_unix=min(track.first_unix for track in tracks),
-                ended_unix=max(track.last_unix for track in tracks),
+                began_unix=min(track.first_unix for track in ended),
+                ended_unix=max(track.last_unix for track in ended),
             )
         )
-        text = f"attempt {attempt}: the ranks were started again, after {steps} steps"
+        for rank in new:
+            self.ranks[rank].attempt = fresh.attempt
+        for track in ended:
+            if size < was and track.hello.rank >= size:
+                self._leave(self.ranks.pop(track.hello.rank))
+        text = f"attempt {fresh.attempt}: the ranks were started again, after {steps} steps"
         self.mark(Mark(unix=unix, rank=None, event="attempt", text=text, step=0))
 
     @property
     def attempt(self) -> int:
         """Which attempt of the job goes on, from 1."""
         return 1 + len(self.past_attempts)
-
-    def knows(self, message: RankMessage) -> bool:
-        """Return whether its rank has said hello."""
-        return message.rank in self.ranks
 
     @property
     def ordered(self) -> list[RankTrack]:
@@ -232,7 +247,3 @@ class RunFold:
             msgspec.structs.replace(view, age_s=view.age_s + max(0.0, now - unix))
             for unix, view in self.worked.values()
         ]
-
-
-def _process(hello: Hello) -> tuple[str, int, int]:
-    return hello.host, hello.pid, hello.start_ticks

@@ -8,8 +8,9 @@ import msgspec
 from perftui.ipc.codec import MAX_FRAME_BYTES
 from perftui.ipc.recording import Entry
 from perftui.ipc.told_text import encoded
+from perftui.ipc.units import MIB
 
-KEPT_BYTES = 16 * 1024 * 1024
+KEPT_BYTES = 16 * MIB
 IN_FLIGHT = 16
 """Batches; the lead says twice a second what it has, so that 8,192 entries a second go through."""
 BATCH_ENTRIES = 256

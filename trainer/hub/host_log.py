@@ -7,6 +7,8 @@ import msgspec
 
 from perftui.ipc.view import HostView, Pressure
 from perftui.trainer.diagnosis.signals import HostSignals
+from perftui.trainer.hub.even_sample import EvenSample
+from perftui.trainer.known_values import mean_of_known
 
 _RECENT = 10
 _MEANS = (
@@ -22,11 +24,6 @@ _COUNTS = ("run_processes", "run_threads")
 _PRESSURES = ("pressure_cpu", "pressure_memory", "pressure_io")
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
-
-
 def mean_view(views: Sequence[HostView]) -> HostView:
     """Return the mean of some readings (at least one) of one host, without workers; limits are the newest's.
 
@@ -34,7 +31,9 @@ def mean_view(views: Sequence[HostView]) -> HostView:
     mean of the others.
     """
     newest = views[-1]
-    changes: dict[str, object] = {name: _mean(getattr(view, name) for view in views) for name in _MEANS}
+    changes: dict[str, object] = {
+        name: mean_of_known(getattr(view, name) for view in views) for name in _MEANS
+    }
     for name in _COUNTS:
         changes[name] = max(
             (count for view in views if (count := getattr(view, name)) is not None), default=None
@@ -51,8 +50,8 @@ def _mean_pressure(readings: Sequence[Pressure]) -> Pressure | None:
     alike = [each for each in readings if each.source == readings[-1].source]
     return Pressure(
         source=readings[-1].source,
-        some=_mean(each.some for each in alike),
-        full=_mean(each.full for each in alike),
+        some=mean_of_known(each.some for each in alike),
+        full=mean_of_known(each.full for each in alike),
     )
 
 
@@ -122,12 +121,9 @@ def signals_over(readings: Iterable[HostView]) -> HostSignals:
 class HostLog:
     """Readings taken once a second: the newest ten, and every n-th over the whole run."""
 
-    def __init__(self, whole_points: int = 600) -> None:
+    def __init__(self) -> None:
         self._recent: deque[HostView] = deque(maxlen=_RECENT)
-        self._whole: list[HostView] = []
-        self._whole_points = whole_points
-        self._stride = 1
-        self._seen = 0
+        self._whole: EvenSample[HostView] = EvenSample()
         self._slow_readings = 0
         """Made while the run trained: many readings only repeat the slow figures of the one before."""
 
@@ -140,12 +136,7 @@ class HostLog:
         self._slow_readings += view.slow_age_s == 0
         if self._slow_readings < 2:  # else libraries that were loaded pass for a dataset on slow storage
             view = msgspec.structs.replace(view, **dict.fromkeys(_READS))
-        if self._seen % self._stride == 0:
-            self._whole.append(view)
-            if len(self._whole) > self._whole_points:
-                self._whole = self._whole[::2]
-                self._stride *= 2
-        self._seen += 1
+        self._whole.add(view)
 
     def recent(self) -> HostSignals | None:
         """Return the mean of the last ten seconds."""
@@ -153,8 +144,8 @@ class HostLog:
 
     def whole(self) -> HostSignals | None:
         """Return the mean over the training so far, or of the last seconds when it has hardly begun."""
-        return signals_over(self._whole) if self._whole else self.recent()
+        return signals_over(self._whole.kept) if self._whole.kept else self.recent()
 
     def mean(self) -> HostView | None:
         """Return the mean over the training so far; None before it has begun."""
-        return mean_view(self._whole) if self._whole else None
+        return mean_view(self._whole.kept) if self._whole.kept else None

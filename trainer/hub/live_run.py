@@ -17,6 +17,7 @@ from perftui.ipc.places import RunPlaces, run_places
 from perftui.ipc.recording import Entry, RecordingWriter, read_recording
 from perftui.ipc.run_clock import RunClock
 from perftui.ipc.run_files import ExitRecord, RunDescription, StopRequest, read_record, write_record
+from perftui.ipc.units import MIB
 from perftui.ipc.view import ProfileView, RelaunchView
 from perftui.trainer.diagnosis.in_parts import Parts
 from perftui.trainer.hub.commands import Commands
@@ -43,7 +44,7 @@ from perftui.trainer.hub.views import RunFacts
 from perftui.trainer.launch.orphans import end_orphan, is_orphaned
 from perftui.trainer.telemetry.processes import start_ticks
 
-RECORDING_BUDGET_BYTES = 64 * 1024 * 1024
+RECORDING_BUDGET_BYTES = 64 * MIB
 _SECOND = 1.0
 _UNOWNED_END_S = 10.0
 _UNHEARD_END_S = 60.0

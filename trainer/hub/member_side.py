@@ -31,6 +31,7 @@ from perftui.ipc.host_messages import (
 from perftui.ipc.member_socket import MemberSocket
 from perftui.ipc.messages import PROTOCOL_VERSION, ArmWindow, AskHello, CancelWindow, ToRank
 from perftui.ipc.recording import Entry
+from perftui.ipc.units import MIB
 from perftui.trainer.hub.forward_queue import ForwardQueue
 from perftui.trainer.hub.live_run import LiveRun
 from perftui.trainer.hub.served import Reply
@@ -99,7 +100,7 @@ class MemberSide:
         """One line of news."""
         silent_s = time.monotonic() - self._heard_s
         if silent_s > _SILENT_S:
-            kept = f"{self._queue.kept / 2**20:.1f} MiB kept for it"
+            kept = f"{self._queue.kept / MIB:.1f} MiB kept for it"
             lost = f", {self._queue.dropped} entries dropped" if self._queue.dropped else ""
             return f"the lead hub at {self._lead} is not heard for {silent_s:.0f} s; {kept}{lost}"
         if self._welcome is None:

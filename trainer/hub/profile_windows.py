@@ -21,7 +21,7 @@ from perftui.trainer.hub.fold import RunFold
 from perftui.trainer.hub.hub_window import HubWindow
 from perftui.trainer.hub.rank_track import RankTrack
 from perftui.trainer.hub.window_analysis import WindowAnalysis
-from perftui.trainer.hub.window_ranks import RankLife, RankSeen, given_up
+from perftui.trainer.hub.window_ranks import Lost, RankLife, RankSeen, given_up
 from perftui.trainer.hub.window_stacks import WindowStacks
 from perftui.trainer.hub.window_view import draw, neighbours_ms, state_of, trace_in
 from perftui.trainer.profiling.event_budget import clamped_steps
@@ -259,7 +259,10 @@ class ProfileWindows:
     def _is_pending(self, window: HubWindow, rank: int, report: WindowReport | None) -> bool:
         if (report is not None and report.state in FINAL_STATES) or rank in window.lost:
             return False
-        now, track = time.monotonic(), self._fold.ranks[rank]
+        now, track = time.monotonic(), self._fold.ranks.get(rank)
+        if track is None:
+            window.lost[rank] = Lost("aborted", "its training ended: the job goes on without it")
+            return False
         state = report.state if report else None
         seen = window.seen.get(rank)
         if state is not None and (seen is None or seen.state != state):
@@ -285,7 +288,8 @@ class ProfileWindows:
         return {
             rank: report
             for rank in window.armed_ranks
-            if (report := self._fold.ranks[rank].windows.get(window.window_id)) is not None
+            if (track := self._fold.ranks.get(rank)) is not None  # else it has left the job since
+            and (report := track.windows.get(window.window_id)) is not None
         }
 
     def _workers(self, window: HubWindow) -> list[Worker]:

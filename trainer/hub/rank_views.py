@@ -82,7 +82,7 @@ class RankViews:
 
     def _full(self, track: RankTrack, number: int) -> RankView:
         run, rank, now = self._run, track.hello.rank, self._run.now()
-        phases = phases_of(run.fold, self._run_facts, track, now)
+        phases = phases_of(self._run_facts, track, now)
         return rank_view(track, now, run.marks(rank), number, workers_of(run.fold, rank, now), phases)
 
     def all(self) -> list[RankView]:
@@ -100,6 +100,8 @@ class RankViews:
         for rank, view in self._views.items():
             close = near is None or rank in near.ranks
             anew = since is None or (close and near is not None and near.anew)
+            if rank not in self._run.fold.ranks:
+                continue  # it has left since they were looked at
             if not anew and view.changed <= (since or 0):
                 continue
             if not close:

@@ -66,7 +66,7 @@ def signals_in_parts(
     """Do the same, a part for each rank; what arrives in between is seen by the ranks that follow."""
     ranks: list[RankSignals] = []
     for track in fold.ordered:
-        if track.log.raw or _compiles_first(track):
+        if track.log.raw or track.facts.compiles_now:  # before its first step that alone can be said of it
             ranks.append(_rank_signals(fold, track, window, whole_run=whole_run))
             yield
     return RunSignals(
@@ -78,11 +78,6 @@ def signals_in_parts(
         report=None if window is None else window.report,
         outcome=outcome,
     )
-
-
-def _compiles_first(track: RankTrack) -> bool:
-    """Tell whether a rank compiles before its first step, so that there is something to say of it."""
-    return track.facts.phases is not None and track.facts.phases.phase == "compiling"
 
 
 def _rank_signals(

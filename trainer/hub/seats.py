@@ -56,12 +56,12 @@ class Seats:
         return None
 
     def _greet(self, peer: bytes, hello: Hello, track: RankTrack | None) -> bool:
-        same = track is not None and _process(track.hello) == _process(hello)
+        same = track is not None and track.hello.process == hello.process
         if not same and self._is_taken(peer, hello.rank, track):
             self._note_rival(peer)
             return False
         for rank, (_, holder) in list(self._held.items()):
-            if rank != hello.rank and holder is not None and _process(holder.hello) == _process(hello):
+            if rank != hello.rank and holder is not None and holder.hello.process == hello.process:
                 del self._held[rank]  # it has learnt its rank only now
         self._rivals.pop(peer, None)
         self._held[hello.rank] = (peer, None)
@@ -108,7 +108,3 @@ def remote_peer(host: str, rank: int, pid: int) -> bytes:
 def remote_host(peer: bytes) -> str | None:
     """Return the host of a rank's peer; None: it is this one."""
     return peer[1:].rpartition(b"/")[0].decode() if peer.startswith(b"@") else None
-
-
-def _process(hello: Hello) -> tuple[str, int, int]:
-    return hello.host, hello.pid, hello.start_ticks

@@ -15,8 +15,10 @@ from perftui.ipc.step_record import StepRecord
 from perftui.trainer.hub.rank_track import RankTrack
 from perftui.trainer.hub.reading_log import ReadingLog
 from perftui.trainer.hub.readings import GPU_FIGURES, HOST_FIGURES, WORKER_FIGURES, Figure, Readings
+from perftui.trainer.known_values import mean_of_known
 
 _WORKERS_MAX = 64
+
 _Means = list[float | None]
 
 
@@ -42,7 +44,8 @@ def with_lanes(history: StepHistory, track: RankTrack, readings: Readings) -> St
 def phase_lanes(blocks: Sequence[Sequence[StepRecord]]) -> list[Lane]:
     """Return the mean time (ms) of each phase a block; of older steps only their wait is known."""
     columns = {
-        name: [_mean([step[name] for step in steps]) for steps in map(_phases, blocks)] for name in _NAMES
+        name: [mean_of_known([step[name] for step in steps]) for steps in map(_phases, blocks)]
+        for name in _NAMES
     }
     return [
         Lane(name=name, of="step", unit="ms", values=values if any(v is not None for v in values) else [],
@@ -84,7 +87,8 @@ def worker_lanes(blocks: Sequence[Sequence[StepRecord]]) -> list[WorkerLane]:
     for number in numbers:
         mine = [[row for row in rows if row.worker == number] for rows in blocks]
         waits = [
-            _mean([row.wait_ns / 1e6 for row in rows if not row.flags & FLAG_WAIT_UNKNOWN]) for rows in mine
+            mean_of_known([row.wait_ns / 1e6 for row in rows if not row.flags & FLAG_WAIT_UNKNOWN])
+            for rows in mine
         ]
         lanes.append(WorkerLane(worker=number, batches=[len(rows) for rows in mine], wait_ms=waits))
     return lanes
@@ -147,8 +151,3 @@ def _reading_lanes(
             Lane(name=figure.field, of=of, unit=figure.unit, values=values if known else [], missing=missing)
         )
     return lanes
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None

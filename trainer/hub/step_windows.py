@@ -26,7 +26,7 @@ _SAME_NS = 1_000_000
 
 
 def step_window(
-    newest_first: Iterable[StepRecord], until_s: float, shift_s: float, steps: int, least_s: float = LEAST_S
+    newest_first: Iterable[StepRecord], until_s: float, shift_s: float, steps: int
 ) -> StepWindow | None:
     """Return the newest steps that had ended by a moment; None when there are none, or the last is long ago.
 
@@ -35,8 +35,7 @@ def step_window(
             over and cut the window into spans.
         until_s: the moment, on the readings' clock.
         shift_s: what to add to the rank's clock to get the readings'.
-        steps: as many as the statistics cover; more where these took less than `least_s`.
-        least_s: see there.
+        steps: as many as the statistics cover; more where these took less than `LEAST_S`.
     """
     until_ns, count, taken_ns = int((until_s - shift_s) * 1e9), 0, 0
     samples, sampled_ns = 0, 0
@@ -46,7 +45,7 @@ def step_window(
             continue
         if not count and until_ns - row.end_ns > max(_IDLE_S * 1e9, _IDLE_STEPS * row.wall_ns):
             return None
-        if count >= steps and taken_ns >= least_s * 1e9:
+        if count >= steps and taken_ns >= LEAST_S * 1e9:
             break
         if not _add_to(spans, row):
             break

@@ -49,7 +49,7 @@ def summarise(
         elapsed_s=top.elapsed_s,
         settings=top.settings,
         ranks=[
-            _rank_summary(track, fold.worker_logs.get(track.hello.rank), phases_of(fold, facts, track, now))
+            _rank_summary(track, fold.worker_logs.get(track.hello.rank), phases_of(facts, track, now))
             for track in fold.ordered
         ],
         gpus=fold.gpus_at_work(now),

@@ -14,8 +14,7 @@ from perftui.ipc.owned_files import opener
 from perftui.ipc.places import RunPlaces
 from perftui.trainer.telemetry.processes import is_alive
 from perftui.trainer.tuning.journal import is_noted, still_under_way
-
-_AFTER = "--after"
+from perftui.trainer.tuning.plan import AFTER
 
 
 class TunerProcess:
@@ -82,7 +81,7 @@ class TunerProcess:
             return
         if self._was_killed():
             self._brought_back = True
-            self._start(_AFTER)
+            self._start(AFTER)
 
     def _was_killed(self) -> bool:
         if self._child is not None:

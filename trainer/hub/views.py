@@ -69,10 +69,9 @@ def rank_view(
     )
 
 
-def phases_of(fold: RunFold, facts: RunFacts, track: RankTrack, now: float) -> PhaseTime | None:
+def phases_of(facts: RunFacts, track: RankTrack, now: float) -> PhaseTime | None:
     """Return what a rank is at and what its time went to, until `now` or the end of the run."""
-    again = any(past.hello.rank == track.hello.rank for past in fold.past)
-    started = track.first_unix if again else facts.description.started_unix
+    started = track.first_unix if track.attempt > 1 else facts.description.started_unix
     return phase_time(track, started, _until(facts, track, now))
 
 
@@ -192,7 +191,7 @@ def header(fold: RunFold, facts: RunFacts, now: float) -> Header:
     ended_unix = facts.ended.ended_unix if facts.ended else now
     epoch_steps = lead.steps_per_epoch() if lead else None
     overhead = overhead_of(fold)
-    phases = phases_of(fold, facts, lead, now) if lead and not lead.ended else None
+    phases = phases_of(facts, lead, now) if lead and not lead.ended else None
     return Header(
         run_id=description.run_id,
         name=description.name,

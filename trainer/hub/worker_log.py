@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from perftui.ipc.host_view import FoundBy, LoaderWorkers, WorkerView
+from perftui.trainer.hub.even_sample import EvenSample
+from perftui.trainer.known_values import mean_of_known
 
 _RECENT = 5
 _LEAST_CERTAIN: tuple[FoundBy, ...] = ("kin", "name", "told")
@@ -65,23 +67,19 @@ def over(looks: Sequence[LoaderWorkers]) -> LoaderWorkers | None:
         return None
     means: dict[str, float | None] = {}
     for name in _MEANS:
-        known = [value for look in looks if (value := getattr(look, name)) is not None]
-        means[name] = sum(known) / len(known) if known else None
+        means[name] = mean_of_known(getattr(look, name) for look in looks)
     return msgspec.structs.replace(looks[-1], **means)
 
 
 class WorkerLog:
     """Looks at one rank's workers: the newest five, and every n-th over the whole run."""
 
-    def __init__(self, whole_points: int = 600) -> None:
+    def __init__(self) -> None:
         self.newest: LoaderWorkers | None = None
         self.seen_unix = 0.0
         """When the newest look was taken."""
         self._recent: deque[LoaderWorkers] = deque(maxlen=_RECENT)
-        self._whole: list[LoaderWorkers] = []
-        self._whole_points = whole_points
-        self._stride = 1
-        self._looks = 0
+        self._whole: EvenSample[LoaderWorkers] = EvenSample()
 
     def add(self, look: LoaderWorkers | None, unix: float, *, training: bool) -> None:
         """Take in a look; None: there are no workers."""
@@ -92,14 +90,8 @@ class WorkerLog:
         if not look.count:
             return
         self._recent.append(look)
-        if not training:
-            return
-        if self._looks % self._stride == 0:
-            self._whole.append(look)
-            if len(self._whole) > self._whole_points:
-                self._whole = self._whole[::2]
-                self._stride *= 2
-        self._looks += 1
+        if training:
+            self._whole.add(look)
 
     def recent(self) -> LoaderWorkers | None:
         """Return the mean of the last looks, about ten seconds."""
@@ -107,7 +99,7 @@ class WorkerLog:
 
     def whole(self) -> LoaderWorkers | None:
         """Return the mean over the training so far."""
-        return over(self._whole) or self.recent()
+        return over(self._whole.kept) or self.recent()
 
     def at(self, now: float) -> LoaderWorkers | None:
         """Return the newest look, with its age at `now` (unix seconds)."""

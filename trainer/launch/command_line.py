@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perftui.ipc.errors import CommandNotFound, UsageError
+from perftui.ipc.python_name import is_python
 
-_PYTHON = re.compile(r"(python|pypy)\d*(\.\d+)?t?")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 _EXEC_LINE = re.compile(r"^'''exec'\s+(.+?)\s+\"\$0\"", re.MULTILINE)
 _WRAPPERS: dict[str, frozenset[str]] = {
@@ -82,7 +82,7 @@ def find_interpreter(command: list[str], cwd: Path, search_path: str | None) -> 
     name = Path(command[0]).name
     if name in _STARTS_ANOTHER:
         return None
-    if _PYTHON.fullmatch(name):
+    if is_python(name):
         another = _module_run(command[1:]) in _STARTS_ANOTHER
         return None if another else Interpreter(program, _blinding_flag(command[1:]))
     found = _of_script(Path(program), cwd, search_path)
@@ -99,7 +99,7 @@ def require_script(command: list[str], cwd: Path) -> None:
     if wrapped:
         require_script(wrapped, cwd)
         return
-    words = iter(command[1:] if command and _PYTHON.fullmatch(Path(command[0]).name) else ())
+    words = iter(command[1:] if command and is_python(command[0]) else ())
     for word in words:
         if not word.startswith("-"):
             if word.endswith(".py") and not (cwd / word).exists():
@@ -176,7 +176,7 @@ def _of_script(program: Path, cwd: Path, search_path: str | None) -> Interpreter
 
 
 def _is_python(words: list[str]) -> bool:
-    return any(_PYTHON.fullmatch(Path(word).name) for word in words[:3])
+    return any(is_python(word) for word in words[:3])
 
 
 def _split(text: str) -> list[str]:

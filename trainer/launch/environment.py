@@ -12,18 +12,19 @@ from pathlib import Path
 
 import perftui.trainer
 from perftui.ipc.places import RunPlaces
+from perftui.ipc.run_variables import ARM, PYTHON, RUN_ID, RUN_RUNTIME, RUN_STATE, TRIAL
 from perftui.ipc.settings import environment_of
 from perftui.trainer.launch.interpreter import InterpreterCheck
 from perftui.trainer.launch.spec import LaunchSpec
 
 OURS = (
-    "PERFTUI_RUN_ID",
-    "PERFTUI_RUN_STATE",
-    "PERFTUI_RUN_RUNTIME",
+    RUN_ID,
+    RUN_STATE,
+    RUN_RUNTIME,
     "PERFTUI_ROOMS",
-    "PERFTUI_PYTHON",
-    "PERFTUI_TRIAL",
-    "PERFTUI_ARM",
+    PYTHON,
+    TRIAL,
+    ARM,
 )
 """Taken out of what a keeper and a hub inherit: a run started inside another run is its own run."""
 
@@ -65,9 +66,9 @@ def training_additions(
 ) -> dict[str, str]:
     """Return the variables to set on top of `environment` for the processes of one training."""
     added = {
-        "PERFTUI_RUN_ID": places.run_id,
-        "PERFTUI_RUN_STATE": str(places.state),
-        "PERFTUI_RUN_RUNTIME": str(places.runtime),
+        RUN_ID: places.run_id,
+        RUN_STATE: str(places.state),
+        RUN_RUNTIME: str(places.runtime),
         **_common(environment),
     }
     if check.can_tear_down_cupti:
@@ -84,7 +85,7 @@ def _common(environment: dict[str, str]) -> dict[str, str]:
     return {
         "PYTHONPATH": with_inject_folder(environment.get("PYTHONPATH")),
         "PERFTUI_ROOMS": str(rooms_folder()),
-        "PERFTUI_PYTHON": sys.executable,
+        PYTHON: sys.executable,
         # kineto writes two lines into the user's output for every window at its default level
         "KINETO_LOG_LEVEL": environment.get("KINETO_LOG_LEVEL", "6"),
     }
@@ -98,7 +99,7 @@ def _of_trial(places: RunPlaces, environment: dict[str, str]) -> dict[str, str]:
         "TMPDIR": str(places.temporary),
         # which would lie in TMPDIR: a trial must not compile anew what is compiled already
         "TORCHINDUCTOR_CACHE_DIR": environment.get("TORCHINDUCTOR_CACHE_DIR", _inductor_cache()),
-        "PERFTUI_TRIAL": "1",
+        TRIAL: "1",
         # a profiling window would be measured as part of the trial
         "PERFTUI_PROFILE": "",
         "WANDB_MODE": "offline",
@@ -119,5 +120,5 @@ def _inductor_cache() -> str:
 
 def exports(environment: dict[str, str]) -> list[str]:
     """Return the lines of `perftui env`: they arm any later start of a training in that shell."""
-    names = {**_common(environment), "PERFTUI_ARM": "1"}
+    names = {**_common(environment), ARM: "1"}
     return [f"export {name}={shlex.quote(value)}" for name, value in names.items()]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perftui.ipc.errors import Refused
+from perftui.ipc.run_variables import OFF
 from perftui.trainer.launch.command_line import find_interpreter
 
 OLDEST_PYTHON = (3, 10)
@@ -118,7 +119,7 @@ def ask_interpreter(path: str, cwd: Path, environment: dict[str, str]) -> dict[s
         done = subprocess.run(
             [path, "-c", _QUESTION],
             cwd=cwd,
-            env={**environment, "PERFTUI_OFF": "1"},
+            env={**environment, OFF: "1"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_DEADLINE_S,

@@ -1,10 +1,10 @@
 """What the commands print for a reader without a dashboard: tables and short paragraphs. Pure."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from perftui.ipc.figures import beside, decimals, figure
 from perftui.ipc.findings import Finding, nested
 from perftui.ipc.run_lines import RunLine
 from perftui.ipc.settings import format_value
@@ -13,23 +13,10 @@ from perftui.ipc.worker_stacks import WorkerStacks
 from perftui.trainer.launch.facts_text import facts_lines
 from perftui.trainer.launch.hosts_text import links_lines
 from perftui.trainer.launch.phases_text import phase_lines
+from perftui.trainer.text_table import NEVER, fine, number, table
 
-_NEVER = "—"
 _OPERATORS_SHOWN = 20
 _FUNCTIONS_SHOWN = 12
-
-
-def table(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> list[str]:
-    """Return rows as aligned columns; columns in `right` end at the same place."""
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    lines: list[str] = []
-    for row in rows:
-        cells = [
-            cell.rjust(width) if at in right else cell.ljust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return lines
 
 
 def runs_table(lines: list[RunLine], now: float) -> list[str]:
@@ -37,7 +24,7 @@ def runs_table(lines: list[RunLine], now: float) -> list[str]:
     rows = [("RUN", "STATE", "PID", "STARTED", "COMMAND")]
     for line in lines:
         state = line.state_words + (" (trial)" if line.trial else "")
-        pid = _NEVER if line.pid is None else str(line.pid)
+        pid = NEVER if line.pid is None else str(line.pid)
         command = " ".join(line.command)
         rows.append((line.run_id, state, pid, ago(now - line.started), command[:80]))
     return table(rows)
@@ -94,19 +81,18 @@ def _ranks_table(ranks: list[dict[str, Any]]) -> list[str]:
             (
                 str(rank["rank"]),
                 str(rank["steps"]),
-                _number(step.get("p50"), ".1f"),
-                _number(step.get("p99"), ".1f"),
-                _number(wait, ".0%"),
-                _number(rank["samples_per_s"], ".1f"),
-                _number(rank.get("tokens_per_s"), ",.0f"),
-                rank.get("loss_not_finite") or _number(rank["loss"], ".4g"),
+                fine(step.get("p50"), 1),
+                fine(step.get("p99"), 1),
+                number(wait, ".0%"),
+                fine(rank["samples_per_s"], 1),
+                number(rank.get("tokens_per_s"), ",.0f"),
+                rank.get("loss_not_finite") or number(rank["loss"], ".4g"),
                 rank["device"],
             )
         )
     return table(rows, frozenset(range(8)))
 
 
-_LONG_STEP_MS = 10.0
 _DEVICE_PARTS = (
     ("wait_ms", "wait"),
     ("h2d_ms", "copy"),
@@ -124,13 +110,13 @@ def _device_lines(ranks: list[dict[str, Any]]) -> list[str]:
     for rank in ranks:
         device = (rank.get("device_ms") or {}).get("parts")
         if device:
-            form = ".1f" if device["step_ms"] >= _LONG_STEP_MS else ".2f"
+            digits = max(1, decimals(device["step_ms"]))
             parts = (
-                f"{word} {format(device[name], form)}"
+                f"{word} {beside(device[name], digits)}"
                 for name, word in _DEVICE_PARTS
                 if device.get(name) is not None
             )
-            head = f"rank {rank['rank']} device {format(device['step_ms'], form)} ms: {' '.join(parts)}"
+            head = f"rank {rank['rank']} device {beside(device['step_ms'], digits)} ms: {' '.join(parts)}"
             lines.append(f"{head} ({device['sampled_steps']} sampled)")
     return ["", *lines] if lines else []
 
@@ -139,7 +125,7 @@ def _host_lines(summary: dict[str, Any]) -> list[str]:
     """Return the host over the training, as far as it was measured."""
     host = summary.get("host_mean") or {}
     cores = [
-        f"{_number(host.get(name), '.1f')} {what}"
+        f"{number(host.get(name), '.1f')} {what}"
         for name, what in (("run_busy", "by the run"), ("others_busy", "by others"), ("cpus", "usable"))
         if host.get(name) is not None
     ]
@@ -166,16 +152,16 @@ def _gpus_table(gpus: list[dict[str, Any]]) -> list[str]:
             (
                 gpu["name"] or gpu["uuid"],
                 ",".join(map(str, gpu["ranks"])),
-                _number(gpu.get("sm_active_share"), ".0%"),
-                _number(gpu.get("tensor_active_share"), ".0%"),
-                _number(gpu.get("dram_active_share"), ".0%"),
-                _number(gpu["utilisation_share"], ".0%"),
-                _number(gpu["memory_used_mib"], ".0f"),
-                _number(gpu["power_w"], ".0f"),
-                _number(gpu["sm_clock_mhz"], ".0f"),
-                _number(held.get("power_cap"), ".0%"),
-                _number(max(hot, default=None), ".0%"),
-                _number(gpu.get("energy_j_per_step"), ".3g"),
+                number(gpu.get("sm_active_share"), ".0%"),
+                number(gpu.get("tensor_active_share"), ".0%"),
+                number(gpu.get("dram_active_share"), ".0%"),
+                number(gpu["utilisation_share"], ".0%"),
+                number(gpu["memory_used_mib"], ".0f"),
+                number(gpu["power_w"], ".0f"),
+                number(gpu["sm_clock_mhz"], ".0f"),
+                number(held.get("power_cap"), ".0%"),
+                number(max(hot, default=None), ".0%"),
+                number(gpu.get("energy_j_per_step"), ".3g"),
             )
         )
     return table(rows, frozenset(range(2, 12)))
@@ -243,11 +229,12 @@ def _worker_lines(stacks: list[WorkerStacks]) -> list[str]:
 def _profile_rank(rank: ProfileRank) -> list[str]:
     head = f"rank {rank.rank}: {rank.state}" + (f" ({rank.reason})" if rank.reason else "")
     if rank.window_ms is not None:
-        head += f", window {rank.window_ms:.1f} ms"
+        head += f", window {figure(rank.window_ms, 1)} ms"
     if rank.stall_ms is not None:
         head += f", the training stood still for {rank.stall_ms:.0f} ms"
     if rank.step_ms_before is not None and rank.step_ms_after is not None:
-        head += f", a step took {rank.step_ms_before:.1f} ms before and {rank.step_ms_after:.1f} ms after"
+        before, after = figure(rank.step_ms_before, 1), figure(rank.step_ms_after, 1)
+        head += f", a step took {before} ms before and {after} ms after"
     if rank.path:
         head += f", trace {rank.path}"
     if rank.snapshot:
@@ -261,14 +248,10 @@ def _profile_rank(rank: ProfileRank) -> list[str]:
             (
                 row.name[:60],
                 str(row.count),
-                f"{row.self_cpu_us / 1e3:.2f}",
-                f"{row.cpu_us / 1e3:.2f}",
-                _number(device, ".2f"),
+                fine(row.self_cpu_us / 1e3),
+                fine(row.cpu_us / 1e3),
+                fine(device),
                 f"{row.share:.1%}",
             )
         )
     return [head, *table(rows, frozenset(range(1, 6)))]
-
-
-def _number(value: float | None, form: str) -> str:
-    return _NEVER if value is None else format(value, form)

@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 import torch
 
 from perftui.ipc.facts import AllocatorFacts
+from perftui.ipc.units import MIB
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.happening import Happening
 
 NOT_IN_USE = "CUDA is not in use by this process"
-_MIB = 2**20
 _CUDA = re.compile(r"cuda:(\d+)")
 
 Stats: TypeAlias = dict[str, Any]
@@ -110,4 +110,4 @@ def _now(stats: Stats, name: str) -> int | None:
 
 
 def _mib(count: int) -> float:
-    return round(count / _MIB, 1)
+    return round(count / MIB, 1)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from perftui.ipc.run_variables import TRIAL
 from perftui.ipc.settings import SettingValue
 
 
@@ -43,7 +44,7 @@ def read_applied(state: str | None) -> Applied:
     scratch = document.get("scratch")
     return Applied(
         settings=dict(document.get("settings") or {}),
-        trial=bool(document.get("trial")) or os.environ.get("PERFTUI_TRIAL") == "1",
+        trial=bool(document.get("trial")) or os.environ.get(TRIAL) == "1",
         scratch=str(scratch) if scratch else None,
         seed=int(seed) if seed is not None else None,
         words=dict(document.get("words") or {}),

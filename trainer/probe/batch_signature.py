@@ -11,6 +11,7 @@ import torch
 
 from perftui.ipc.facts import BatchFacts, BatchSignature, TensorFacts
 from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.loader_workers import LOADERS_TOLD
 from perftui.trainer.probe.tokens import padding_of
 
 TENSORS_SHOWN = 8
@@ -19,7 +20,6 @@ LOOK_EVERY = 256
 _PARTS_VISITED = 64
 _SHAPES_KEPT = 64
 _EXAMPLES = 4
-_LOADERS_KEPT = 16
 NOT_SEEN = "no batch of the training loader was looked at"
 
 
@@ -123,7 +123,7 @@ class BatchBook:
         signature = describe_batch(batch)
         seen = self._seen.get(index)
         if seen is None:
-            if len(self._seen) >= _LOADERS_KEPT:
+            if len(self._seen) >= LOADERS_TOLD:
                 return
             seen = self._seen[index] = _Seen(signature)
         seen.add(signature, padding_of(batch))

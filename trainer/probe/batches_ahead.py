@@ -8,6 +8,8 @@ queue; how many it leaves there is how far the loader is read ahead.
 from collections import deque
 from typing import NamedTuple
 
+from perftui.trainer.probe.usual_share import UsualShare
+
 ENDLESS = 1 << 62
 
 
@@ -36,6 +38,7 @@ class BatchesAhead:
         """How many are left when a step ends; None before the first one of an iterator."""
         self._usual: tuple[int, int] | None = None
         """Batches and backwards of the last step that had both."""
+        self._habit = UsualShare()
         self._came = 0
         """Batches since the last step's end."""
         self._first: tuple[int, int] | None = None
@@ -74,6 +77,7 @@ class BatchesAhead:
         return (
             self._lead == len(self._sizes)
             and self._usual == (1, 1)
+            and self._habit.one_each
             and self._first is None
             and not (self.ended or self._came)
         )
@@ -81,6 +85,7 @@ class BatchesAhead:
     def turn(self, size: int) -> int:
         """A batch comes and one is trained on: return the samples of that one; if `regular`, with `room`."""
         self._trained += 1
+        self._habit.note_one_each()
         self._sizes.append(size)
         return self._sizes.popleft()
 
@@ -97,6 +102,7 @@ class BatchesAhead:
             given_up = False
         else:
             count, needed, given_up = self._share(came, backwards)
+            self._habit.note(needed, backwards)
         self._lead = len(self._sizes) - count
         if needed and backwards:
             self._usual = (needed, backwards)
@@ -122,9 +128,7 @@ class BatchesAhead:
                 # what comes in the second step is what one needs: the rest of the first one's was ahead
                 return max(0, waiting - (first_came - came)), came, False
         count = waiting - lead
-        usual_batches, usual_backwards = self._usual or (0, 0)
-        more = count > usual_batches and count * usual_backwards > backwards * usual_batches > 0
-        return count, count, more
+        return count, count, self._habit.exceeded(count, backwards)
 
     def _count(self, batches: int) -> bool:
         """Tell whether these batches reach beyond the length: then the iterator lasts over epochs."""

@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from perftui.trainer.probe.device_track import Marks
-from perftui.trainer.probe.phase_sampling import NO_COPY
+from perftui.trainer.probe.device_track import NO_COPY, Marks
 from perftui.trainer.probe.stamps import (
     BACKWARD_BEGIN,
     BACKWARD_END,

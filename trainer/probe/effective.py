@@ -11,11 +11,12 @@ from typing import TypeAlias
 import msgspec
 import torch
 
+from perftui.ipc.loader_names import join_name
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
 from perftui.trainer.probe.allocator_reading import as_facts, nested_stats
 from perftui.trainer.probe.border import Foreign
-from perftui.trainer.probe.loader_reading import join_name, settings_in
+from perftui.trainer.probe.loader_reading import settings_in
 from perftui.trainer.probe.loader_settings import LoaderBook
 from perftui.trainer.probe.recorder import Recorder
 
@@ -58,10 +59,12 @@ def read_in_force(recorder: Recorder, applied: dict[str, SettingValue], *, at_en
             training, worker_pids=told.pids, worker_start_ticks=told.start_ticks
         )
     read_ahead = book.facts(recorder.read_ahead) if training is None else None
-    for facts in (*(book.facts_at(index) for index in book.wanted), training, read_ahead):
+    replaced = book.replaced(key)
+    named = [book.facts_at(index) for index in book.wanted if index not in replaced]
+    for facts in (*named, training, read_ahead):
         if facts is not None:
             settings |= settings_in(facts)
-    failed = dict(book.failed)
+    failed = dict(book.failed) | _replaced(book, replaced)
     for reader in readers:
         values, reasons = reader(at_end)
         settings |= values
@@ -98,6 +101,11 @@ def _environment(applied: dict[str, SettingValue]) -> dict[str, SettingValue]:
     return {name: os.environ.get(name[4:]) for name in applied if name.startswith("env.")}
 
 
+def _replaced(book: LoaderBook, indices: list[int]) -> dict[str, str]:
+    reason = "the loader that it was applied to is replaced by one that is built elsewhere"
+    return {join_name(index, name): reason for index in indices for name in book.wanted[index]}
+
+
 def _pinned_for_nothing(book: LoaderBook) -> dict[str, str]:
     return {
         join_name(index, "pin_memory"): "no accelerator: torch does not pin"
@@ -109,7 +117,7 @@ def _pinned_for_nothing(book: LoaderBook) -> dict[str, str]:
 def _device(recorder: Recorder) -> torch.device | None:
     optimizer = recorder.optimizer() if recorder.optimizer is not None else None
     if optimizer is None:
-        return None
+        return recorder.device
     for group in optimizer.param_groups:
         for parameter in group["params"]:
             device = torch.device(parameter.device)

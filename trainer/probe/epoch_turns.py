@@ -7,10 +7,10 @@ matter; a regular step costs nothing here.
 
 from collections import deque
 
+from perftui.trainer.probe.loader_workers import LOADERS_TOLD
 from perftui.trainer.probe.phase_spans import Span
 
 _KEPT = 256
-_LOADERS_KEPT = 16
 
 
 class EpochTurns:
@@ -37,7 +37,7 @@ class EpochTurns:
     def iterator_begins(self, at_ns: int, loader: int) -> None:
         """A loader makes an iterator."""
         self._open(self.worked_ns if self.worked_ns >= 0 else at_ns)
-        if loader in self._arrivals or len(self._arrivals) < _LOADERS_KEPT:
+        if loader in self._arrivals or len(self._arrivals) < LOADERS_TOLD:
             self._arrivals[loader] = None
 
     def batch(self, at_ns: int, loader: int) -> None:

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from perftui.ipc.messages import FLAG_EPOCH_START, FLAG_FAILED
 from perftui.trainer.probe.batches_ahead import BatchesAhead
 from perftui.trainer.probe.fetches import Run, gaps_of, sort_runs
+from perftui.trainer.probe.loader_workers import LOADERS_TOLD
 from perftui.trainer.probe.stamps import UNKNOWN_CPU
 from perftui.trainer.probe.step_parts import GapRecord, Part
 
-_LOADERS_KEPT = 16
 _SURELY_VALIDATION = 8
 """So many batches on end of another loader, and none was trained on."""
 
@@ -207,7 +207,7 @@ class FetchClock:
             ahead.ended |= run.ended
 
     def _new_ahead(self, loader: int) -> BatchesAhead:
-        if len(self._aheads) >= _LOADERS_KEPT:
+        if len(self._aheads) >= LOADERS_TOLD:
             del self._aheads[next(iter(self._aheads))]
         ahead = self._aheads[loader] = BatchesAhead()
         return ahead

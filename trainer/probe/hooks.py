@@ -2,8 +2,9 @@
 
 Apart from the recorder so that one can see at a glance what is touched in the user's process: the loader's
 iterator, `torch.autograd.backward`, the global optimizer hooks, `GradScaler.scale` and `step`, how loaders
-and their iterators are made (`loader_hooks`), and what writes checkpoints (`saves`). Each leaves stamps and
-goes on: some 30 µs a step in all.
+and their iterators are made (`loader_hooks`), what writes checkpoints (`saves`), CUDA graphs that the script
+captures (`graph_replays`) and DeepSpeed's loss scalers (`deepspeed_losses`). Each leaves stamps and goes on:
+some 30 µs a step in all.
 """
 
 import functools
@@ -23,6 +24,9 @@ from torch.utils.data import dataloader as loader_module
 
 from perftui.trainer.probe.after_import import after_import
 from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.deepspeed_losses import patch_deepspeed
+from perftui.trainer.probe.graph_replays import patch_graphs
+from perftui.trainer.probe.late_steps import stepped_elsewhere
 from perftui.trainer.probe.loader_hooks import patch_construction, patch_iterators, patch_others
 from perftui.trainer.probe.optimizer_cycle import BEGINS_AGAIN, ENDS
 from perftui.trainer.probe.recorder import FOREIGN_LOADER, LOADER_KEY, Recorder
@@ -58,6 +62,8 @@ def install_hooks(recorder: Recorder) -> None:
         ("backward", _patch_backward),
         ("optimizer", _patch_optimizers),
         ("grad scaler", _patch_scalers),
+        ("deepspeed", patch_deepspeed),
+        ("cuda graphs", patch_graphs),
         ("saves", _patch_saves),
         ("compile", _watch_compiling),
         ("untraced", _leave_untraced),
@@ -92,9 +98,10 @@ def _patch_fetch(recorder: Recorder) -> None:
         worker = -1 if tasks is None else worker_of(self, tasks)
         try:
             batch = original(self)
-        except BaseException:
+        except BaseException as error:
             if recorder.thread == here:
-                put(FETCH_FAILED, perf_counter_ns(), UNKNOWN_CPU, 0)
+                raised = not isinstance(error, StopIteration)
+                put(FETCH_FAILED, perf_counter_ns(), UNKNOWN_CPU, raised)
             raise
         end_ns = perf_counter_ns()
         if recorder.thread == here:  # another may have proved to be the training thread meanwhile
@@ -124,21 +131,34 @@ def _patch_backward(recorder: Recorder) -> None:
     put, leave = recorder.ring.put, recorder.ring.leave
     sample_loss = recorder.sample_loss
     sampling, mark, follow = recorder.sampling, recorder.mark, recorder.follow_backward
+    elsewhere = recorder.elsewhere.stamps
+    add_elsewhere = recorder.border.guard("elsewhere", stepped_elsewhere)
+    alone = recorder.border.guard("elsewhere", recorder.elsewhere.goes_backward)
+    note_root, at_step = recorder.note_root, recorder.at_step
     sleep, wake = recorder.sleep, recorder.wake_up
 
     @untraced
     @functools.wraps(original)
     def backward(tensors: Foreign, *args: Foreign, **kwargs: Foreign) -> None:
         begin_ns = perf_counter_ns()  # now: the first claim starts the agent
-        if _is_compiling() or (get_ident() != recorder.trainer and not recorder.claim_work()):
+        if _is_compiling():
+            original(tensors, *args, **kwargs)
+            return
+        if get_ident() != recorder.trainer and not recorder.claim_work():
+            alone()
             original(tensors, *args, **kwargs)
             return
         if sleep.due:
             if sleep.due == BACKWARD_BEGIN:
                 sleep.backward(original, begin_ns, tensors, args, kwargs)
+                if elsewhere:
+                    add_elsewhere(recorder, begin_ns)
                 return
             wake()
             begin_ns = perf_counter_ns()  # after what is left late
+        recorder.backed = True
+        if recorder.device is None:
+            note_root(tensors)
         leave((BACKWARD_BEGIN, begin_ns, UNKNOWN_CPU, 0))
         if recorder.batches >= recorder.loss_at:
             sample_loss(tensors)
@@ -150,9 +170,13 @@ def _patch_backward(recorder: Recorder) -> None:
         except BaseException:
             put(BACKWARD_FAILED, perf_counter_ns(), UNKNOWN_CPU, 0)
             raise
-        leave((BACKWARD_END, perf_counter_ns(), UNKNOWN_CPU, 0))
+        step_ends = add_elsewhere(recorder, begin_ns) if elsewhere else False
+        end_ns = perf_counter_ns()
+        leave((BACKWARD_END, end_ns, UNKNOWN_CPU, 0))
         if sampling.on:
             mark(BACKWARD_END)
+        if step_ends and recorder.batches >= sampling.next_at:
+            at_step(end_ns, False)
 
     torch.autograd.backward = backward
 
@@ -160,13 +184,22 @@ def _patch_backward(recorder: Recorder) -> None:
 def _patch_optimizers(recorder: Recorder) -> None:
     put, leave = recorder.ring.put, recorder.ring.leave
     note = recorder.border.guard("optimizer", recorder.note_optimizer)
+    begins = recorder.border.guard("elsewhere", recorder.elsewhere.begins)
+    ends = recorder.border.guard("elsewhere", recorder.elsewhere.ends)
     sampling, at_step, mark = recorder.sampling, recorder.at_step, recorder.mark
     sleep, wake = recorder.sleep, recorder.wake_up
     wake_up_after = recorder.border.guard("sleep", sleep.optimizer_ends)
 
     def before(optimizer: Optimizer, _args: Foreign, _kwargs: Foreign) -> None:
-        if _is_compiling() or (get_ident() != recorder.trainer and not recorder.claim_work()):
+        if _is_compiling():
             return
+        if get_ident() != recorder.trainer:
+            if begins(id(optimizer)):
+                if recorder.optimizer is None:
+                    note(optimizer)
+                return
+            if not recorder.claim_work():
+                return
         if sleep.due:
             if sleep.due == OPTIMIZER_BEGIN:
                 sleep.due, sleep.key = OPTIMIZER_END, id(optimizer)
@@ -179,7 +212,10 @@ def _patch_optimizers(recorder: Recorder) -> None:
             mark(OPTIMIZER_BEGIN)
 
     def after(optimizer: Optimizer, _args: Foreign, _kwargs: Foreign) -> None:
-        if _is_compiling() or get_ident() != recorder.trainer:
+        if _is_compiling():
+            return
+        if get_ident() != recorder.trainer:
+            ends(id(optimizer))
             return
         if sleep.due:
             if sleep.due == OPTIMIZER_END:
@@ -194,7 +230,8 @@ def _patch_optimizers(recorder: Recorder) -> None:
             return
         cpu_ns = thread_time_ns()  # without a loader a step may end here
         cycle = recorder.cycle
-        turn = cycle.step(id(optimizer), recorder.batches)
+        turn = cycle.step(id(optimizer), recorder.batches, backed=recorder.backed)
+        recorder.backed = False
         if turn & BEGINS_AGAIN:
             recorder.batches += 1
             recorder.batches_stepped = recorder.batches

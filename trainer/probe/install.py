@@ -14,6 +14,7 @@ from pathlib import Path
 
 import torch.utils.data
 
+from perftui.ipc.run_variables import ARM, OFF, RUN_ID, RUN_STATE
 from perftui.trainer.probe import effective, live_objects
 from perftui.trainer.probe.agent_thread import AgentThread
 from perftui.trainer.probe.applied import Applied, read_applied
@@ -104,11 +105,11 @@ def install(*, explicit: bool = False) -> Probe | None:
     if _installed:
         return _installed[0]
     environment = os.environ
-    if environment.get("PERFTUI_OFF") == "1":
+    if environment.get(OFF) == "1":
         return None
-    if not explicit and not environment.get("PERFTUI_RUN_ID") and not environment.get("PERFTUI_ARM"):
+    if not explicit and not environment.get(RUN_ID) and not environment.get(ARM):
         return None
-    applied = read_applied(environment.get("PERFTUI_RUN_STATE"))
+    applied = read_applied(environment.get(RUN_STATE))
     probe = Probe(applied)
     _installed.append(probe)
     install_hooks(probe.recorder)
@@ -116,7 +117,7 @@ def install(*, explicit: bool = False) -> Probe | None:
     sharding_counts.install(probe.border)
     SCRIPT_PROFILERS.watch()
     if not applied.trial:  # whose files are under protection
-        _leave_mark(environment.get("PERFTUI_RUN_STATE"))
+        _leave_mark(environment.get(RUN_STATE))
     probe.border.guard("settings", _alter)(probe)
     if applied.trial:
         from perftui.trainer.probe import trial  # here: it brings all that stands before the user's files

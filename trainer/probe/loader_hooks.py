@@ -16,6 +16,7 @@ from torch.utils.data import dataloader as loader_module
 from perftui.trainer.probe.after_import import after_import
 from perftui.trainer.probe.batch_making import patch_fetchers
 from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.kept_workers import remember
 from perftui.trainer.probe.loader_reading import built_by_script
 from perftui.trainer.probe.recorder import STATES_KEY, Recorder
 from perftui.trainer.probe.untraced import untraced
@@ -95,10 +96,13 @@ def _patch_build(recorder: Recorder, kind: Foreign) -> None:
 def _patch_iter(recorder: Recorder, kind: Foreign) -> None:
     original: Callable[..., Foreign] = kind.__iter__
     note = recorder.border.guard("iterator end", recorder.note_iterator)
+    begin = recorder.border.guard("kept workers", recorder.book.begin)
+    kept = recorder.border.guard("kept workers", remember)
 
     @untraced
     @functools.wraps(original)
     def iterate(self: DataLoader[Any]) -> Foreign:
+        begin(self)
         begun = recorder.begin_iterator(self)
         try:
             iterator = original(self)
@@ -106,6 +110,7 @@ def _patch_iter(recorder: Recorder, kind: Foreign) -> None:
             if begun:
                 recorder.end_iterator()
         note(self, iterator)
+        kept(self)
         return iterator
 
     kind.__iter__ = iterate

@@ -7,6 +7,7 @@ import multiprocessing
 
 from torch.utils.data import IterableDataset
 
+from perftui.ipc.loader_names import join_name
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
 from perftui.trainer.probe.border import Foreign
@@ -23,11 +24,6 @@ def built_by_script(loader: Foreign) -> Foreign:
 def _stand_in(loader: Foreign) -> Foreign:
     """Return what torch's iterators are given: the loader itself but for fastai's."""
     return getattr(loader, "__dict__", {}).get("fake_l", loader)
-
-
-def join_name(index: int, argument: str) -> str:
-    """Return the setting's name: the first loader goes without a number."""
-    return f"loader.{argument}" if index == 0 else f"loader[{index}].{argument}"
 
 
 def read_loader(index: int, loader: Foreign) -> LoaderFacts:

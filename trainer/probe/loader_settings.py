@@ -5,22 +5,25 @@ be applied is a reason in `failed`, never an error in the script.
 """
 
 import inspect
-import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, TypeAlias
 
+import torch
 from torch.utils.data import DataLoader, IterableDataset
 
+from perftui.ipc.loader_names import join_name, split_name
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
 from perftui.trainer.probe.border import Foreign
-from perftui.trainer.probe.loader_reading import join_name, read_loader
+from perftui.trainer.probe.kept_workers import begin_to_keep, let_go_if_altered
+from perftui.trainer.probe.loader_reading import read_loader
 from perftui.trainer.probe.sampler_reading import SamplerWatch
+from perftui.trainer.probe.source_lines import is_installed
+from perftui.trainer.probe.stream_sharding import divides
 
-_NAME = re.compile(r"loader(?:\[(\d+)\])?\.(\w+)")
 _ONLY_WITH_WORKERS = ("prefetch_factor", "persistent_workers", "timeout", "multiprocessing_context")
 _KEY = "_perftui_key"
 _INDEX = "_perftui_index"
@@ -29,12 +32,6 @@ LOADERS_KEPT = 256
 """Loaders remembered; older ones are long gone."""
 
 _Place: TypeAlias = tuple[tuple[str, int], ...]
-
-
-def split_name(name: str) -> tuple[int, str] | None:
-    """Return (index of the loader, its argument) for a `loader…` setting; None for others."""
-    found = _NAME.fullmatch(name)
-    return (int(found[1] or 0), found[2]) if found else None
 
 
 class LoaderBook:
@@ -56,6 +53,10 @@ class LoaderBook:
         self._facts: dict[int, LoaderFacts] = {}
         self._keys = 0
         self._places: dict[_Place, int] = {}
+        self._altered: dict[int, str] = {}
+        """By index, why the workers of a loader are kept no longer."""
+        self._trained: dict[int, int] = {}
+        """By index, how many loaders had been built when one of it was last iterated with gradients."""
 
     def key(self, loader: Foreign) -> int:
         """Return a loader's key, given when it is first seen."""
@@ -78,6 +79,10 @@ class LoaderBook:
         key = self.key(loader)
         index = self.index(loader)
         self._facts[key] = read_loader(index, loader)
+        if torch.is_grad_enabled():
+            self._trained[index] = self._keys
+        else:
+            self._trained.pop(index, None)
         if isinstance(loader, DataLoader):  # others draw their indices in ways of their own
             self.samplers.begin(index, loader)
         return key
@@ -94,6 +99,17 @@ class LoaderBook:
     def facts_at(self, index: int) -> LoaderFacts | None:
         """Return the same of the newest loader of that index."""
         return next((f for f in reversed(list(self._facts.values())) if f.index == index), None)
+
+    def replaced(self, training: int) -> list[int]:
+        """Return the indices that settings name of loaders whose place in the training another one has taken.
+
+        Args:
+            training: key of the loader that trains now, which was built after them.
+        """
+        now = self.index_of(training)
+        if now is None:
+            return []
+        return [i for i in self.wanted if i != now and self._trained.get(i, training + 1) <= training]
 
     @property
     def built(self) -> int:
@@ -135,10 +151,24 @@ class LoaderBook:
             for name in wanted
             if name not in signature.parameters
         }
+        if "persistent_workers" in wanted and index in self._altered:
+            unknown["persistent_workers"] = self._altered[index]
         for name, reason in (refusals(arguments, wanted) | unknown).items():
             self.failed[join_name(index, name)] = reason
             accepted.pop(name, None)
+        if accepted.get("persistent_workers") and not arguments.get("persistent_workers"):
+            begin_to_keep(loader)
         return merge(arguments, accepted) if accepted else None
+
+    def begin(self, loader: Foreign) -> None:
+        """A loader is about to be iterated: workers that were kept for a setting may have to go."""
+        altered = let_go_if_altered(loader)
+        if altered is not None:
+            index = self.index(loader)
+            self._altered[index] = (
+                f"the script alters {altered} between epochs, which persistent workers would not hear"
+            )
+            self.failed[join_name(index, "persistent_workers")] = self._altered[index]
 
     def not_applied(self, loader: Foreign, error: Exception) -> None:
         """The loader could not be built with our arguments; the script's own were used."""
@@ -157,14 +187,26 @@ class LoaderBook:
 
 
 def _place() -> _Place:
-    """Return where in the script we are: file and line of every call that led here, but for our own."""
+    """Return where in the script we are: file and line of the calls that led here, but for our own."""
     place: list[tuple[str, int]] = []
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if not frame.f_code.co_filename.startswith(_OURS):
             place.append((frame.f_code.co_filename, frame.f_lineno))
         frame = frame.f_back
-    return tuple(place)
+    return of_the_script(place)
+
+
+def of_the_script(calls: Sequence[tuple[str, int]]) -> _Place:
+    """Return what of the calls, the innermost first, tells a place of the script from others.
+
+    A framework may come to the same function of the script by another line of its own in each epoch: beyond
+    the innermost line of the script, lines of what is installed are left out. Those before it count, as a
+    framework that builds loaders by itself has one line for each.
+    """
+    own = [not is_installed(file) and not file.startswith("<frozen") for file, _ in calls]
+    innermost = own.index(True) if True in own else len(own)
+    return tuple(call for number, call in enumerate(calls) if number <= innermost or own[number])
 
 
 def refusals(arguments: Mapping[str, Any], wanted: Mapping[str, SettingValue]) -> dict[str, str]:
@@ -179,11 +221,11 @@ def refusals(arguments: Mapping[str, Any], wanted: Mapping[str, SettingValue]) -
     own_workers = int(arguments.get("num_workers") or 0)
     workers = int(wanted.get("num_workers", own_workers) or 0)
     refused: dict[str, str] = {}
-    if _is_stream(dataset) and workers > 0 and own_workers == 0:
+    if workers != own_workers and _is_stream(dataset) and divides(dataset) is not True:
         kind = "an IterableDataset" if isinstance(dataset, IterableDataset) else "a stream"
         refused["num_workers"] = (
-            f"the dataset is {kind} and the script uses no workers: each worker would yield every "
-            "sample, unless the dataset shards itself"
+            f"the dataset is {kind} that is not known to divide its data: each worker yields every sample, "
+            "so that with another number of them it is another training"
         )
         workers = own_workers
     if workers == 0:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from perftui.trainer.probe.border import Foreign
 
-_LOADERS_KEPT = 16
+LOADERS_TOLD = 16
+"""Of so many loaders more is told than how they are set: workers, batches, read-ahead, turns."""
 _WORKERS_KEPT = 1024
 
 
@@ -20,7 +21,7 @@ class ToldWorkers(NamedTuple):
     """Field 22 of /proc/PID/stat; 0 for one that had ended before it could be read."""
 
 
-class LoaderWorkers:
+class WorkerPids:
     """Filled by the training thread, read by the agent's."""
 
     def __init__(self) -> None:
@@ -37,7 +38,7 @@ class LoaderWorkers:
         workers = vars(iterator).get("_workers") or ()
         self._pids.pop(key, None)  # the newest last
         self._pids[key] = [worker.pid for worker in workers[:_WORKERS_KEPT]]
-        if len(self._pids) > _LOADERS_KEPT:
+        if len(self._pids) > LOADERS_TOLD:
             del self._pids[next(iter(self._pids))]
 
     def read(self, key: int) -> ToldWorkers:

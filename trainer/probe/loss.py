@@ -31,15 +31,20 @@ def _unscaled(value: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
 
 
 class LossSampler:
-    """Keeps the newest loss of the training thread."""
+    """Keeps the newest loss of the training thread.
+
+    Attributes:
+        unscaled: the loss itself, while what scales it goes backward from its product; else None.
+    """
 
     def __init__(self) -> None:
+        self.unscaled: Foreign = None
         self._due = 0
         self._pending: tuple[int, torch.device, Any] | None = None
         """(at_ns, device, event that tells when its loss is in the page-locked memory)."""
         self._pinned: torch.Tensor | None = None
         self._scaled = False
-        """A GradScaler scales: without one the graph is not looked at."""
+        """Something scales: without that the graph is not looked at."""
         self.ready: deque[tuple[int, float]] = deque(maxlen=_KEPT)
         """(at_ns, value), for the agent to take."""
 
@@ -58,13 +63,17 @@ class LossSampler:
             self._resolve()
         if batches >= self._due and self._pending is None:
             self._due = batches + EVERY_BATCHES
-            self._take(at_ns, _only(root))
+            self._take(at_ns, _only(root if self.unscaled is None else self.unscaled))
         return self._due if self._pending is None else 0
 
     def note_scaled(self, scaler: Foreign, scaled: Foreign) -> None:
         """A GradScaler has returned this, and the next backward is looked at."""
-        self._scaled = True
+        self.expect_scaled()
         mark_scaled(scaler, scaled)
+
+    def expect_scaled(self) -> None:
+        """From now on losses may carry the scale that they were multiplied by."""
+        self._scaled = True
 
     def _take(self, at_ns: int, root: Foreign) -> None:
         if not isinstance(root, torch.Tensor) or root.numel() != 1:

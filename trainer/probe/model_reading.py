@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import torch
 
 from perftui.ipc.facts import ModelFacts
+from perftui.ipc.units import MIB
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.optimizer_reading import count
 
-_MIB = 2**20
 _IMAGES = 4
 _AT_ONCE = 64
 _SHARDED = "DTensor"
@@ -55,7 +55,7 @@ def read_model(
     return ModelFacts(
         tensors=len(parameters),
         parameters=dtypes.total(),
-        mib=round(size / _MIB, 2),
+        mib=round(size / MIB, 2),
         dtypes=dict(dtypes),
         devices=dict(devices),
         four_d=four_d,

@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 
 from perftui.ipc.facts import DdpFacts, ParallelFacts
+from perftui.ipc.units import MIB
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.gradient_syncs import GradientSyncs
 from perftui.trainer.probe.live_objects import LiveObjects
 from perftui.trainer.probe.sharding_counts import sharding_counts
 from perftui.trainer.probe.sharding_reading import read_sharding
 
-_MIB = 2**20
 _BUCKETS_KEPT = 64
 ALONE = "no process group and no parallel wrapper in this process"
 
@@ -77,7 +77,7 @@ def _ddp(modules: list[Foreign]) -> DdpFacts:
     cap = own.get("bucket_bytes_cap")
     return DdpFacts(
         modules=len(modules),
-        bucket_cap_mb=None if cap is None else round(cap / _MIB, 3),
+        bucket_cap_mb=None if cap is None else round(cap / MIB, 3),
         gradient_as_bucket_view=own.get("gradient_as_bucket_view"),
         static_graph=own.get("static_graph"),
         find_unused_parameters=own.get("find_unused_parameters"),
@@ -121,4 +121,4 @@ def _buckets(module: Foreign) -> list[float] | None:
     log: dict[str, Any] = {} if read is None else read()
     sizes = str(log.get("rebuilt_bucket_sizes") or log.get("bucket_sizes") or "")
     found = [int(size) for size in sizes.replace(" ", "").split(",") if size.isdigit()]
-    return [round(size / _MIB, 3) for size in found[:_BUCKETS_KEPT]] or None
+    return [round(size / MIB, 3) for size in found[:_BUCKETS_KEPT]] or None

@@ -42,6 +42,16 @@ class PhaseClock:
         """Whether an optimizer steps."""
         return self._optimizer_depth > 0
 
+    @property
+    def backing(self) -> bool:
+        """Whether a backward goes on."""
+        return self._backward_depth > 0
+
+    @property
+    def closure(self) -> bool:
+        """Whether a backward ran inside the optimizer that stepped last."""
+        return self._closure
+
     def enter_backward(self) -> bool:
         """A backward begins; False inside another one."""
         self._backward_depth += 1

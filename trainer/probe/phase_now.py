@@ -20,11 +20,13 @@ from perftui.trainer.probe.stamps import (
     ITERATOR_BEGIN,
     OPTIMIZER_BEGIN,
     OPTIMIZER_END,
+    RAISED,
+    REPLAYED,
     SAVE_BEGIN,
     Stamp,
 )
 
-_WORK = frozenset((BACKWARD_BEGIN, BACKWARD_END, OPTIMIZER_BEGIN, OPTIMIZER_END, EXPLICIT_STEP))
+_WORK = frozenset((BACKWARD_BEGIN, BACKWARD_END, OPTIMIZER_BEGIN, OPTIMIZER_END, REPLAYED, EXPLICIT_STEP))
 _BEGINS_A_WAIT = frozenset((FETCH_BEGIN, ITERATOR_BEGIN))
 _SURE_BATCHES = 2
 """So many batches of another loader with gradients on, and no backward: an evaluation. One may be zipped."""
@@ -113,7 +115,7 @@ class PhaseNow:
             run.batches += 1
             if run.training and run.grad:
                 self._turn_ns = -1
-        elif code == FETCH_FAILED:
+        elif code == FETCH_FAILED and value != RAISED:
             self._end(run, at_ns)
             if run.training and run.grad:
                 self._begin_turn(run.wait_ns)

@@ -10,7 +10,7 @@ from time import perf_counter_ns
 import torch
 
 from perftui.trainer.probe.border import Border, Foreign
-from perftui.trainer.probe.device_track import DeviceTrack
+from perftui.trainer.probe.device_track import NO_COPY, DeviceTrack
 from perftui.trainer.probe.gradient_syncs import GradientSyncs
 from perftui.trainer.probe.live_objects import live_objects
 from perftui.trainer.probe.stamps import (
@@ -36,8 +36,6 @@ BUDGET_SHARE = 0.0005
 BUDGET_MIN_US = 3.0
 FEWEST, FIRST, MOST = 5, 31, 997
 """Odd, so that what happens every second or fourth step is not always, or never, hit."""
-NO_COPY = -H2D_END
-"""Mark of a call that looked like a copy to the device and was none."""
 _PHASES = frozenset((FETCH_BEGIN, FETCH_END, BACKWARD_BEGIN, BACKWARD_END, OPTIMIZER_BEGIN, OPTIMIZER_END))
 _NEVER = 1 << 62
 

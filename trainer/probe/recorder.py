@@ -21,9 +21,10 @@ from perftui.trainer.probe.batch_signature import BatchBook
 from perftui.trainer.probe.border import Border, Foreign
 from perftui.trainer.probe.compiling import CompileWatch
 from perftui.trainer.probe.copied_generators import copied_generators
+from perftui.trainer.probe.elsewhere import Elsewhere
 from perftui.trainer.probe.expected_window import wanted_window
 from perftui.trainer.probe.loader_settings import LOADERS_KEPT, LoaderBook
-from perftui.trainer.probe.loader_workers import LoaderWorkers
+from perftui.trainer.probe.loader_workers import WorkerPids
 from perftui.trainer.probe.loss import LossSampler
 from perftui.trainer.probe.optimizer_cycle import OptimizerCycle
 from perftui.trainer.probe.own_cost import OwnCost
@@ -43,7 +44,8 @@ from perftui.trainer.probe.stamps import (
     UNKNOWN_CPU,
     StampRing,
 )
-from perftui.trainer.probe.step_clock import StepClock
+from perftui.trainer.probe.step_clock import HELD_MICRO_BATCHES, StepClock
+from perftui.trainer.probe.unseen_work import UnseenWork
 
 LOADER_KEY = "_perftui_loader"
 STATES_KEY = "_perftui_states"
@@ -87,6 +89,7 @@ class Recorder:
         self.ring = StampRing(self._attend)
         self.sampling = PhaseSampling(self.ring, border)
         self.sleep = Sleep(self, self.ring)
+        self.elsewhere = Elsewhere()
         self.wanted_sleep = wanted_every(os.environ.get(VARIABLE, ""))
         """One step of how many the environment asks for; None to leave it to the agent."""
         self.wake_up = border.guard("sleep", self.sleep.wake)
@@ -99,6 +102,7 @@ class Recorder:
         self.follow_backward = border.guard("backward", self.sampling.follow_backward)
         self.sample_loss = border.guard("loss", self._sample_loss)
         self.note_scaled = border.guard("loss scale", self._note_scaled)
+        self.note_root = border.guard("device", self._note_root)
         self._at_window = border.guard("window", self._tell_window)
         self._key_of = border.guard("iterator", book.key)
         self._read_loader = border.guard("loader", book.note)
@@ -113,7 +117,8 @@ class Recorder:
         """Taken to read; a thread may come twice, by a signal handler of the script's that saves."""
         self._reading = False
         self.ring.skip()
-        self.reader = StampReader(self._length_of)
+        self.unseen = UnseenWork()
+        self.reader = StampReader(self._length_of, self.unseen.possible)
         self.cost = OwnCost()
         self.saves: deque[Save] = deque(maxlen=256)
         self.compiled: deque[tuple[int, int]] = deque(maxlen=1024)
@@ -137,7 +142,10 @@ class Recorder:
         self.batches = 0
         self.batches_stepped = 0
         """Value of `batches` when an optimizer last stepped."""
+        self.backed = False
+        """A backward has begun since the cycle was last asked."""
         self.cycle = OptimizerCycle()
+        self.elsewhere.forget()
         self.loss_at = 0
         """Value of `batches` from which a backward is worth a look."""
         self._unreadable: set[int] = set()
@@ -149,7 +157,7 @@ class Recorder:
         self.read_ahead = -1
         """Key of the loader that another thread has last taken a batch from; -1 before one has."""
         self.counts.clear()
-        self.workers = LoaderWorkers()
+        self.workers = WorkerPids()
         self.batch_book = BatchBook(self.book.index_of)
         self.go_live()
 
@@ -224,7 +232,13 @@ class Recorder:
         self.optimizer = weakref.ref(optimizer)
         parameters = (parameter for group in optimizer.param_groups for parameter in group["params"])
         first = next(parameters, None)
-        self.device = None if first is None else first.device
+        if first is not None and (self.device is None or first.device.type != "cpu"):
+            self.device = first.device  # an optimizer that is kept on the CPU may train a GPU's model
+
+    def _note_root(self, roots: Foreign) -> None:
+        """The first backward begins, from a root on the device that trains; an optimizer may say better."""
+        root: Foreign = roots if isinstance(roots, torch.Tensor) else roots[0]
+        self.device = root.device
 
     def _at_step(self, at_ns: int, fetched: bool) -> bool:
         """Something may be due as a step begins; True where it is to be slept through."""
@@ -233,7 +247,8 @@ class Recorder:
             sleep.wake(at_fetch=fetched)
         if self.batches_stepped != self.batches and self.optimizer is not None:
             return False
-        sampling.at_step(self.batches, at_ns, self.device, fetched=fetched)
+        known = self.optimizer is not None or self.batches > HELD_MICRO_BATCHES
+        sampling.at_step(self.batches, at_ns, self.device if known else None, fetched=fetched)
         sleeps = fetched and sleep.begins(self.batches, at_ns) and not (sampling.on or self.live)
         sampling.next_at = 0 if sleeps else min(sampling.next_at, sleep.next_at())
         return sleeps
@@ -246,6 +261,7 @@ class Recorder:
 
     def _compile_begins(self) -> None:
         """What is compiled to be trained may take minutes before its first step: that is to be seen."""
+        self.unseen.compiled = True
         if not self.awake and torch.is_grad_enabled():
             self._wake()
 

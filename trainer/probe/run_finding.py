@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from perftui.ipc.places import RunPlaces
+from perftui.ipc.run_variables import RUN_ID, RUN_RUNTIME, RUN_STATE
 from perftui.trainer.probe.agent import AgentRun
 from perftui.trainer.probe.applied import Applied
 from perftui.trainer.probe.start_hub import join_or_start
@@ -16,9 +17,9 @@ def find_run(applied: Applied) -> AgentRun:
         PerftuiError: the folders cannot be made.
         OSError: the hub cannot be started.
     """
-    run_id = os.environ.get("PERFTUI_RUN_ID")
-    runtime = os.environ.get("PERFTUI_RUN_RUNTIME")
-    state = os.environ.get("PERFTUI_RUN_STATE")
+    run_id = os.environ.get(RUN_ID)
+    runtime = os.environ.get(RUN_RUNTIME)
+    state = os.environ.get(RUN_STATE)
     if run_id and runtime and state:
         places = RunPlaces(run_id, Path(runtime), Path(state))
     else:

@@ -11,8 +11,7 @@ import msgspec.structs
 from torch.utils.data import RandomSampler, SequentialSampler
 from torch.utils.data.distributed import DistributedSampler
 
-from perftui.ipc.facts import SamplingFacts
-from perftui.ipc.loader_facts import CopiedGenerator
+from perftui.ipc.loader_facts import CopiedGenerator, SamplingFacts
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.worker_states import WorkerStates
 

@@ -20,6 +20,14 @@ _ROWS: BatchPath = (attrgetter("shape"), itemgetter(0))
 _LENGTH: BatchPath = (len,)
 
 
+def _one(_batch: Foreign) -> int:
+    return 1
+
+
+_ALONE: BatchPath = (_one,)
+"""A sample that no batch was made of: `batch_size=1` with a collate function that takes it out."""
+
+
 def _tensor_rows(thing: Foreign) -> BatchPath | None:
     return _ROWS if isinstance(thing, torch.Tensor) and thing.dim() > 0 else None
 
@@ -41,7 +49,7 @@ def find_path(batch: Foreign, batch_size: int | None) -> BatchPath | None:
         return (attrgetter("num_graphs"),)
     path = find_in(batch, _tensor_rows)
     if batch_size is not None and (path is None or walk(path, batch) != batch_size):
-        path = find_in(batch, of_size) or path
+        path = find_in(batch, of_size) or (_ALONE if batch_size == 1 else path)
     return path
 
 

@@ -25,17 +25,18 @@ def mark_scaled(scaler: Foreign, scaled: Foreign) -> None:
     attributes: Foreign = vars(scaler)
     scale: Foreign = attributes.get("_scale")  # private, and the same since torch 1.6
     if isinstance(scale, torch.Tensor):
-        _mark(scaled, scale)
+        mark_with(scaled, scale)
 
 
-def _mark(scaled: Foreign, scale: torch.Tensor) -> None:
+def mark_with(scaled: Foreign, scale: torch.Tensor) -> None:
+    """Leave a scale on a tensor, or on tensors in lists and tuples."""
     if isinstance(scaled, torch.Tensor):
         node: Foreign = scaled.grad_fn
         if node is not None:
             node.metadata[_KEY] = scale
     elif _is_row(scaled):
         for each in scaled:
-            _mark(each, scale)
+            mark_with(each, scale)
 
 
 def _is_row(scaled: Foreign) -> bool:

@@ -126,9 +126,10 @@ class Sleep:
         self._rest_ns = perf_counter_ns() - self._begin_ns
         try:
             batch = original(iterator)
-        except BaseException:
+        except BaseException as error:
             if recorder.thread == here:
-                put(FETCH_FAILED, perf_counter_ns(), UNKNOWN_CPU, 0)
+                raised = not isinstance(error, StopIteration)
+                put(FETCH_FAILED, perf_counter_ns(), UNKNOWN_CPU, raised)
             raise
         end_ns = perf_counter_ns()
         if recorder.thread == here:

@@ -65,15 +65,29 @@ def statement_at(file: str, line: int) -> str:
     lines = lines_of(file)
     if not 1 <= line <= len(lines):
         return ""
-    text, open_brackets = lines[line - 1], 0
-    for above in reversed(lines[max(0, line - 1 - _LINES_ABOVE) : line - 1]):
+    return "".join(lines[number - 1] for number in (*reversed(_openers(lines, line)), line))
+
+
+@functools.lru_cache(maxsize=4096)
+def begin_of_statement(file: str, line: int) -> int:
+    """Return the line at which the statement begins that a line belongs to, by the same brackets."""
+    return min((line, *_openers(lines_of(file), line)))
+
+
+def _openers(lines: list[str], line: int) -> list[int]:
+    """Return the lines above one that open a bracket it stands in, the nearest first."""
+    found: list[int] = []
+    open_brackets = 0
+    for number in range(min(line, len(lines)) - 1, max(0, line - 1 - _LINES_ABOVE), -1):
+        above = lines[number - 1]
         if above.lstrip().startswith(_BEGINS_BLOCK):
             break
         code = _NO_CODE.sub("", above)
         open_brackets += sum(map(code.count, "([{")) - sum(map(code.count, ")]}"))
         if open_brackets > 0:
-            text, open_brackets = above + text, 0
-    return text
+            found.append(number)
+            open_brackets = 0
+    return found
 
 
 def _lines_in(file: str) -> list[str]:

@@ -29,6 +29,7 @@ from perftui.trainer.probe.stamps import (
     ITERATOR_END,
     OPTIMIZER_BEGIN,
     OPTIMIZER_END,
+    REPLAYED,
     RESTART,
     SAMPLED,
     SAVE_BEGIN,
@@ -51,6 +52,7 @@ class StampReader:
 
     Args:
         length_of: returns how many batches a loader has, by its key; None where it does not say.
+        may_train: tells whether something may have been trained unseen since it was last asked.
 
     Attributes:
         steps: finished steps, for the agent to take.
@@ -60,14 +62,18 @@ class StampReader:
         now: what goes on.
     """
 
-    def __init__(self, length_of: Callable[[int], int | None] = lambda _key: None) -> None:
+    def __init__(
+        self,
+        length_of: Callable[[int], int | None] = lambda _key: None,
+        may_train: Callable[[], bool] = lambda: True,
+    ) -> None:
         self.steps: deque[StepRecord] = deque(maxlen=STEPS_KEPT)
         self.gaps: deque[GapRecord] = deque(maxlen=256)
         self.details = StepDetails()
         self.turns = EpochTurns()
         self.now = PhaseNow()
-        self._length_of = length_of
-        self.clock = StepClock(self._emit, self.gaps.append, 0, length_of)
+        self._length_of, self._may_train = length_of, may_train
+        self.clock = self._new_clock(0)
         self.stamps_read = 0
         self._stamps_lost = 0
         self._resuming = False
@@ -87,6 +93,7 @@ class StampReader:
             BACKWARD_FAILED: lambda at_ns, _cpu, _value: self.clock.backward_end(at_ns, failed=True),
             OPTIMIZER_BEGIN: self._optimizer_begin,
             OPTIMIZER_END: self._optimizer_end,
+            REPLAYED: self._replayed,
             SCALER_BEGIN: self._scaler_begin,
             SCALER_END: self._scaler_end,
             EXPECT_STEPS: self._expect_steps,
@@ -167,7 +174,10 @@ class StampReader:
         if self.turns.pending and self.clock.fetches.runs:
             self.turns.batch(at_ns, self.clock.fetches.runs[-1].loader)
 
-    def _fetch_failed(self, at_ns: int, _cpu_ns: int, _value: int) -> None:
+    def _fetch_failed(self, at_ns: int, _cpu_ns: int, raised: int) -> None:
+        if raised:
+            self.clock.fetch_raised(at_ns)
+            return
         fetches = self.clock.fetches
         if fetches.runs and fetches.runs[-1].loader == fetches.training_loader:
             self.turns.found_empty(fetches.begin_ns)
@@ -183,6 +193,13 @@ class StampReader:
     def _optimizer_end(self, at_ns: int, cpu_ns: int, _value: int) -> None:
         self.turns.worked_ns = at_ns
         self.clock.optimizer_end(at_ns, cpu_ns)
+
+    def _replayed(self, at_ns: int, cpu_ns: int, optimizer: int) -> int:
+        closed = self.clock.optimizer_begin(at_ns, cpu_ns, optimizer, whole=True)
+        self._optimizer_end(at_ns, cpu_ns, 0)
+        if self.turns.pending:
+            self.turns.work_begins(self.clock.fetches.training_loader)
+        return closed
 
     def _backward_end(self, at_ns: int, _cpu_ns: int, _value: int) -> None:
         self.turns.worked_ns = at_ns
@@ -221,7 +238,10 @@ class StampReader:
         return self.clock.step(at_ns, cpu_ns, None if samples < 0 else samples)
 
     def _restart(self, _at_ns: int, _cpu_ns: int, _value: int) -> None:
-        self.clock = StepClock(self._emit, self.gaps.append, self.clock.steps, self._length_of)
+        self.clock = self._new_clock(self.clock.steps)
+
+    def _new_clock(self, first_step: int) -> StepClock:
+        return StepClock(self._emit, self.gaps.append, first_step, self._length_of, self._may_train)
 
     def _emit(self, record: StepRecord) -> None:
         self.steps.append(self.details.complete(record) if self.details.any else self._plain(record))

@@ -16,12 +16,14 @@ from typing import Final, TypeAlias
 STAMPS_KEPT = 1 << 16
 """More than a second's worth at 10,000 steps a second; the reader comes ten times a second."""
 UNKNOWN_CPU: Final = -1
+RAISED: Final = 1
 
 ITERATOR_BEGIN: Final = 0
 ITERATOR_END: Final = 1
 FETCH_BEGIN: Final = 2
 FETCH_END: Final = 3
 FETCH_FAILED: Final = 4
+"""No batch came: `RAISED` where it raised, else the iterator is at its end."""
 BACKWARD_BEGIN: Final = 5
 BACKWARD_END: Final = 6
 BACKWARD_FAILED: Final = 7
@@ -42,6 +44,8 @@ COMM_BEGIN: Final = 18
 """The backward's own work is done; until its end it waits for communication."""
 SAVE_BEGIN: Final = 19
 """A checkpoint begins to be written."""
+REPLAYED: Final = 20
+"""A CUDA graph that holds a whole step was replayed."""
 
 _FIELDS: Final = 4
 LOOK_EVERY = 256
@@ -51,8 +55,8 @@ Stamp: TypeAlias = tuple[int, int, int, int]
 """code, at_ns, cpu_ns, value.
 
 CPU time is that of the thread so far, -1 where it was not asked. The value is, by code, the key of the loader
-(times two, plus one with gradients on), the number of samples, the id of the optimizer, or whether a backward
-was slept through."""
+(times two, plus one with gradients on), the number of samples, the id of the optimizer, or whether a fetch
+raised or a backward was slept through."""
 
 
 class StampRing:
@@ -60,6 +64,7 @@ class StampRing:
 
     Attributes:
         leave: `leave((code, at_ns, cpu_ns, value))`, and nothing else: for the stamps between two boundaries.
+        leave_row: leaves any number of them at once.
         put: `put(code, at_ns, cpu_ns, value)` leaves a stamp, and does what is due.
         lost: stamps that had to go before anyone read them; grows in `take` alone, by those before it.
 
@@ -82,7 +87,8 @@ class StampRing:
         self._attended = 0
         self._shortened = LOOK_EVERY
         """Number of the call at which the row may be too long."""
-        self.leave = self._numbers.extend
+        self.leave: Callable[[tuple[int, int, int, int]], None] = self._numbers.extend
+        self.leave_row: Callable[[list[int]], None] = self._numbers.extend
         self.put, self._turn_from = _writer(self.leave, self._turn)
 
     @property

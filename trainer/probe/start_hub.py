@@ -24,6 +24,7 @@ from perftui.ipc.pid_space import own_pid_space
 from perftui.ipc.places import RunPlaces, make_run_places, run_places, runtime_root
 from perftui.ipc.profile_schedule import ProfileSchedule, schedule_in
 from perftui.ipc.run_files import HostsPlan, RunDescription, read_record, write_record
+from perftui.ipc.run_variables import ARM, OFF, PYTHON, RUN_ID, TRIAL
 from perftui.trainer.launch.host_plan import HostsWish, planned
 from perftui.trainer.probe.identity import command, from_environment
 
@@ -148,7 +149,7 @@ def _schedule() -> ProfileSchedule | None:
 
 
 def _start(places: RunPlaces) -> None:
-    python = os.environ.get("PERFTUI_PYTHON") or sys.executable
+    python = os.environ.get(PYTHON) or sys.executable
     with open(places.state / "hub.log", "ab", opener=opener) as log:
         subprocess.run(
             [python, "-c", _DETACH, python, "-m", "perftui.trainer.hub", places.run_id],
@@ -163,8 +164,8 @@ def _start(places: RunPlaces) -> None:
 
 def _hub_environment() -> dict[str, str]:
     environment = dict(os.environ)
-    environment["PERFTUI_OFF"] = "1"
-    for name in ("PERFTUI_ARM", "PERFTUI_RUN_ID", "PERFTUI_TRIAL", "PERFTUI_PROFILE"):
+    environment[OFF] = "1"
+    for name in (ARM, RUN_ID, TRIAL, "PERFTUI_PROFILE"):
         environment.pop(name, None)
     paths = [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path]
     kept = [path for path in paths if Path(path).parts[-3:] != ("trainer", "launch", "inject")]

@@ -2,9 +2,9 @@
 
 A step closes at the first loader fetch after an optimizer has stepped; without fetches, when the first
 optimizer of the cycle steps again; when no optimizer can be seen, at the first fetch after a backward, else
-at each fetch. What cannot be judged at once is held back until it can: the first micro-batches of a run (will
-an optimizer follow?), and an optimizer that steps again after one fetch (twice a batch, or a loop on one
-batch?).
+at each fetch, if anything can have been trained. What cannot be judged at once is held back until it can: the
+first micro-batches of a run (will an optimizer follow?), an optimizer that steps again after one fetch (twice
+a batch, or a loop on one batch?), and one that steps again after one backward (`group_steps`).
 
 A step that `GradScaler` skips counts, marked failed; so does one whose backward or optimizer raised. A batch
 that was fetched and never trained on is merged into the next step, which is marked. Validation is taken out
@@ -18,13 +18,14 @@ from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.batch_sizes import with_samples
 from perftui.trainer.probe.blind_loop import BlindLoop
 from perftui.trainer.probe.fetch_clock import FetchClock
+from perftui.trainer.probe.group_steps import GroupSteps
 from perftui.trainer.probe.phase_clock import PhaseClock
+from perftui.trainer.probe.script_steps import ScriptSteps
 from perftui.trainer.probe.step_outlet import StepOutlet
 from perftui.trainer.probe.step_parts import GapRecord, Part, joined
 
 HELD_MICRO_BATCHES = 64  # so many backwards, each after a fetch, and no optimizer: then none can be seen
 HELD_REPEATS = 8  # an optimizer that steps so often without a fetch is in a loop without a loader
-HELD_FOR_SCRIPT = 64  # so many steps without a word from a script that said it would tell: then we do
 LOST_OPTIMIZER_BACKWARDS = 1024  # so many after the last optimizer step: it was compiled out of sight
 
 
@@ -36,6 +37,7 @@ class StepClock:
         emit_gap: receives each validation.
         first_step: index of the first step.
         length_of: returns how many batches a loader has, by its key; None where it does not say.
+        may_train: tells whether something may have been trained unseen since it was last asked.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class StepClock:
         emit_gap: Callable[[GapRecord], object],
         first_step: int = 0,
         length_of: Callable[[int], int | None] = lambda _key: None,
+        may_train: Callable[[], bool] = lambda: True,
     ) -> None:
         self._outlet = StepOutlet(emit, first_step)
         self._fetches = FetchClock(emit_gap, length_of)
@@ -52,16 +55,15 @@ class StepClock:
         self._tail: Part | None = None
         """Work after the last optimizer step that may belong to the next step."""
         self._held: list[Part] = []
-        self._blind: BlindLoop | None = BlindLoop()
+        self._groups = GroupSteps()
+        self._blind: BlindLoop | None = BlindLoop(may_train)
         self._optimizer_known = False
         self._micro_batches_bound = False
-        self._explicit = False
-        self._expecting = False
-        self._kept_for_script: list[Part] = []
+        self._script = ScriptSteps()
 
     def expect_steps(self, now_ns: int, cpu_ns: int) -> None:
         """The script will call `step`; the first step begins now, unless something has begun it already."""
-        self._expecting = True
+        self._script.expecting, self._groups.making = True, False
         if self._part is None:
             self._part = Part(now_ns, cpu_ns)
 
@@ -79,8 +81,9 @@ class StepClock:
             self._blind.forget()
         self._part = self._tail = None
         self._held.clear()
-        self._kept_for_script.clear()
-        self._expecting = False
+        self._groups.parts.clear()
+        self._groups.making = False
+        self._script.give_up()
 
     @property
     def steps(self) -> int:
@@ -107,7 +110,7 @@ class StepClock:
             and self._optimizer_known
             and self._fetches.only_begun
             and self._blind is None
-            and not (self._held or self._kept_for_script or self._expecting or self._explicit)
+            and not (self._held or self._groups.parts or self._script.any)
             and self._tail is None
             and self._phases.idle
         )
@@ -139,7 +142,7 @@ class StepClock:
         return self._wait_begins(now_ns, cpu_ns, loader, grad=grad, new_iterator=False)
 
     def fetch_end(self, now_ns: int, samples: int = -1, *, got: bool = True) -> None:
-        """The batch is there; without `got`, the iterator is at its end or the fetch raised."""
+        """The batch is there; without `got`, the iterator is at its end."""
         run = self._fetches.leave(now_ns)
         if run is None:
             return
@@ -150,18 +153,31 @@ class StepClock:
             fresh = run.fresh and run.batches == 1
             self._blind.fetch_end(run.loader, wait_ns, samples, got=got, fresh=fresh)
 
+    def fetch_raised(self, now_ns: int) -> None:
+        """There is no batch and no end: a script that passes over bad samples asks the iterator again."""
+        run = self._fetches.leave(now_ns)
+        if run is None:
+            return
+        self._phases.mark_ns = now_ns
+        if self._blind is not None:
+            self._blind.fetch_end(run.loader, now_ns - self._fetches.begin_ns, -1, got=False, fresh=False)
+
     def _wait_begins(self, now_ns: int, cpu_ns: int, loader: int, *, grad: bool, new_iterator: bool) -> int:
         if not self._fetches.enter(now_ns):
             return 0
         before = self.steps
+        if self._groups.making:
+            self._training_begins()
         if self._part is None:
             self._part = Part(now_ns, cpu_ns)
-        elif not self._explicit:
+        elif not self._script.explicit:
             self._boundary_at_fetch(now_ns, cpu_ns)
         if self._blind is not None:
             self._blind.fetch_begin(now_ns, cpu_ns, loader, grad=grad)
             if self._blind.bound:
-                self._emit_blind(now_ns, cpu_ns)
+                self._emit_all(self._blind.ready)
+                self._fetches.runs.clear()
+                self._part = Part(now_ns, cpu_ns)
         self._fetches.open(loader, grad=grad, new_iterator=new_iterator)
         return self.steps - before
 
@@ -171,8 +187,10 @@ class StepClock:
         """`torch.autograd.backward` is entered."""
         if not self._phases.enter_backward():
             return
+        if self._groups.making and not self._phases.optimizing:
+            self._training_begins()
         part = self._work_begins(now_ns, cpu_ns)
-        if part.stepped and not (self._explicit or self._phases.optimizing):
+        if part.stepped and not (self._script.explicit or self._phases.optimizing):
             part = self._tail = self._tail or Part(part.end_ns, part.end_cpu_ns)
         self._phases.backward_begins(part, now_ns)
 
@@ -188,8 +206,8 @@ class StepClock:
         if part.stepped and part is self._part:  # by optimizers that stepped inside it
             part.end_ns = now_ns
 
-    def optimizer_begin(self, now_ns: int, cpu_ns: int, key: int) -> int:
-        """An optimizer begins to step; `key` names it."""
+    def optimizer_begin(self, now_ns: int, cpu_ns: int, key: int, *, whole: bool = False) -> int:
+        """An optimizer begins to step; `key` names it. `whole`: the backward before it is in it, unseen."""
         if self._phases.optimizing and not self._last_step_raised(key):
             self._phases.enter_optimizer()  # wrapped in GradScaler.step, or a subclass that calls its base
             return 0
@@ -200,11 +218,15 @@ class StepClock:
         self._micro_batches_bound = False
         if self._held and not self._held[0].stepped:
             part = self._part = self._join_held(part)
-        if part.stepped and not self._explicit:
-            if key == part.stepped[0]:
-                self._boundary_at_repeat(part)
-            else:
+        if part.stepped and not self._script.explicit:
+            if key != part.stepped[0] and not (whole and (part.backwards or key in part.stepped)):
                 self._fold_tail(part)
+            elif not whole and self._again_for_a_group(part):
+                self._part = Part(part.end_ns, part.end_cpu_ns)
+                for each in self._groups.lost():
+                    self._repeat_ends(each)
+            else:
+                self._boundary_at_repeat(self._groups.join(part))
         self._phases.optimizer_begins(now_ns, key)
         return self.steps - before
 
@@ -232,6 +254,11 @@ class StepClock:
             part.stepped.append(key)
         return True
 
+    def _training_begins(self) -> None:
+        self._part = self._groups.training_begins(self._part)
+        if self._part is None:
+            self._phases.mark_ns = None
+
     def _work_begins(self, now_ns: int, cpu_ns: int) -> Part:
         self._blind = None
         part = self._part
@@ -247,14 +274,10 @@ class StepClock:
     def step(self, now_ns: int, cpu_ns: int, samples: int | None = None) -> int:
         """The script says that a step is over; from now on only it does."""
         before = self.steps
-        self._explicit = True
+        kept = self._script.tell()
         part = self._work_begins(now_ns, cpu_ns)
         self._fold_tail(part)
-        part = self._join_held(part)
-        if self._kept_for_script:
-            self._held, self._kept_for_script = self._kept_for_script, []
-            part = self._join_held(part)
-        self._expecting = False
+        part = joined([*kept, self._join_held(part)])
         self._fetches.trained(part)
         if samples is not None:
             part.samples = with_samples(part.samples, samples)
@@ -268,23 +291,20 @@ class StepClock:
         before = self.steps
         blind, self._blind = self._blind, None
         if blind is not None:
-            blind.fetch_begin(now_ns, cpu_ns, -1, grad=False)
-            for part in blind.take():
-                if part.end_ns == now_ns:
-                    part.flags |= FLAG_FAILED  # the loop was left by break: when, nobody saw
-                self._emit_part(part, part.end_ns, part.end_cpu_ns)
-        elif not self._explicit:
+            self._emit_all(blind.finish(now_ns, cpu_ns))
+        elif not self._script.explicit:
             self._finish_cycle(cpu_ns)
         self._fetches.settle_rest()
         return self.steps - before
 
     def _finish_cycle(self, cpu_ns: int) -> None:
-        self._expecting = False
-        self._emit_kept()
-        self._emit_held()
-        part = self._part
-        if part is None:
+        self._emit_all(self._script.give_up())
+        self._emit_all(self._held)
+        if self._groups.making:
+            self._emit_all(self._groups.parts)
+        if self._part is None:
             return
+        part = self._groups.join(self._part)
         if part.stepped:
             self._close(part, part.end_ns, part.end_cpu_ns)
         elif part.backwards and not self._optimizer_known and self._phases.mark_ns is not None:
@@ -294,9 +314,9 @@ class StepClock:
     # Boundaries
 
     def _boundary_at_fetch(self, now_ns: int, cpu_ns: int) -> None:
-        part = self._part
-        if part is None:
+        if self._part is None:
             return
+        part = self._part = self._groups.join(self._part)
         if self._phases.give_up_optimizer():  # its step raised: the end never came
             part.flags |= FLAG_FAILED
         self._fold_tail(part)
@@ -324,21 +344,29 @@ class StepClock:
         self._part = Part(now_ns, cpu_ns)
         if len(self._held) >= HELD_MICRO_BATCHES:
             self._micro_batches_bound = True
-            self._emit_held()
+            self._emit_all(self._held)
 
     def _boundary_at_repeat(self, part: Part) -> None:
-        self._fetches.trained(part)
         self._part = self._tail or Part(part.end_ns, part.end_cpu_ns)
         self._tail = None
-        if self._expecting:
-            self._keep_for_script(part)
+        self._repeat_ends(part)
+
+    def _again_for_a_group(self, part: Part) -> bool:
+        if self._tail is not None or self._phases.closure:  # a backward came between, or will within
+            return False
+        return self._groups.hold(part, inside=self._phases.backing)
+
+    def _repeat_ends(self, part: Part) -> None:
+        self._fetches.trained(part)
+        if self._script.expecting:
+            self._emit_all(self._script.keep(part))
             return
         if not part.fetched and not self._held:
-            self._emit_part(part, part.end_ns, part.end_cpu_ns)
+            self._outlet.put(part, part.end_ns, part.end_cpu_ns, self._fetches.epoch)
             return
         self._held.append(part)
         if len(self._held) >= HELD_REPEATS:
-            self._emit_held()
+            self._emit_all(self._held)
 
     def _fold_tail(self, part: Part) -> None:
         if self._tail is not None:
@@ -346,46 +374,25 @@ class StepClock:
             self._tail = None
 
     def _join_held(self, part: Part) -> Part:
+        part = self._groups.join(part)
         held, self._held = self._held, []
         return joined([*held, part]) if held else part
-
-    def _emit_held(self) -> None:
-        for part in self._held:
-            self._emit_part(part, part.end_ns, part.end_cpu_ns)
-        self._held.clear()
-
-    def _emit_blind(self, now_ns: int, cpu_ns: int) -> None:
-        if self._blind is None or self._part is None:
-            return
-        for part in self._blind.take():
-            self._emit_part(part, part.end_ns, part.end_cpu_ns)
-        self._fetches.runs.clear()
-        self._part.restart(now_ns, cpu_ns)
 
     def _close(self, part: Part, end_ns: int, end_cpu_ns: int) -> None:
         self._fetches.trained(part)
         self._let_go(part, end_ns, end_cpu_ns)
 
     def _let_go(self, part: Part, end_ns: int, end_cpu_ns: int) -> None:
-        if self._expecting:
+        if self._script.expecting:
             part.end_ns, part.end_cpu_ns = end_ns, end_cpu_ns
-            self._keep_for_script(part)
+            self._emit_all(self._script.keep(part))
             part = Part(end_ns, end_cpu_ns)
         else:
-            self._emit_part(part, end_ns, end_cpu_ns)
+            self._outlet.put(part, end_ns, end_cpu_ns, self._fetches.epoch)
             part.restart(end_ns, end_cpu_ns)
         self._part = part
 
-    def _keep_for_script(self, part: Part) -> None:
-        self._kept_for_script.append(part)
-        if len(self._kept_for_script) >= HELD_FOR_SCRIPT:
-            self._expecting = False
-            self._emit_kept()
-
-    def _emit_kept(self) -> None:
-        for part in self._kept_for_script:
-            self._emit_part(part, part.end_ns, part.end_cpu_ns)
-        self._kept_for_script.clear()
-
-    def _emit_part(self, part: Part, end_ns: int, end_cpu_ns: int) -> None:
-        self._outlet.put(part, end_ns, end_cpu_ns, self._fetches.epoch)
+    def _emit_all(self, parts: list[Part]) -> None:
+        for part in parts:
+            self._outlet.put(part, part.end_ns, part.end_cpu_ns, self._fetches.epoch)
+        parts.clear()

@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeAlias
 
 from perftui.ipc.facts import StackFacts, StackPlace
 from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.call_order import CallOrder, Chain
 from perftui.trainer.probe.device_reads import DeviceReads
 from perftui.trainer.probe.recomputation import recomputes
 from perftui.trainer.probe.root_modules import CALL, RootModules
@@ -58,6 +59,10 @@ class _Spot(NamedTuple):
         return line_without_own(self.code, self.instruction) if self.own_line is None else self.own_line
 
     @property
+    def frame(self) -> tuple[str, int, int]:
+        return self.code.co_filename, self.code.co_firstlineno, self.line
+
+    @property
     def text(self) -> str:
         return text_at(self.code.co_filename, self.line)
 
@@ -72,8 +77,10 @@ class _Stack:
 
     innermost: _Spot
     areas: set[str]
-    own: _Spot | None = None
-    """The script's innermost frame."""
+    script: list[_Spot] = field(default_factory=list[_Spot])
+    """The script's frames, innermost first."""
+    within: dict[str, int] = field(default_factory=dict[str, int])
+    """How many of these are within a fetch (loader), a call of a module (model), or a backward."""
     fetch: _Spot | None = None
     """The innermost frame of the loader."""
     made: _Spot | None = None
@@ -81,6 +88,15 @@ class _Stack:
     fetchers: list[_Spot] = field(default_factory=list[_Spot])
     """Frames of what fetches from a dataset."""
     traced: str = ""
+
+    @property
+    def own(self) -> _Spot | None:
+        """The script's innermost frame."""
+        return self.script[0] if self.script else None
+
+    def chain(self, within: str = "") -> Chain:
+        """Return the script's frames from the outermost on, those within something left out."""
+        return tuple(spot.frame for spot in reversed(self.script[self.within.get(within, 0) :]))
 
 
 class ThreadLooks:
@@ -97,6 +113,7 @@ class ThreadLooks:
         self._others_ready = 0
         self._traced: Counter[str] = Counter()
         self._recomputing = 0
+        self._order = CallOrder()
         stdlib = sysconfig.get_paths()["stdlib"]
         self._tools = {f"{stdlib}/{name}.py": name for name in _TOOLS}
         """Files of tools that run a script under their eyes."""
@@ -112,6 +129,11 @@ class ThreadLooks:
             return
         area, place = _judged(stack, self._reads)
         self._looks += 1
+        for event in ("loader", "backward"):
+            if event in stack.within:
+                self._order.note("fetch" if event == "loader" else "backward", stack.chain(event))
+        if area == "script":
+            self._order.count(stack.chain())
         self._areas[area] += 1
         if stack.traced:
             self._traced[stack.traced] += 1
@@ -129,7 +151,7 @@ class ThreadLooks:
         if frame is None:
             return None
         stack = _Stack(_spot(frame), set())
-        wanted, call = self.modules is not None and self.modules.wanted, None
+        call: FrameType | None = None
         for _ in range(DEPTH):
             if frame is None:
                 break
@@ -139,19 +161,32 @@ class ThreadLooks:
             area = self._area_of(code)
             if area == "dataset":
                 stack.fetchers.append(_spot(frame))
-            if area in _LOADING and stack.fetch is None:
-                stack.fetch, stack.made = _spot(frame), stack.own
-            if area == "script" and stack.own is None:
-                stack.own = _spot(frame)
-            if wanted and area == "model" and code.co_name == CALL:
-                call = frame
+            if area in _LOADING:
+                stack.within["loader"] = len(stack.script)
+                if stack.fetch is None:
+                    stack.fetch, stack.made = _spot(frame), stack.own
+            if area == "backward":
+                stack.within["backward"] = len(stack.script)
+            if area == "script":
+                stack.script.append(_spot(frame))
+            if area == "model" and code.co_name == CALL:
+                call, stack.within["model"] = frame, len(stack.script)
             stack.areas.add(area)
             frame = frame.f_back
-        if call is not None and self.modules is not None:
-            self.modules.note(call)
+        if call is not None:
+            self._note_call(stack, call)
         if "backward" in stack.areas:
             self._recomputing += recomputes(frames, thread)
         return stack
+
+    def _note_call(self, stack: _Stack, call: FrameType) -> None:
+        """Note the outermost module that is being called: what it is, and from where."""
+        if self.modules is not None and self.modules.wanted:
+            self.modules.note(call)
+        if stack.areas.isdisjoint({"backward", *_LOADING}):
+            chain = stack.chain("model")
+            if self._order.wants(chain):
+                self._order.note_call(chain, call.f_locals.get("self"))
 
     def _look_at_workers(self) -> None:
         """See for which worker's batch the loader waits, and whether all other batches are there."""
@@ -186,6 +221,7 @@ class ThreadLooks:
             traced=dict(self._traced),
             waits_told=True,
             recomputing=self._recomputing,
+            order=self._order.told(),
         )
 
 

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+from perftui.ipc.run_variables import RUN_RUNTIME, RUN_STATE
 from perftui.trainer.probe.after_import import after_import
 from perftui.trainer.probe.applied import Applied, read_applied
 from perftui.trainer.probe.border import Foreign
@@ -17,6 +18,7 @@ from perftui.trainer.probe.overlay import Overlay
 from perftui.trainer.probe.overlay_native import patch_safetensors, patch_torch
 from perftui.trainer.probe.overlay_patches import patch_files
 from perftui.trainer.probe.temporary_entries import there_before
+from perftui.trainer.probe.trackers import STAYS, held_off
 
 _OFFLINE = {
     "WANDB_MODE": "offline",
@@ -25,7 +27,6 @@ _OFFLINE = {
     "COMET_START_ONLINE": "0",
     "SWANLAB_MODE": "offline",
 }
-_STAYS = frozenset({"disabled", "dryrun", "debug"})
 _CACHES = (
     "TORCHINDUCTOR_CACHE_DIR",
     "TRITON_CACHE_DIR",
@@ -57,7 +58,7 @@ def before_script() -> None:
         ValueError: the trial has no scratch folder.
         OSError: it cannot be made.
     """
-    applied = read_applied(os.environ.get("PERFTUI_RUN_STATE"))
+    applied = read_applied(os.environ.get(RUN_STATE))
     if not applied.scratch:
         raise ValueError("settings.json names no scratch folder")
     roots = _temporary_roots()
@@ -72,6 +73,7 @@ def before_script() -> None:
         {
             "numpy": lambda numpy: _seed_numpy(numpy, applied.seed),
             "safetensors": lambda safetensors: patch_safetensors(safetensors, overlay),
+            **held_off(_mlflow_uri(applied.scratch)),
         }
     )
 
@@ -103,7 +105,7 @@ def _protected() -> tuple[str, ...]:
     His working folder, the script's, and what the command names: `--out /tmp/run1`.
     """
     cwd, command = str(Path.cwd()), sys.orig_argv
-    state = os.environ.get("PERFTUI_RUN_STATE")
+    state = os.environ.get(RUN_STATE)
     given: list[str] = []
     if state:
         try:
@@ -129,12 +131,16 @@ def _temporary_roots() -> tuple[str, ...]:
 
 def _own() -> tuple[str, ...]:
     """Return the run's runtime folder: the trial's own TMPDIR lies there."""
-    runtime = os.environ.get("PERFTUI_RUN_RUNTIME")
+    runtime = os.environ.get(RUN_RUNTIME)
     return (runtime,) if runtime else ()
 
 
 def _set_offline(scratch: str) -> None:
     for name, value in _OFFLINE.items():
-        if os.environ.get(name) not in _STAYS:
+        if os.environ.get(name) not in STAYS:
             os.environ[name] = value
-    os.environ["MLFLOW_TRACKING_URI"] = f"file://{scratch}/mlruns"
+    os.environ["MLFLOW_TRACKING_URI"] = _mlflow_uri(scratch)
+
+
+def _mlflow_uri(scratch: str) -> str:
+    return f"file://{scratch}/mlruns"

@@ -3,11 +3,11 @@
 import numpy as np
 
 from perftui.ipc.trace_report import CopyFigures
+from perftui.ipc.units import MIB
 from perftui.trainer.profiling.grouping import distinct
 from perftui.trainer.profiling.subject import Subject
 from perftui.trainer.profiling.trace_columns import KERNEL, Flags
 
-_MIB = 1 << 20
 _GIB = 1 << 30
 
 
@@ -33,7 +33,7 @@ def _figures(subject: Subject, name: int) -> CopyFigures:
         pageable=is_pageable(text),
         count=len(mine),
         total_us=total_ns / 1000,
-        mib=size / _MIB if len(sized) else None,
+        mib=size / MIB if len(sized) else None,
         gib_s=size / _GIB / (sized_ns / 1e9) if sized_ns > 0 else None,
         exposed_us=sum(_exposed_ns(subject, number, named) for number in subject.devices) / 1000,
         per_step=subject.per_step(len(mine)),

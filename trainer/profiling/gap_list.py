@@ -10,9 +10,9 @@ from perftui.trainer.profiling.subject import Subject
 GAP_LIMIT = 200
 
 
-def gap_list(subject: Subject, gaps: Gaps, looker: HostAt, limit: int = GAP_LIMIT) -> list[IdleGap]:
+def gap_list(subject: Subject, gaps: Gaps, looker: HostAt) -> list[IdleGap]:
     """Return the largest gaps, largest first."""
-    order = np.lexsort((gaps.start, gaps.start - gaps.end))[:limit]
+    order = np.lexsort((gaps.start, gaps.start - gaps.end))[:GAP_LIMIT]
     kinds = gaps.kind
     return [_gap(subject, gaps, looker, int(index), kinds[int(index)]) for index in order]
 

@@ -10,10 +10,6 @@ _STEP = re.compile(r"^ProfilerStep\s*#\s*(\d+)")
 _OPTIMIZER = re.compile(r"^Optimizer\.step#")
 _COMPILED = re.compile(r"^Torch-Compiled Region|^CompiledFunction(Backward)?$|^## Call CompiledFxGraph")
 _FRAME = re.compile(r"^(?P<file>.+\.py)\((?P<line>\d+)\): (?P<function>.+)$")
-_OTHERS_CODE = re.compile(
-    r"^(torch|torchvision|torchaudio|numpy|contextlib|functools|threading|runpy|importlib|<frozen)\b"
-    r"|site-packages|dist-packages|/lib/python3|lib/python3"
-)
 
 
 def step_number(name: str) -> int | None:
@@ -52,6 +48,7 @@ def frame_place(name: str) -> str | None:
 
 
 @lru_cache(maxsize=65536)
-def is_users_frame(name: str) -> bool:
-    """Return whether a frame is in code that is neither torch's nor installed."""
-    return _FRAME.match(name) is not None and _OTHERS_CODE.search(name) is None
+def frame_file(name: str) -> str | None:
+    """Return the file of a frame; None for built-ins and modules."""
+    found = _FRAME.match(name)
+    return None if found is None else found["file"]

@@ -9,8 +9,11 @@ from functools import lru_cache
 
 _COMMUNICATION = (
     "nccl", "rccl", "oneccl", "hccl", "nvshmem", "multimem", "crossdevicereduce",
-    "allreduce", "allgather", "reducescatter", "alltoall",
+    "allreduce", "allgather", "reducescatter", "alltoall", "mscclkernel", "userbuffers",
+    "deepep::intranode", "deepep::internode", "deepep::legacy::int", "deepep::elastic",
 )  # fmt: skip
+_INDUCTOR = "triton_"
+"""Inductor names kernels after the operators around them (`triton_poi_fused_all_reduce_0`): they compute."""
 _CLASSES = (
     (
         "attention",
@@ -60,17 +63,17 @@ def _has(text: str, words: tuple[str, ...]) -> bool:
 @lru_cache(maxsize=16384)
 def is_communication(name: str) -> bool:
     """Return whether a kernel of this name exchanges data with other ranks."""
-    return _has(_plain(name), _COMMUNICATION)
+    return not name.startswith(_INDUCTOR) and _has(_plain(name), _COMMUNICATION)
 
 
 @lru_cache(maxsize=16384)
 def kernel_class(name: str) -> str:
     """Return the class of a kernel; copies and fills are none and are `copy` elsewhere."""
-    if name.startswith("triton_"):
+    if name.startswith(_INDUCTOR):
         return "triton"
-    text = _plain(name)
-    if _has(text, _COMMUNICATION):
+    if is_communication(name):
         return "communication"
+    text = _plain(name)
     for word in _NO_CONVOLUTION:
         text = text.replace(word, "")
     return next((kind for kind, words in _CLASSES if _has(text, words)), "other")

@@ -20,7 +20,6 @@ class Launches:
     call_ns: Integers
     device_ns: Integers
     """Summed over what the call started: a graph has many kernels."""
-    first_start: Integers
     delay_ns: Integers
     """From the end of the call to the first start on the device; 0 where it began within the call."""
 
@@ -38,7 +37,6 @@ def find_launches(subject: Subject) -> Launches:
         call=call,
         call_ns=(calls.end - calls.start)[call],
         device_ns=np.bincount(inverse, weights=lasting, minlength=len(call)).astype(np.int64),
-        first_start=first,
         delay_ns=np.maximum(first - calls.end[call], 0),
     )
 

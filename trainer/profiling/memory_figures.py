@@ -3,10 +3,9 @@
 import numpy as np
 
 from perftui.ipc.trace_report import AllocatorFigures
+from perftui.ipc.units import MIB
 from perftui.trainer.profiling.call_names import allocates, frees
 from perftui.trainer.profiling.subject import Subject
-
-_MIB = 1 << 20
 
 
 def allocator_figures(subject: Subject) -> AllocatorFigures | None:
@@ -35,4 +34,4 @@ def _recorded(subject: Subject) -> tuple[float | None, float | None]:
         return None, None
     peak = int(memory.allocated[mine].max())
     allocated = int(np.maximum(memory.bytes[mine], 0).sum())
-    return (peak / _MIB if peak >= 0 else None), subject.per_step(allocated / _MIB)
+    return (peak / MIB if peak >= 0 else None), subject.per_step(allocated / MIB)

@@ -13,7 +13,13 @@ from perftui.trainer.profiling.gap_list import gap_list
 from perftui.trainer.profiling.host_at import HostAt
 from perftui.trainer.profiling.host_figures import compile_figures, loader_share, optimizer_share, step_spans
 from perftui.trainer.profiling.hta_figures import hta_figures
-from perftui.trainer.profiling.idle_gaps import drained_share, find_gaps, idle_shares
+from perftui.trainer.profiling.idle_gaps import (
+    drained_ns,
+    drained_share,
+    find_gaps,
+    idle_shares,
+    queued_share,
+)
 from perftui.trainer.profiling.kernel_table import (
     kernel_classes,
     kernel_table,
@@ -41,10 +47,12 @@ def rank_report(subject: Subject, rank: int, path: str) -> RankReport:
         path=path,
         device_name=device_name(subject),
         events=subject.trace.events,
+        devices=max(1, len(subject.devices)),
         window_ms=subject.window.length / 1e6,
         steps=step_spans(subject),
         gpu=gpu_shares(subject),
         idle=idle_shares(subject, gaps),
+        queued_gap_share=queued_share(subject, gaps),
         sync_drained_share=drained_share(subject, gaps, gaps.sync_drained),
         copy_drained_share=drained_share(subject, gaps, gaps.copy_drained),
         loader_share=loader_share(subject),
@@ -58,7 +66,7 @@ def rank_report(subject: Subject, rank: int, path: str) -> RankReport:
         operators=operator_table(subject),
         launches=launch_figures(subject, find_launches(subject)),
         queue=queue_depths(subject),
-        syncs=wait_calls(subject),
+        syncs=wait_calls(subject, drained_ns(subject, gaps)),
         memcpy=copy_figures(subject),
         collectives=collective_figures(subject),
         allocator=allocator_figures(subject),
@@ -92,7 +100,7 @@ def device_name(subject: Subject) -> str | None:
 
 
 def told(head: TraceHead, field: str) -> int | None:
-    """Return `rank` or `world_size` as a trace names it in `distributedInfo`; None without it."""
+    """Return `rank`, `world_size` or `pg_count` as a trace names it in `distributedInfo`; None without it."""
     if not isinstance(head.distributed, dict):
         return None
     value = cast("Mapping[str, Any]", head.distributed).get(field)

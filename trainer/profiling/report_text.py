@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from perftui.ipc.trace_report import GpuShares, RankReport, TraceReport
-from perftui.trainer.launch.plain_text import table
+from perftui.trainer.text_table import NEVER, fine, number, table
 
-_NEVER = "—"
 _ROWS = 10
 _BAR_CELLS = 60
 _NAME_CELLS = 60
@@ -23,7 +22,7 @@ def report_text(report: TraceReport) -> list[str]:
     """Return the report as lines."""
     lines = [report.sentence]
     for rank in report.ranks:
-        lines += ["", *_rank(rank)]
+        lines += ["", *_rank(rank, "window" if report.windows else "rank")]
     if report.waits:
         lines += ["", *_waits(report)]
     for note in report.notes:
@@ -31,13 +30,13 @@ def report_text(report: TraceReport) -> list[str]:
     return lines
 
 
-def _rank(rank: RankReport) -> list[str]:
+def _rank(rank: RankReport, title: str) -> list[str]:
     if rank.error is not None:
-        return [f"rank {rank.rank}: {rank.error}"]
+        return [f"{title} {rank.rank}: {rank.error}"]
     steps = f"{len(rank.steps)} steps, " if rank.steps else ""
     device = f", {rank.device_name}" if rank.device_name else ""
-    size = f"{_number(rank.window_ms, '.1f')} ms, {_number(rank.events, 'd')} events"
-    lines = [f"rank {rank.rank}{device}: {steps}{size}, {rank.path}"]
+    size = f"{fine(rank.window_ms, 1)} ms, {number(rank.events, 'd')} events"
+    lines = [f"{title} {rank.rank}{device}: {steps}{size}, {rank.path}"]
     if rank.gpu is not None:
         lines += _bar(rank.gpu)
     if rank.idle is not None:
@@ -95,7 +94,7 @@ def _operators(rank: RankReport) -> list[str]:
             _ms(one.self_device_us),
             _ms(one.device_us),
             f"{one.share:.1%}",
-            _NEVER if one.host_per_device is None else f"{one.host_per_device:.2f}",
+            NEVER if one.host_per_device is None else f"{one.host_per_device:.2f}",
         )
         for one in rank.operators[:_ROWS]
     ]
@@ -110,8 +109,8 @@ def _waiting_calls(rank: RankReport) -> list[str]:
             str(one.count),
             _ms(one.total_us),
             f"{one.share:.1%}",
-            one.operator or _NEVER,
-            one.where or _NEVER,
+            one.operator or NEVER,
+            one.where or NEVER,
         )
         for one in rank.syncs[:_ROWS]
     ]
@@ -125,8 +124,8 @@ def _copies(rank: RankReport) -> list[str]:
             str(one.count),
             _ms(one.total_us),
             _ms(one.exposed_us),
-            _number(one.mib, ".1f"),
-            _number(one.gib_s, ".2f"),
+            number(one.mib, ".1f"),
+            number(one.gib_s, ".2f"),
         )
         for one in rank.memcpy[:_ROWS]
     ]
@@ -140,9 +139,9 @@ def _collectives(rank: RankReport) -> list[str]:
             str(one.count),
             _ms(one.total_us),
             _ms(one.exposed_us),
-            _number(one.mib, ".1f"),
+            number(one.mib, ".1f"),
             _ms(one.wait_us),
-            one.group or _NEVER,
+            one.group or NEVER,
         )
         for one in rank.collectives[:_ROWS]
     ]
@@ -173,8 +172,4 @@ def _short(name: str) -> str:
 
 
 def _ms(microseconds: float | None) -> str:
-    return _number(None if microseconds is None else microseconds / 1000, ".2f")
-
-
-def _number(value: float | None, form: str) -> str:
-    return _NEVER if value is None else format(value, form)
+    return fine(None if microseconds is None else microseconds / 1000)

@@ -1,9 +1,17 @@
 """What a window means, in one sentence that its figures bear out. It says what is, and never what to do."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from perftui.ipc.trace_report import CopyFigures, GpuShares, IdleShares, RankReport
+from perftui.ipc.trace_report import (
+    CopyFigures,
+    GpuShares,
+    IdleShares,
+    LaunchFigures,
+    RankReport,
+    SyncFigures,
+)
 from perftui.trainer.profiling.host_names import is_loader
 from perftui.trainer.profiling.thresholds import (
     COMPUTE_BOUND,
@@ -14,6 +22,7 @@ from perftui.trainer.profiling.thresholds import (
     SMALL_COPY_MIB,
 )
 from perftui.trainer.profiling.undistorted import slowed_by, undistorted
+from perftui.trainer.profiling.value_reads import held_by_reads, reads_latency
 
 
 @dataclass(frozen=True)
@@ -58,9 +67,12 @@ def _sentence(report: RankReport) -> str:
         )
     if largest.share >= LOSS_LEADS:
         if largest.needs in doubts:
+            lost = f"was idle for {_percent(report.gpu.idle)}"
+            if largest.needs == "comm.exposed":
+                lost = f"communicated alone for {_percent(report.gpu.comm_exposed)}"
             return (
-                f"The GPU computed for {_percent(computed)} of {span} and was idle for "
-                f"{_percent(report.gpu.idle)}; why cannot be told: {doubts[largest.needs]}."
+                f"The GPU computed for {_percent(computed)} of {span} and {lost}; why cannot be told: "
+                f"{doubts[largest.needs]}."
             )
         return f"{largest.say(span)}; the GPU computed for {_percent(computed)}."
     if computed >= COMPUTE_BOUND:
@@ -72,8 +84,13 @@ def _sentence(report: RankReport) -> str:
     )
 
 
-def report_sentence(ranks: Sequence[RankReport], straggler: int | None, waited_share: float | None) -> str:
-    """Return the sentence for a window: of several ranks the straggler, else the rank that computed least."""
+def report_sentence(
+    ranks: Sequence[RankReport], straggler: int | None, waited_share: float | None, each: str = "Rank"
+) -> str:
+    """Return the sentence for a window: of several ranks the straggler, else the one that computed least.
+
+    A rank of which the trace cannot be believed comes last.
+    """
     readable = [rank for rank in ranks if rank.error is None]
     if not readable:
         return "No trace of this window could be read."
@@ -85,8 +102,12 @@ def report_sentence(ranks: Sequence[RankReport], straggler: int | None, waited_s
             f"The other ranks waited for rank {straggler} in collectives, {_percent(waited_share)} of the "
             f"window more than it waited itself; on rank {straggler}: {_lowered(about.sentence)}"
         )
-    about = min(readable, key=_worth)
-    return f"Rank {about.rank} of {len(readable)} recorded: {_lowered(about.sentence)}"
+    about = min(readable, key=lambda rank: (_doubtful(rank), *_worth(rank)))
+    return f"{each} {about.rank} of {len(readable)} recorded: {_lowered(about.sentence)}"
+
+
+def _doubtful(report: RankReport) -> bool:
+    return any(check.passed is False and "gpu" in check.suppresses for check in report.trust)
 
 
 def _worth(report: RankReport) -> tuple[float, int]:
@@ -97,10 +118,16 @@ def _worth(report: RankReport) -> tuple[float, int]:
 
 def _losses(report: RankReport, gpu: GpuShares, idle: IdleShares) -> list[_Loss]:
     by_sync, by_copy = report.sync_drained_share or 0.0, report.copy_drained_share or 0.0
-    window_us = max((report.window_ms or 0.0) * 1000, 1e-9)
-    pageable = sum(copy.exposed_us for copy in report.memcpy if copy.pageable) / window_us
-    pageable = min(pageable, gpu.mem_exposed)
-    issuing = max(0.0, idle.host_other + idle.sync_call - by_sync - by_copy) + idle.launch_latency
+    from_pageable = min(_exposed(report, _from_pageable), gpu.mem_exposed)
+    to_pageable = min(_exposed(report, _to_pageable), gpu.mem_exposed - from_pageable)
+    copying = gpu.mem_exposed - from_pageable - to_pageable
+    # The host was ahead there, unless each launch did so little that being one ahead is no help.
+    between = (
+        0.0 if _launches_too_little(report) else min(report.queued_gap_share or 0.0, idle.launch_latency)
+    )
+    issuing = max(0.0, idle.host_other + idle.sync_call - by_sync - by_copy) + idle.launch_latency - between
+    reading = min(reads_latency(report), issuing)
+    by_sync, issuing = by_sync + reading, issuing - reading
     return [
         _Loss(
             idle.loader,
@@ -109,12 +136,21 @@ def _losses(report: RankReport, gpu: GpuShares, idle: IdleShares) -> list[_Loss]
         ),
         _Loss(by_sync, "idle", lambda span: _sync(report, by_sync, span)),
         _Loss(issuing, "idle", lambda span: _issuing(report, issuing, span)),
-        _Loss(pageable + by_copy, "gpu", lambda span: _pageable(report, pageable + by_copy, span)),
         _Loss(
-            gpu.mem_exposed - pageable,
-            "gpu",
-            lambda span: f"Copies that nothing hid took {_percent(gpu.mem_exposed - pageable)} of {span}",
+            between,
+            "idle",
+            lambda span: (
+                f"The GPU was idle for {_percent(between)} of {span} in short gaps between kernels that had "
+                "been launched before"
+            ),
         ),
+        _Loss(
+            from_pageable + by_copy,
+            "gpu",
+            lambda span: _pageable(report, from_pageable + by_copy, span, "from", _from_pageable),
+        ),
+        _Loss(to_pageable, "gpu", lambda span: _pageable(report, to_pageable, span, "to", _to_pageable)),
+        _Loss(copying, "gpu", lambda span: _copies(report, copying, span)),
         _Loss(gpu.comm_exposed, "comm.exposed", lambda span: _communication(report, gpu, span)),
         _Loss(
             idle.dependency,
@@ -127,32 +163,39 @@ def _losses(report: RankReport, gpu: GpuShares, idle: IdleShares) -> list[_Loss]
     ]
 
 
+def _worst(syncs: Sequence[SyncFigures]) -> SyncFigures | None:
+    """Return the call at whose place the device ran dry for longest: there the wait rather than its copy."""
+    idle_us: Counter[tuple[str | None, str | None]] = Counter()
+    for sync in syncs:
+        idle_us[sync.operator, sync.where] += round(sync.drained_us or 0.0)
+    return max(
+        syncs,
+        key=lambda sync: (idle_us[sync.operator, sync.where], "emcpy" not in sync.call),
+        default=None,
+    )
+
+
 def _sync(report: RankReport, share: float, span: str) -> str:
-    longest = next((sync for sync in report.syncs if "emcpy" not in sync.call), None)
-    longest = longest or next(iter(report.syncs), None)
+    worst = _worst(report.syncs)
     call = ""
-    if longest is not None:
-        inside = f" in {longest.operator}" if longest.operator else ""
-        where = f" at {longest.where}" if longest.where else ""
-        often = f", {longest.per_step:.0f} a step" if longest.per_step and longest.per_step >= 1 else ""
-        call = f" ({longest.call}{inside}{where}{often})"
+    if worst is not None:
+        inside = f" in {worst.operator}" if worst.operator else ""
+        where = f" at {worst.where}" if worst.where else ""
+        often = f", {worst.per_step:.0f} a step" if worst.per_step and worst.per_step >= 1 else ""
+        call = f" ({worst.call}{inside}{where}{often})"
     return f"The GPU ran dry for {_percent(share)} of {span} behind calls that wait for it{call}"
 
 
 def _issuing(report: RankReport, share: float, span: str) -> str:
     launches = report.launches
     copies = _small_copies(report)
-    if launches is not None and copies is not None and 2 * copies.count > launches.count:
+    if copies is not None:
         return (
             f"Many small copies: the GPU was idle for {_percent(share)} of {span} while the host made "
             f"{copies.per_step or 0:.0f} copies to it a step, "
             f"{1024 * (copies.mib or 0) / copies.count:.2g} KiB each on average"
         )
-    if (
-        launches is not None
-        and launches.delay_us_p50 < LAUNCH_BOUND_DELAY_US
-        and launches.short_share >= LAUNCH_BOUND_SHORT_SHARE
-    ):
+    if launches is not None and _launch_bound(launches) and not held_by_reads(report):
         return (
             f"Launch-bound: the GPU was idle for {_percent(share)} of {span} because the host did not launch "
             f"fast enough; {_percent(launches.short_share)} of the launches did less work than their call "
@@ -164,8 +207,17 @@ def _issuing(report: RankReport, share: float, span: str) -> str:
     )
 
 
+def _launch_bound(launches: LaunchFigures) -> bool:
+    return launches.delay_us_p50 < LAUNCH_BOUND_DELAY_US and launches.short_share >= LAUNCH_BOUND_SHORT_SHARE
+
+
+def _launches_too_little(report: RankReport) -> bool:
+    bound = report.launches is not None and _launch_bound(report.launches)
+    return bound or _small_copies(report) is not None
+
+
 def _small_copies(report: RankReport) -> CopyFigures | None:
-    """Return the copies to the device that cost their calls rather than their bytes; None: there are few."""
+    """Return the copies to the device that cost their calls rather than their bytes; None: few calls are."""
     small = [
         copies
         for copies in report.memcpy
@@ -174,22 +226,58 @@ def _small_copies(report: RankReport) -> CopyFigures | None:
         and copies.mib is not None
         and copies.mib <= SMALL_COPY_MIB * copies.count
     ]
-    return max(small, key=lambda copies: copies.count, default=None)
+    most = max(small, key=lambda copies: copies.count, default=None)
+    calls = report.launches.count if report.launches is not None else None
+    return most if most is not None and calls is not None and 2 * most.count > calls else None
 
 
-def _pageable(report: RankReport, share: float, span: str) -> str:
-    copies = [copy for copy in report.memcpy if copy.pageable]
+def _copies(report: RankReport, share: float, span: str) -> str:
+    others = [copies for copies in report.memcpy if not copies.pageable]
+    largest = max(others, key=lambda copies: copies.exposed_us, default=None)
+    detail = _largest_part([(copies.kind, copies.exposed_us) for copies in others])
+    fills = largest is not None and largest.kind.startswith("Memset")
+    return f"{'Fills' if fills else 'Copies'} that nothing hid took {_percent(share)} of {span}{detail}"
+
+
+def _largest_part(parts_us: Sequence[tuple[str, float]]) -> str:
+    """Return which of them nothing hid for longest; "" without any."""
+    if not parts_us:
+        return ""
+    name, largest_us = max(parts_us, key=lambda part: part[1])
+    most = 2 * largest_us > sum(us for _, us in parts_us)
+    return f" ({'most of it' if most else 'the largest part'} {name})"
+
+
+def _from_pageable(copies: CopyFigures) -> bool:
+    return copies.pageable is True and "-> Pageable" not in copies.kind
+
+
+def _to_pageable(copies: CopyFigures) -> bool:
+    return copies.pageable is True and "-> Pageable" in copies.kind
+
+
+def _exposed(report: RankReport, chosen: Callable[[CopyFigures], bool]) -> float:
+    exposed_us = sum(copies.exposed_us for copies in report.memcpy if chosen(copies))
+    return report.share_of_devices(exposed_us) or 0.0
+
+
+def _pageable(
+    report: RankReport, share: float, span: str, way: str, chosen: Callable[[CopyFigures], bool]
+) -> str:
+    largest = max(
+        (copies for copies in report.memcpy if chosen(copies)),
+        key=lambda copies: copies.exposed_us,
+        default=None,
+    )
     detail = ""
-    if copies:
-        largest = max(copies, key=lambda copy: copy.exposed_us)
+    if largest is not None:
         rate = f" at {largest.gib_s:.1f} GiB/s" if largest.gib_s is not None else ""
         detail = f" ({largest.kind}{rate})"
-    return f"Copies from pageable memory kept the GPU from computing for {_percent(share)} of {span}{detail}"
+    return f"Copies {way} pageable memory kept the GPU from computing for {_percent(share)} of {span}{detail}"
 
 
 def _communication(report: RankReport, gpu: GpuShares, span: str) -> str:
-    longest = next(iter(report.collectives), None)
-    name = f" (most of it {longest.name})" if longest is not None else ""
+    name = _largest_part([(one.name, one.exposed_us) for one in report.collectives])
     whole = gpu.overlap + gpu.comm_exposed
     hidden = f"; {_percent(gpu.overlap / whole)} of communication was hidden" if whole > 0 else ""
     return f"Communication that no computing hid took {_percent(gpu.comm_exposed)} of {span}{name}{hidden}"

@@ -7,8 +7,9 @@ from functools import cached_property
 import numpy as np
 
 from perftui.trainer.profiling.call_names import is_blocking_copy, waits
+from perftui.trainer.profiling.frame_files import known_by_name
 from perftui.trainer.profiling.grouping import among, distinct
-from perftui.trainer.profiling.host_names import frame_place, is_loader, is_users_frame
+from perftui.trainer.profiling.host_names import frame_file, frame_place, is_loader
 from perftui.trainer.profiling.intervals import Intervals, selected
 from perftui.trainer.profiling.kernel_names import is_communication
 from perftui.trainer.profiling.nesting import nearest
@@ -24,6 +25,8 @@ class Subject:
     trace: Trace
     links: Links
     window: Window
+    installed: Callable[[str], bool] = known_by_name
+    """Whether a file of a frame is not the user's."""
 
     def named(self, name: Integers, test: Callable[[str], object]) -> Flags:
         """Return whether each of the names (indices) passes the test."""
@@ -127,11 +130,15 @@ class Subject:
         python, parent = self.trace.python, self.links.frame_parent
         result = np.full(len(python) + 1, -1, np.int64)
         place = np.arange(len(python))
-        for test in (frame_place, is_users_frame):
+        for test in (frame_place, self._is_users_frame):
             fits = self.named(python.name, test)
             found = np.where(fits, place, nearest(parent, fits))
             result[:-1] = np.where(found >= 0, np.append(python.name, -1)[found], result[:-1])
         return result
+
+    def _is_users_frame(self, name: str) -> bool:
+        file = frame_file(name)
+        return file is not None and not self.installed(file)
 
     def frame_text(self, frame: int) -> str | None:
         """Return `file:line function` to show for a frame (index; -1: none)."""
@@ -163,7 +170,12 @@ class Subject:
         return None if self.steps is None else count / self.steps
 
 
-def prepare(trace: Trace) -> Subject:
-    """Prepare a trace with at least one span."""
+def prepare(trace: Trace, installed: Callable[[str], bool] = known_by_name) -> Subject:
+    """Prepare a trace with at least one span.
+
+    Args:
+        trace: as read.
+        installed: whether a file, as torch writes it in frames, is not the user's.
+    """
     links = link(trace)
-    return Subject(trace, links, find_window(trace, links))
+    return Subject(trace, links, find_window(trace, links), installed)

@@ -30,6 +30,9 @@ SMALL_COPY_MIB = 0.25
 """Copies a step to the device, each so small that it costs its call: as the diagnosis has it
 (`transfer.many_small`)."""
 
+MANY_READS = 16
+"""Reads of values a step, from which their own launches count: as for small copies to the device."""
+
 # When a trace is not believed.
 
 EARLY_NS = 1_000

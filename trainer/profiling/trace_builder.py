@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from perftui.ipc.units import MIB
 from perftui.trainer.profiling.trace_categories import CATEGORIES, DEVICE_KINDS, TABLE_OF_TYPE
 from perftui.trainer.profiling.trace_columns import Collective, Integers
 from perftui.trainer.profiling.trace_events import Event, EventArguments
@@ -19,7 +20,6 @@ from perftui.trainer.profiling.trace_numbers import are_times, integer, integers
 _BATCH = 1024
 """Events that are turned into columns at once: numpy's calls cost the same for one as for a thousand."""
 _NO_ARGUMENTS = EventArguments()
-_MIB = 1 << 20
 _BITS = re.compile(r"(\d{1,18})$")
 _BYTES_OF_TYPE = {
     **dict.fromkeys(("byte", "char", "bool"), 1),
@@ -233,7 +233,7 @@ def _collective_of(details: EventArguments) -> Collective:
         group=None if details.group is None else str(details.group),
         members=None if details.members is None else str(details.members),
         sequence=sequence if sequence >= 0 else None,
-        mib=None if elements < 0 or size is None else elements * size / _MIB,
+        mib=None if elements < 0 or size is None else elements * size / MIB,
     )
 
 

@@ -57,9 +57,6 @@ class TraceHead(msgspec.Struct, kw_only=True):
     distributed: Any = msgspec.field(name="distributedInfo", default=None)
     hip_runtime_version: Any = None
     roctracer_version: Any = None
-    record_shapes: Any = None
-    with_stack: Any = None
-    profile_memory: Any = None
 
     def completed(self, other: "TraceHead") -> "TraceHead":
         """Return this head, with what the other knows and this does not."""

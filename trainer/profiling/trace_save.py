@@ -5,9 +5,10 @@ import os
 import time
 from pathlib import Path
 
+from perftui.ipc.units import MIB
 from perftui.trainer.profiling.torch_session import TraceResults
 
-_CHUNK = 1 << 20
+_CHUNK = MIB
 _COMPRESSION = 1
 """Level 6 takes twice the time for a fifth less."""
 _EVENT = b'"ph": "X"'

@@ -56,10 +56,13 @@ def undistorted(report: RankReport) -> RankReport:
     idle = _without(report.idle, 1.0 - 1.0 / scale, scale)
     host_before, host = _host(report.idle), _host(idle)
     kept = host / host_before if host_before > 0 else 0.0
+    latency = report.idle.launch_latency
+    kept_queued = idle.launch_latency / latency if latency > 0 else 0.0
     return msgspec.structs.replace(
         report,
         gpu=gpu,
         idle=idle,
+        queued_gap_share=None if report.queued_gap_share is None else report.queued_gap_share * kept_queued,
         sync_drained_share=None if report.sync_drained_share is None else report.sync_drained_share * kept,
         copy_drained_share=None if report.copy_drained_share is None else report.copy_drained_share * kept,
         memcpy=[msgspec.structs.replace(copy, exposed_us=copy.exposed_us * scale) for copy in report.memcpy],

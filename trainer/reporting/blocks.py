@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-NEVER = "—"
-"""What was not measured."""
+from perftui.trainer.text_table import NEVER
+
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co"})
 
 
@@ -70,17 +70,12 @@ def pairs(rows: Sequence[tuple[str, str]]) -> Table:
 def as_table(bars: ShareBars) -> Table:
     """Return bars as a table of percentages."""
     names = tuple(name for name, _ in bars.rows[0][1])
-    rows = tuple((label, *(percent(share) for _, share in parts)) for label, parts in bars.rows)
+    rows = tuple((label, *(percent_or_never(share) for _, share in parts)) for label, parts in bars.rows)
     return Table(("", *names), rows, frozenset(range(1, len(names) + 1)))
 
 
-def number(value: float | None, form: str = ".1f") -> str:
-    """Return a figure, or the dash of what was not measured."""
-    return NEVER if value is None else format(value, form)
-
-
-def percent(share: float | None) -> str:
-    """Return a share (0-1) as percent, with a digit more below one."""
+def percent_or_never(share: float | None) -> str:
+    """Return a share (0-1) as percent, with a digit more below one; a dash where it was not measured."""
     if share is None:
         return NEVER
     return f"{100 * share:.{1 if 0 < abs(share) < 0.01 else 0}f} %"

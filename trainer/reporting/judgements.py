@@ -6,18 +6,10 @@ from perftui.ipc.findings import Evidence, Finding, Remedy
 from perftui.ipc.ledger_records import Comparison
 from perftui.ipc.settings import format_value
 from perftui.ipc.summary import Summary
-from perftui.trainer.reporting.blocks import (
-    NEVER,
-    Block,
-    Heading,
-    Items,
-    Paragraph,
-    Table,
-    number,
-    percent,
-)
+from perftui.trainer.reporting.blocks import Block, Heading, Items, Paragraph, Table, percent_or_never
 from perftui.trainer.reporting.run_report import RunReport
 from perftui.trainer.reporting.what_ran import moment
+from perftui.trainer.text_table import NEVER, number
 from perftui.trainer.tuning.ledger_verb import change_words
 
 
@@ -34,7 +26,9 @@ def findings(summary: Summary) -> Iterator[Block]:
 
 
 def _finding(place: int, finding: Finding) -> Iterator[Block]:
-    yield Heading(3, f"{place}. {finding.code}: {finding.severity}, {percent(finding.share)} of the step")
+    yield Heading(
+        3, f"{place}. {finding.code}: {finding.severity}, {percent_or_never(finding.share)} of the step"
+    )
     where = "" if finding.rank is None else f"Rank {finding.rank}: "
     yield Paragraph(where + finding.sentence)
     if finding.first_step is not None and finding.first_s is not None:
@@ -47,7 +41,7 @@ def _finding(place: int, finding: Finding) -> Iterator[Block]:
         rows = tuple(_evidence_row(each) for each in finding.evidence)
         yield Table(("evidence", "value", "over steps"), rows, frozenset({1, 2}))
     if finding.coverage < 1:
-        yield Paragraph(f"Measured in {percent(finding.coverage)} of the steps.", quiet=True)
+        yield Paragraph(f"Measured in {percent_or_never(finding.coverage)} of the steps.", quiet=True)
     if finding.remedy is not None:
         yield Items(tuple(_remedy_lines(finding.remedy)))
     if finding.unsure:
@@ -55,7 +49,11 @@ def _finding(place: int, finding: Finding) -> Iterator[Block]:
 
 
 def _evidence_row(evidence: Evidence) -> tuple[str, str, str]:
-    value = percent(evidence.value) if evidence.unit == "share" else f"{evidence.value:.4g} {evidence.unit}"
+    value = (
+        percent_or_never(evidence.value)
+        if evidence.unit == "share"
+        else f"{evidence.value:.4g} {evidence.unit}"
+    )
     return evidence.name, value.strip(), str(evidence.window_steps) if evidence.window_steps else NEVER
 
 

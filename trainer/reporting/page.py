@@ -12,7 +12,7 @@ from perftui.trainer.reporting.blocks import (
     ShareBars,
     Table,
     as_table,
-    percent,
+    percent_or_never,
     shown,
 )
 
@@ -88,7 +88,7 @@ def _part(part: tuple[str, float | None], colour: str) -> str:
     if not share:
         return ""
     style = f"width:{100 * share:.2f}%;background:{colour}"
-    return f'<span style="{style}" title="{_text(name)} {percent(share)}"></span>'
+    return f'<span style="{style}" title="{_text(name)} {percent_or_never(share)}"></span>'
 
 
 def _text(text: str) -> str:

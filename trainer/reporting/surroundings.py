@@ -4,17 +4,8 @@ from collections.abc import Iterator
 
 from perftui.ipc.summary import Overhead, Summary
 from perftui.ipc.view import GpuView, HostView, Pressure
-from perftui.trainer.reporting.blocks import (
-    NEVER,
-    Block,
-    Heading,
-    Items,
-    Paragraph,
-    Table,
-    number,
-    pairs,
-    percent,
-)
+from perftui.trainer.reporting.blocks import Block, Heading, Items, Paragraph, Table, pairs, percent_or_never
+from perftui.trainer.text_table import NEVER, number
 
 
 def surroundings(summary: Summary) -> Iterator[Block]:
@@ -50,31 +41,33 @@ def _host_rows(host: HostView) -> list[tuple[str, str]]:
         ("Cores busy with this run, mean", number(host.run_busy)),
         ("Cores busy with other work, mean", number(host.others_busy)),
         ("Usable cores", number(host.cpus, "g")),
-        ("Held back by a CPU quota", percent(host.throttled_share)),
+        ("Held back by a CPU quota", percent_or_never(host.throttled_share)),
         ("Waiting for CPU", _pressure(host.pressure_cpu)),
         ("Waiting for disks", _pressure(host.pressure_io)),
         ("Waiting for memory", _pressure(host.pressure_memory)),
-        ("Reads answered by the page cache", percent(host.cached_read_share)),
+        ("Reads answered by the page cache", percent_or_never(host.cached_read_share)),
     ]
 
 
 def _pressure(pressure: Pressure | None) -> str:
     if pressure is None or pressure.some is None:
         return NEVER
-    return f"{percent(pressure.some)} of the time ({pressure.source})"
+    return f"{percent_or_never(pressure.some)} of the time ({pressure.source})"
 
 
 def _gpu_row(gpu: GpuView) -> tuple[str, ...]:
     held = gpu.throttled_share
     kinds = (
-        NEVER if held is None else ", ".join(f"{kind} {percent(part)}" for kind, part in held.items() if part)
+        NEVER
+        if held is None
+        else ", ".join(f"{kind} {percent_or_never(part)}" for kind, part in held.items() if part)
     )
     return (
         f"{gpu.name or 'GPU'} ({gpu.uuid})",
         ", ".join(map(str, gpu.ranks)),
-        percent(gpu.sm_active_share),
-        percent(gpu.tensor_active_share),
-        percent(gpu.dram_active_share),
+        percent_or_never(gpu.sm_active_share),
+        percent_or_never(gpu.tensor_active_share),
+        percent_or_never(gpu.dram_active_share),
         number(gpu.memory_used_mib, ".0f"),
         number(gpu.power_w, ".0f"),
         number(gpu.sm_clock_mhz, ".0f"),

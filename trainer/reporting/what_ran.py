@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from perftui.ipc.settings import SettingValue, format_value
 from perftui.ipc.summary import RankSummary, Summary
 from perftui.ipc.view import HostView
-from perftui.trainer.reporting.blocks import NEVER, Block, Code, Heading, Paragraph, Table, pairs
+from perftui.trainer.reporting.blocks import Block, Code, Heading, Paragraph, Table, pairs
 from perftui.trainer.reporting.run_report import RunReport
+from perftui.trainer.text_table import NEVER
 
 
 def what_ran(report: RunReport) -> Iterator[Block]:

@@ -12,10 +12,10 @@ from perftui.trainer.reporting.blocks import (
     Paragraph,
     ShareBars,
     Table,
-    number,
-    percent,
+    percent_or_never,
 )
 from perftui.trainer.reporting.run_report import RunReport
+from perftui.trainer.text_table import fine, number
 
 TOP_ROWS = 8
 _SHARES = (
@@ -61,8 +61,8 @@ def _step_row(rank: RankSummary) -> tuple[str, ...]:
         str(rank.rank),
         str(rank.steps),
         str(rank.window_steps),
-        *(number(value, ".2f") for value in times),
-        number(rank.samples_per_s),
+        *(fine(value) for value in times),
+        fine(rank.samples_per_s, 1),
         number(rank.tokens_per_s, ",.0f"),
         rank.loss_not_finite or number(rank.loss, ".4g"),
     )
@@ -77,7 +77,7 @@ def _device(ranks: list[RankSummary]) -> Iterator[Block]:
         (
             str(rank.rank),
             *(
-                number(value, ".2f")
+                fine(value)
                 for value in (
                     parts.step_ms,
                     parts.wait_ms,
@@ -156,9 +156,9 @@ def _window_rank(rank: ProfileRank) -> Iterator[Block]:
                 (
                     row.name,
                     str(row.count),
-                    number(row.self_cpu_us / 1e3, ".2f"),
-                    number(None if row.self_device_us is None else row.self_device_us / 1e3, ".2f"),
-                    percent(row.share),
+                    fine(row.self_cpu_us / 1e3),
+                    fine(None if row.self_device_us is None else row.self_device_us / 1e3),
+                    percent_or_never(row.share),
                 )
                 for row in rank.operators[:TOP_ROWS]
             ),
@@ -168,7 +168,7 @@ def _window_rank(rank: ProfileRank) -> Iterator[Block]:
         yield Table(
             (f"kernel, rank {rank.rank}", "calls", "ms", "of device time"),
             tuple(
-                (row.name, str(row.count), number(row.total_us / 1e3, ".2f"), percent(row.share))
+                (row.name, str(row.count), fine(row.total_us / 1e3), percent_or_never(row.share))
                 for row in rank.kernels[:TOP_ROWS]
             ),
             frozenset(range(1, 4)),

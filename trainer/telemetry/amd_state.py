@@ -2,15 +2,21 @@
 
 import time
 
+from perftui.ipc.units import MIB
 from perftui.trainer.telemetry.amd_library import AmdSmi, number_in
+from perftui.trainer.telemetry.gpu_limits import (
+    CLOCK_MAX_MHZ,
+    COUNT_MAX,
+    ENERGY_MAX_J,
+    HEAT_C,
+    LINK_WIDTH_MAX,
+    MEMORY_MAX_MIB,
+    POWER_MAX_W,
+)
 from perftui.trainer.telemetry.gpu_readings import DriverProcess, RareReading, SlowReading
 from perftui.trainer.telemetry.guarded_figures import GuardedFigures
 
 NEVER = "amdsmi has no such figure"
-_MIB = 1024 * 1024
-_MEMORY_MAX_MIB = 16 * 1024 * 1024
-_POWER_MAX_W = 10_000
-_CLOCK_MAX_MHZ = 10_000
 _SPEEDS = {25: 1, 50: 2, 80: 3, 160: 4, 320: 5, 640: 6}
 """Link speed in 0.1 GT/s → PCIe generation."""
 _MICROWATTS = 100_000
@@ -28,8 +34,8 @@ def read_slow(smi: AmdSmi, handle: object, uuid: str, sheet: GuardedFigures) -> 
     memory_heat = number_in(metrics, "temperature_mem")
     clock = number_in(metrics, "current_gfxclks", "current_gfxclk")
     memory_clock = number_in(metrics, "current_uclk")
-    total = sheet.scaled("memory_total_mib", number_in(vram, "vram_total"), 1, 1, _MEMORY_MAX_MIB)
-    used = sheet.scaled("memory_used_mib", number_in(vram, "vram_used"), 1, 0, total or _MEMORY_MAX_MIB)
+    total = sheet.scaled("memory_total_mib", number_in(vram, "vram_total"), 1, 1, MEMORY_MAX_MIB)
+    used = sheet.scaled("memory_used_mib", number_in(vram, "vram_used"), 1, 0, total or MEMORY_MAX_MIB)
     sheet.lose(("memory_reserved_mib", "event_reasons", "xids"), NEVER)
     return SlowReading(
         uuid=uuid,
@@ -38,11 +44,11 @@ def read_slow(smi: AmdSmi, handle: object, uuid: str, sheet: GuardedFigures) -> 
         energy_at_s=energy_at_s,
         memory_used_mib=used,
         memory_total_mib=total,
-        power_w=sheet.scaled("power_w", watts, 1, 0, _POWER_MAX_W),
-        temperature_c=sheet.scaled("temperature_c", heat, 1, -50, 150),
-        memory_temperature_c=sheet.scaled("memory_temperature_c", memory_heat, 1, -50, 150),
-        sm_clock_mhz=sheet.scaled("sm_clock_mhz", clock, 1, 0, _CLOCK_MAX_MHZ),
-        memory_clock_mhz=sheet.scaled("memory_clock_mhz", memory_clock, 1, 0, _CLOCK_MAX_MHZ),
+        power_w=sheet.scaled("power_w", watts, 1, 0, POWER_MAX_W),
+        temperature_c=sheet.scaled("temperature_c", heat, 1, *HEAT_C),
+        memory_temperature_c=sheet.scaled("memory_temperature_c", memory_heat, 1, *HEAT_C),
+        sm_clock_mhz=sheet.scaled("sm_clock_mhz", clock, 1, 0, CLOCK_MAX_MHZ),
+        memory_clock_mhz=sheet.scaled("memory_clock_mhz", memory_clock, 1, 0, CLOCK_MAX_MHZ),
         processes=_processes(smi, handle, sheet),
         missing=sheet.missing,
     )
@@ -57,7 +63,7 @@ def _energy(smi: AmdSmi, handle: object, sheet: GuardedFigures) -> tuple[float |
     ticks = number_in(count, "energy_accumulator", "power")
     size_uj = number_in(count, "counter_resolution")
     raw = None if ticks is None or size_uj is None else ticks * size_uj
-    energy_j = sheet.scaled(names[0], raw, 1e-6, 0, 1e13)
+    energy_j = sheet.scaled(names[0], raw, 1e-6, 0, ENERGY_MAX_J)
     if energy_j is None:
         sheet.missing[names[1]] = sheet.missing[names[0]]
     return energy_j, at_s
@@ -71,7 +77,7 @@ def _processes(smi: AmdSmi, handle: object, sheet: GuardedFigures) -> list[Drive
     for entry in listed:
         pid, held = number_in(entry, "pid"), number_in(entry, "mem", "memory_usage")
         if pid is not None:
-            found.append(DriverProcess(pid=int(pid), memory_mib=None if held is None else held / _MIB))
+            found.append(DriverProcess(pid=int(pid), memory_mib=None if held is None else held / MIB))
     return found
 
 
@@ -86,6 +92,7 @@ def read_rare(smi: AmdSmi, handle: object, uuid: str, sheet: GuardedFigures) -> 
         sheet.missing.setdefault("name", "no value")
     limit = number_in(power, "power_limit")
     watts = limit / 1e6 if limit is not None and limit > _MICROWATTS else limit
+    uncorrected = number_in(errors, "uncorrectable_count")
     generation = _SPEEDS.get(int(number_in(metrics, "pcie_link_speed") or 0))
     if generation is None:
         sheet.missing["pcie_generation"] = sheet.missing.get("pcie_width", "no value")
@@ -95,9 +102,9 @@ def read_rare(smi: AmdSmi, handle: object, uuid: str, sheet: GuardedFigures) -> 
         uuid=uuid,
         at_s=time.monotonic(),
         name=name if isinstance(name, str) else None,
-        power_limit_w=sheet.scaled("power_limit_w", watts, 1, 1, _POWER_MAX_W),
+        power_limit_w=sheet.scaled("power_limit_w", watts, 1, 1, POWER_MAX_W),
         pcie_generation=generation,
-        pcie_width=sheet.whole("pcie_width", number_in(metrics, "pcie_link_width"), 1, 32),
-        ecc_uncorrected=sheet.whole("ecc_uncorrected", number_in(errors, "uncorrectable_count"), 0, 10**9),
+        pcie_width=sheet.whole("pcie_width", number_in(metrics, "pcie_link_width"), 1, LINK_WIDTH_MAX),
+        ecc_uncorrected=sheet.whole("ecc_uncorrected", uncorrected, 0, COUNT_MAX),
         missing=sheet.missing,
     )

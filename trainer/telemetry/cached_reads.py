@@ -11,10 +11,11 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from perftui.ipc.units import MIB
 from perftui.trainer.telemetry.process_io import IoReading
 
 _READINGS = 5
-_LEAST_BYTES = 1 << 20
+_LEAST_BYTES = MIB
 _AHEAD = 1.05
 _COUNTED_IN_PART = ("9p", "afs", "beegfs", "ceph", "fuse", "gpfs", "lustre", "orangefs", "virtiofs", "wekafs")
 _HARMLESS = ("fusectl", "fuse.gvfsd-fuse", "fuse.lxcfs", "fuse.portal", "fuse.snapfuse")

@@ -70,11 +70,6 @@ def cpu_quotas(found: Iterable[Hierarchy]) -> list[tuple[int, Path, float]]:
     ]
 
 
-def memory_limit(root: Path = Path("/")) -> MemoryLimit | None:
-    """Return the tightest memory limit on this process; None without one."""
-    return tightest_memory_limit(hierarchies("memory", root))
-
-
 def tightest_memory_limit(found: Iterable[Hierarchy]) -> MemoryLimit | None:
     """Return the tightest memory limit of these; None without one."""
     tightest: MemoryLimit | None = None

@@ -1,11 +1,10 @@
 """What one GPU did over time: every figure of work as a cumulative series, fed by readings."""
 
+from perftui.ipc.units import MIB
 from perftui.trainer.telemetry.cumulative_series import CounterIntake, CumulativeSeries
+from perftui.trainer.telemetry.gpu_limits import POWER_MAX_W, TRAFFIC_MAX_MIB_S
 from perftui.trainer.telemetry.gpu_readings import THROTTLE_KINDS, WORK_FIGURES, FastReading, SlowReading
 
-_POWER_MAX_W = 10_000.0
-_MIB = 1024 * 1024
-_MIB_PER_S_MAX = 1e7
 _NS = 1e-9
 
 
@@ -17,10 +16,10 @@ class GpuSeries:
         self.throttled_s = {kind: CumulativeSeries() for kind in THROTTLE_KINDS}
         self.work = {name: CumulativeSeries() for name in WORK_FIGURES}
         """Share·seconds, or MiB, by figure."""
-        self._energy = CounterIntake(self.energy_j, 1.0, _POWER_MAX_W)
+        self._energy = CounterIntake(self.energy_j, 1.0, POWER_MAX_W)
         self._throttled = {kind: CounterIntake(series, _NS, 1.0) for kind, series in self.throttled_s.items()}
         self._moved = {
-            name: CounterIntake(series, 1 / _MIB, _MIB_PER_S_MAX)
+            name: CounterIntake(series, 1 / MIB, TRAFFIC_MAX_MIB_S)
             for name, series in self.work.items()
             if name.endswith("_mib_s")
         }

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from perftui.ipc.units import MIB
 from perftui.trainer.telemetry.cgroups import Hierarchy, tightest_memory_limit
 from perftui.trainer.telemetry.proc_files import numbers_by_name, read_whole
 from perftui.trainer.telemetry.rates import Rates
 
-_MIB = 1024 * 1024
 _KIB_PER_MIB = 1024
-_PAGE_MIB = os.sysconf("SC_PAGE_SIZE") / _MIB
+_PAGE_MIB = os.sysconf("SC_PAGE_SIZE") / MIB
 _REFAULTS = (b"workingset_refault_file", b"workingset_refault")
 """Kernels before 5.9 have one counter for file pages and no other."""
 
@@ -35,8 +35,8 @@ def memory_use(root: Path, memory: Sequence[Hierarchy]) -> MemoryUse:
     swap_used = None if swap[0] is None or swap[1] is None else (swap[0] - swap[1]) / _KIB_PER_MIB
     limit = tightest_memory_limit(memory)
     if limit is not None and (total is None or limit.limit < total * 1024):
-        used = None if limit.used is None else limit.used / _MIB
-        return MemoryUse(used, limit.limit / _MIB, "cgroup", swap_used)
+        used = None if limit.used is None else limit.used / MIB
+        return MemoryUse(used, limit.limit / MIB, "cgroup", swap_used)
     if total is None:
         return MemoryUse(None, None, None, swap_used)
     used = None if available is None else (total - available) / _KIB_PER_MIB
@@ -151,4 +151,4 @@ def shared_memory(root: Path) -> SharedMemory | None:
         state = os.statvfs(root / "dev/shm")
     except OSError:
         return None
-    return SharedMemory(state.f_bavail * state.f_frsize / _MIB, state.f_blocks * state.f_frsize / _MIB)
+    return SharedMemory(state.f_bavail * state.f_frsize / MIB, state.f_blocks * state.f_frsize / MIB)

@@ -17,7 +17,7 @@ from perftui.trainer.telemetry.gpu_readings import (
 from perftui.trainer.telemetry.guarded_figures import GuardedFigures
 from perftui.trainer.telemetry.nvml_devices import NvmlDevice, NvmlDevices
 from perftui.trainer.telemetry.nvml_fields import ALL_LINKS, FieldBatch
-from perftui.trainer.telemetry.nvml_gpm import FIRST_PAUSE_S, Gpm
+from perftui.trainer.telemetry.nvml_gpm import Gpm
 from perftui.trainer.telemetry.nvml_health import NvmlHealth
 from perftui.trainer.telemetry.nvml_library import Nvml, start_nvml
 from perftui.trainer.telemetry.nvml_state import NvmlState
@@ -58,19 +58,15 @@ class NvmlBackend:
 
     Args:
         current: where the call that is going on is written down.
-        gpm_pause_s: before GPM is tried again after a failure.
         nvml: the library, already started; None: it is loaded.
 
     Raises:
         GpuUnavailable: no binding, no library, no driver, no permission.
     """
 
-    def __init__(
-        self, current: CurrentCall, gpm_pause_s: float = FIRST_PAUSE_S, nvml: Nvml | None = None
-    ) -> None:
+    def __init__(self, current: CurrentCall, nvml: Nvml | None = None) -> None:
         self._nvml: Nvml = start_nvml(current) if nvml is None else nvml
         self._current = current
-        self._gpm_pause_s = gpm_pause_s
         self._devices = NvmlDevices(self._nvml, current)
         self._known: dict[str, _Parts] = {}
         driver = self._sheet().take("driver", self._nvml.nvmlSystemGetDriverVersion)
@@ -128,7 +124,7 @@ class NvmlBackend:
             moved = {name: field for name, (field, _) in _MOVED_FIELDS.items()}
             self._known[uuid] = _Parts(
                 device=device,
-                gpm=Gpm(nvml, device, self._gpm_pause_s),
+                gpm=Gpm(nvml, device),
                 state=NvmlState(nvml, device),
                 health=NvmlHealth(nvml, device),
                 throttled=FieldBatch(nvml, _THROTTLED_FIELDS),

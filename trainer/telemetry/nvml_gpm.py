@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Mapping
 
+from perftui.trainer.telemetry.gpu_limits import TRAFFIC_MAX_MIB_S
 from perftui.trainer.telemetry.gpu_readings import Means
 from perftui.trainer.telemetry.guarded_figures import GuardedFigures
 from perftui.trainer.telemetry.nvml_devices import NvmlDevice
@@ -22,15 +23,16 @@ METRICS: Mapping[str, tuple[int, float, float]] = {
     "dram_active_share": (10, 0.01, 1.0),
     "pcie_tx_mib_s": (20, 1.0, 1e6),
     "pcie_rx_mib_s": (21, 1.0, 1e6),
-    "nvlink_rx_mib_s": (60, 1.0, 1e7),
-    "nvlink_tx_mib_s": (61, 1.0, 1e7),
+    "nvlink_rx_mib_s": (60, 1.0, TRAFFIC_MAX_MIB_S),
+    "nvlink_tx_mib_s": (61, 1.0, TRAFFIC_MAX_MIB_S),
 }
 """Figure → metric id (nvml.h, `nvmlGpmMetricId_t`), factor to the figure's unit, and the most that can be."""
 LEAST_APART_S = 0.1
 """Samples closer than this give no values: the hardware refreshes them that often."""
 _SLACK = 1.02
 """Shares come out a little above 1 at times, for rounding; more than this is a lie."""
-FIRST_PAUSE_S = 5.0
+_FIRST_PAUSE_S = 5.0
+"""Before the first new try after a failure; doubles each time."""
 _PAUSE_MAX_S = 300.0
 _NEVER = "this GPU has no GPM: it needs Hopper or newer"
 
@@ -41,13 +43,12 @@ class Gpm:
     Args:
         nvml: the library.
         device: whose.
-        first_pause_s: before the first new try after a failure; doubles each time.
     """
 
-    def __init__(self, nvml: Nvml, device: NvmlDevice, first_pause_s: float = FIRST_PAUSE_S) -> None:
+    def __init__(self, nvml: Nvml, device: NvmlDevice) -> None:
         self._nvml = nvml
         self._device = device
-        self._first_pause_s = self._pause_s = first_pause_s
+        self._pause_s = _FIRST_PAUSE_S
         self._metrics = nvml.c_nvmlGpmMetricsGet_t()
         self._metrics.version = nvml.NVML_GPM_METRICS_GET_VERSION
         self._metrics.numMetrics = len(METRICS)
@@ -75,7 +76,7 @@ class Gpm:
             sheet.lose(tuple(METRICS), self.lost or "")
             return None
         self.lost = None
-        self._pause_s = self._first_pause_s
+        self._pause_s = _FIRST_PAUSE_S
         if means is None:
             sheet.lose(tuple(METRICS), "needs two readings")
         return means

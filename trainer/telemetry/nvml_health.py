@@ -2,17 +2,15 @@
 
 import time
 
+from perftui.trainer.telemetry.gpu_limits import CLOCK_MAX_MHZ, COUNT_MAX, LINK_WIDTH_MAX, POWER_MAX_W
 from perftui.trainer.telemetry.gpu_readings import RareReading
 from perftui.trainer.telemetry.guarded_figures import GuardedFigures
 from perftui.trainer.telemetry.link_seen import LinkSeen
 from perftui.trainer.telemetry.nvml_devices import NvmlDevice
 from perftui.trainer.telemetry.nvml_fields import FieldBatch
 from perftui.trainer.telemetry.nvml_library import Nvml
-from perftui.trainer.telemetry.nvml_state import CLOCK_MAX_MHZ, POWER_MAX_W
 
-_COUNT_MAX = 10**9
 _GENERATION_MAX = 16
-_WIDTH_MAX = 32
 
 
 class NvmlHealth:
@@ -85,8 +83,8 @@ class NvmlHealth:
         return (
             generation,
             generation_max,
-            sheet.whole("pcie_width", width, 1, _WIDTH_MAX),
-            sheet.whole("pcie_width_max", width_max, 1, _WIDTH_MAX),
+            sheet.whole("pcie_width", width, 1, LINK_WIDTH_MAX),
+            sheet.whole("pcie_width_max", width_max, 1, LINK_WIDTH_MAX),
         )
 
     def _mig(self, sheet: GuardedFigures) -> bool | None:
@@ -100,7 +98,7 @@ class NvmlHealth:
 
 
 def _count(sheet: GuardedFigures, name: str, counts: dict[str, int]) -> int | None:
-    return sheet.whole(name, counts.get(name), 0, _COUNT_MAX)
+    return sheet.whole(name, counts.get(name), 0, COUNT_MAX)
 
 
 def _flag(sheet: GuardedFigures, name: str, counts: dict[str, int]) -> bool | None:

@@ -2,21 +2,22 @@
 
 import time
 
+from perftui.ipc.frame_checks import PID_MAX
+from perftui.ipc.units import MIB
 from perftui.trainer.telemetry.event_reasons import reasons_of
+from perftui.trainer.telemetry.gpu_limits import (
+    CLOCK_MAX_MHZ,
+    ENERGY_MAX_J,
+    HEAT_C,
+    MEMORY_MAX_MIB,
+    POWER_MAX_W,
+)
 from perftui.trainer.telemetry.gpu_readings import DriverProcess, SlowReading
 from perftui.trainer.telemetry.guarded_figures import GuardedFigures
 from perftui.trainer.telemetry.nvml_devices import NvmlDevice
 from perftui.trainer.telemetry.nvml_fields import FieldBatch
 from perftui.trainer.telemetry.nvml_library import Memory, Nvml
 
-_MIB = 1024 * 1024
-_MEMORY_MAX_MIB = 16 * 1024 * 1024
-POWER_MAX_W = 10_000
-CLOCK_MAX_MHZ = 10_000
-_HEAT_C = (-50, 150)
-_ENERGY_MAX_J = 1e13
-"""Ten kilowatts for thirty years."""
-_PID_MAX = 2**22
 _XIDS_MAX = 16
 """Events taken from the queue at one reading, and kept."""
 _LISTEN_AGAIN_S = 60.0
@@ -59,8 +60,8 @@ class NvmlState:
             memory_total_mib=total,
             memory_reserved_mib=reserved,
             power_w=sheet.scaled("power_w", power, 0.001, 0, POWER_MAX_W),
-            temperature_c=sheet.scaled("temperature_c", heat, 1.0, *_HEAT_C),
-            memory_temperature_c=sheet.scaled("memory_temperature_c", memory_heat, 1.0, *_HEAT_C),
+            temperature_c=sheet.scaled("temperature_c", heat, 1.0, *HEAT_C),
+            memory_temperature_c=sheet.scaled("memory_temperature_c", memory_heat, 1.0, *HEAT_C),
             sm_clock_mhz=sheet.scaled("sm_clock_mhz", sm, 1.0, 0, CLOCK_MAX_MHZ),
             memory_clock_mhz=sheet.scaled("memory_clock_mhz", memory_clock, 1.0, 0, CLOCK_MAX_MHZ),
             event_reasons=self._reasons(sheet),
@@ -74,7 +75,7 @@ class NvmlState:
         began = time.monotonic()
         raw = sheet.take("energy", self._nvml.nvmlDeviceGetTotalEnergyConsumption, self._device.board)
         at_s = (began + time.monotonic()) / 2
-        return sheet.scaled("energy", raw, 0.001, 0, _ENERGY_MAX_J), at_s
+        return sheet.scaled("energy", raw, 0.001, 0, ENERGY_MAX_J), at_s
 
     def _temperature(self, sheet: GuardedFigures) -> int | None:
         # the old call goes with CUDA 14; the new one is not in every driver or binding
@@ -101,7 +102,7 @@ class NvmlState:
         )
         if listed is None:
             return None
-        if any(process.pid > _PID_MAX for process in listed):  # a binding whose struct is not the driver's
+        if any(process.pid > PID_MAX for process in listed):  # a binding whose struct is not the driver's
             sheet.missing["foreign_processes"] = "the driver lists impossible process ids"
             return None
         return [
@@ -145,13 +146,13 @@ def _memory(memory: Memory | None, sheet: GuardedFigures) -> tuple[float | None,
     if memory is None:
         sheet.lose(("memory_used_mib", "memory_reserved_mib"), sheet.missing["memory_total_mib"])
         return None, None, None
-    total = sheet.scaled("memory_total_mib", memory.total, 1 / _MIB, 1, _MEMORY_MAX_MIB)
-    most = total or _MEMORY_MAX_MIB
-    used = sheet.scaled("memory_used_mib", memory.used, 1 / _MIB, 0, most)
-    return total, used, sheet.scaled("memory_reserved_mib", memory.reserved, 1 / _MIB, 0, most)
+    total = sheet.scaled("memory_total_mib", memory.total, 1 / MIB, 1, MEMORY_MAX_MIB)
+    most = total or MEMORY_MAX_MIB
+    used = sheet.scaled("memory_used_mib", memory.used, 1 / MIB, 0, most)
+    return total, used, sheet.scaled("memory_reserved_mib", memory.reserved, 1 / MIB, 0, most)
 
 
 def _held_mib(held_bytes: int | None) -> float | None:
-    if held_bytes is None or held_bytes > _MEMORY_MAX_MIB * _MIB:
+    if held_bytes is None or held_bytes > MEMORY_MAX_MIB * MIB:
         return None
-    return held_bytes / _MIB
+    return held_bytes / MIB

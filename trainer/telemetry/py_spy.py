@@ -43,10 +43,10 @@ class _Thread(msgspec.Struct):
 _THREADS = msgspec.json.Decoder(list[_Thread])
 
 
-def find_py_spy(search_path: str | None = None) -> str | None:
+def find_py_spy() -> str | None:
     """Return the program: on the PATH, or beside this Python."""
     beside = Path(sys.executable).with_name("py-spy")
-    return shutil.which("py-spy", path=search_path) or (str(beside) if os.access(beside, os.X_OK) else None)
+    return shutil.which("py-spy") or (str(beside) if os.access(beside, os.X_OK) else None)
 
 
 def read_dump(text: bytes, pid: int) -> Stack | None:

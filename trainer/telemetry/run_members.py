@@ -10,6 +10,7 @@ import os
 import time
 from pathlib import Path
 
+from perftui.ipc.run_variables import RUN_ID
 from perftui.trainer.telemetry.pace import Pace
 from perftui.trainer.telemetry.proc_files import read_line, read_whole
 from perftui.trainer.telemetry.process_table import parse_stat
@@ -24,7 +25,7 @@ class RunMembers:
     """Finds the run's processes, some seconds late; children of known ones are found by others sooner."""
 
     def __init__(self, run_id: str, root: Path = Path("/")) -> None:
-        self._tag = f"PERFTUI_RUN_ID={run_id}".encode()
+        self._tag = f"{RUN_ID}={run_id}".encode()
         self._proc = str(root / "proc")
         self._pace = Pace(_SCAN_S, _SCAN_SHARE)
         self._all_anew = Pace(_ALL_ANEW_S, 1.0)

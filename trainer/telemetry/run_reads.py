@@ -5,11 +5,10 @@ from collections.abc import Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from perftui.ipc.units import MIB
 from perftui.trainer.telemetry.cached_reads import CachedReads
 from perftui.trainer.telemetry.process_io import IoReading, growth, read_io, total, why_no_io
 from perftui.trainer.telemetry.process_table import ProcessKey, ProcessTable
-
-_MIB = 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -60,9 +59,9 @@ class RunReads:
         cached = self._cached.share(uncounted)
         run, span_s = total(grown.values()), now_s - at_s
         return RunTraffic(
-            read_mib_s=run.called / _MIB / span_s,
-            storage_read_mib_s=run.from_storage / _MIB / span_s,
-            storage_write_mib_s=run.to_storage / _MIB / span_s,
+            read_mib_s=run.called / MIB / span_s,
+            storage_read_mib_s=run.from_storage / MIB / span_s,
+            storage_write_mib_s=run.to_storage / MIB / span_s,
             cached_read_share=cached.share,
             missing={} if cached.share is not None else {"cached_read_share": cached.reason},
         )

@@ -4,10 +4,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from perftui.ipc.units import MIB
 from perftui.trainer.telemetry.proc_files import read_whole, whole_numbers
 from perftui.trainer.telemetry.rates import Rates
 
-_MIB = 1024 * 1024
 _SECTOR_BYTES = 512  # in /proc/diskstats whatever the device's own sectors are
 _NOT_DISKS = ("loop", "ram", "zram", "sr", "fd")
 
@@ -52,8 +52,8 @@ class DiskClock:
             return None
         reads = _sum(rates, "reads")
         return DiskTraffic(
-            read_mib_s=_sum(rates, "read") / _MIB,
-            write_mib_s=_sum(rates, "written") / _MIB,
+            read_mib_s=_sum(rates, "read") / MIB,
+            write_mib_s=_sum(rates, "written") / MIB,
             read_ms=_sum(rates, "read_s") / reads * 1e3 if reads else None,
             busy_share=min(
                 1.0, max((rate for (_, what), rate in rates.items() if what == "busy_s"), default=0)
@@ -126,7 +126,7 @@ class NetworkClock:
                 counters[name.strip(), "out"] = numbers[8]
         chosen = self._chosen(frozenset(name for name, _ in counters))
         rates = self._rates.take({key: value for key, value in counters.items() if key[0] in chosen}, now_s)
-        return NetworkTraffic(_sum(rates, "in") / _MIB, _sum(rates, "out") / _MIB) if rates else None
+        return NetworkTraffic(_sum(rates, "in") / MIB, _sum(rates, "out") / MIB) if rates else None
 
     def _chosen(self, names: frozenset[str]) -> frozenset[str]:
         if names != self._names:

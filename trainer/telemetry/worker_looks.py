@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from perftui.ipc.host_view import WorkerView
+from perftui.ipc.units import MIB
 from perftui.trainer.telemetry.proc_files import numbers_by_name, read_line, read_whole, whole_numbers
 from perftui.trainer.telemetry.process_io import IoReading
 from perftui.trainer.telemetry.process_table import ProcessKey, ProcessReading
 from perftui.trainer.telemetry.worker_kin import Kin
 
-_MIB = 1024 * 1024
-_PAGE_MIB = os.sysconf("SC_PAGE_SIZE") / _MIB
+_PAGE_MIB = os.sysconf("SC_PAGE_SIZE") / MIB
 _HZ = os.sysconf("SC_CLK_TCK")
 _NS = 1e9
 _FIRST = "needs two looks"
@@ -147,7 +147,7 @@ def _growth(before: Look | None, look: Look) -> _Growth | None:
         waited = min(1.0, (look.waited_ns - before.waited_ns) / _NS / span_s)
     if look.io is not None and before.io is not None:
         since = look.io.less(before.io)
-        read, stored = since.called / _MIB / span_s, since.from_storage / _MIB / span_s
+        read, stored = since.called / MIB / span_s, since.from_storage / MIB / span_s
     return _Growth(
         cpu_share=(new.own_ticks - old.own_ticks) / _HZ / span_s,
         cpu_wait_share=waited,

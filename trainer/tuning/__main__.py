@@ -16,10 +16,8 @@ from perftui.ipc.run_files import read_record, write_record
 from perftui.ipc.view import RelaunchView
 from perftui.trainer.tuning.going_live import bring_back
 from perftui.trainer.tuning.hub_watch import HubWatch
-from perftui.trainer.tuning.plan import RelaunchPlan, plan_path
+from perftui.trainer.tuning.plan import AFTER, RelaunchPlan, plan_path
 from perftui.trainer.tuning.relaunch import relaunch
-
-AFTER = "--after"
 
 
 class _Progress:

@@ -6,6 +6,7 @@ from perftui.ipc.facts import RankFacts
 from perftui.ipc.host_view import HostView
 from perftui.ipc.ledger_records import Circumstances
 from perftui.ipc.view import GpuView, RunView
+from perftui.trainer.known_values import mean_of_known
 
 
 class CircumstancesLog:
@@ -29,30 +30,25 @@ class CircumstancesLog:
         """Return means and peaks of all readings so far."""
         flat = [gpu for gpus in self._gpus for gpu in gpus]
         return Circumstances(
-            sm_clock_mhz=_mean(gpu.sm_clock_mhz for gpu in flat),
+            sm_clock_mhz=mean_of_known(gpu.sm_clock_mhz for gpu in flat),
             temperature_c=_most(gpu.temperature_c for gpu in flat),
-            utilisation_share=_mean(gpu.utilisation_share for gpu in flat),
+            utilisation_share=mean_of_known(gpu.utilisation_share for gpu in flat),
             throttled_share=_throttled(flat),
-            foreign_processes=_mean(map(_foreign, self._gpus)),
-            energy_j_per_step=_mean(map(_energy, self._gpus)),
+            foreign_processes=mean_of_known(map(_foreign, self._gpus)),
+            energy_j_per_step=mean_of_known(map(_energy, self._gpus)),
             gpu_memory_mib=_most(map(_reserved, self._facts.values()))
             or _most(gpu.memory_used_mib for gpu in flat),
-            busy_cores=_mean(host.cpu_busy for host in self._hosts),
-            pressure_share=_mean(host.pressure_share for host in self._hosts),
+            busy_cores=mean_of_known(host.cpu_busy for host in self._hosts),
+            pressure_share=mean_of_known(host.pressure_share for host in self._hosts),
             host_memory_mib=_most(host.memory_used_mib for host in self._hosts),
             storage_mib_per_step=self._storage_mib_per_step(),
             compile_s=_most(map(_compile_s, self._facts.values())),
         )
 
     def _storage_mib_per_step(self) -> float | None:
-        read_mib_s = _mean(host.run_storage_read_mib_s for host in self._hosts)
-        steps_per_s = _mean(self._steps_per_s)
+        read_mib_s = mean_of_known(host.run_storage_read_mib_s for host in self._hosts)
+        steps_per_s = mean_of_known(self._steps_per_s)
         return None if read_mib_s is None or not steps_per_s else read_mib_s / steps_per_s
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
 
 
 def _most(values: Iterable[float | None]) -> float | None:

@@ -92,11 +92,6 @@ class Collector:
             if self._steps and host.cpu_busy is not None and host.run_busy is not None:
                 self._foreign.append(max(0.0, host.cpu_busy - host.run_busy))
 
-    @property
-    def has_steps(self) -> bool:
-        """Whether any rank has finished a step."""
-        return bool(self._steps)
-
     def newest_step(self) -> int:
         """Return the newest step that any rank has finished; -1 before the first."""
         return max((max(steps) for steps in self._steps.values() if steps), default=-1)

@@ -9,16 +9,15 @@ from perftui.ipc.places import ledger_path, run_places
 from perftui.ipc.recording import read_recording
 from perftui.ipc.run_files import RunDescription, read_record
 from perftui.ipc.run_lines import RunLine
-from perftui.trainer.launch.plain_text import table
+from perftui.trainer.text_table import NEVER, table
 from perftui.trainer.tuning.ledger import open_ledger
 from perftui.trainer.tuning.provenance import commit_then
 from perftui.trainer.tuning.recorded_run import RecordedRun, recorded_run
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Noise
 from perftui.trainer.tuning.run_comparison import RunComparison, RunSide, compare_runs, why_incomparable
 from perftui.trainer.tuning.run_differences import Difference
-from perftui.trainer.tuning.wording import percent
-
-_NEVER = "—"
+from perftui.trainer.tuning.verdict import DECIDED
+from perftui.trainer.tuning.wording import fine_percent
 
 
 def compare_recorded(a: RunLine, b: RunLine) -> RunComparison:
@@ -67,7 +66,7 @@ def compare_text(told: RunComparison) -> list[str]:
     if told.differences:
         rows = [("DIFFERS", "A", "B", "")]
         rows += [
-            (each.name, each.a or _NEVER, each.b or _NEVER, each.semantics or "") for each in told.differences
+            (each.name, each.a or NEVER, each.b or NEVER, each.semantics or "") for each in told.differences
         ]
         lines += ["", *table(rows)]
     return [*lines, *settling(told)]
@@ -86,15 +85,15 @@ def _row(label: str, side: RunSide) -> list[str]:
         side.run_id,
         time.strftime("%Y-%m-%d %H:%M", time.localtime(launch.started_unix)),
         str(launch.steps),
-        _NEVER if launch.step_ms is None else f"{launch.step_ms:.2f}",
-        _NEVER if launch.se is None else percent(launch.se, signed=False),
-        _NEVER if launch.samples_per_s is None else f"{launch.samples_per_s:.1f}",
+        NEVER if launch.step_ms is None else f"{launch.step_ms:.2f}",
+        NEVER if launch.se is None else fine_percent(launch.se, signed=False),
+        NEVER if launch.samples_per_s is None else f"{launch.samples_per_s:.1f}",
     ]
 
 
 def settling(told: RunComparison) -> Iterator[str]:
     """Yield what would settle it, where it is not settled."""
-    if told.verdict.verdict in ("faster", "slower", "same"):
+    if told.verdict.verdict in DECIDED:
         return
     yield ""
     if told.differences and all(_can_be_set(each) for each in told.differences):

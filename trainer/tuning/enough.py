@@ -12,8 +12,21 @@ _SE_OF_NOISE = 0.7
 _SE_OF_EXPECTED = 0.05
 SE_CEILING = 0.015
 """The standard error at which a launch may end, however much was promised: below the limit of a verdict."""
+_LEFT_OUT_SHARE = 0.05
 _OVERWHELMING = 3.0
 _SE_OF_OVERWHELMED = 0.04
+
+
+def usual_seconds(steps_s: Sequence[float]) -> float:
+    """Return the seconds that steps took together, the longest twentieth left out.
+
+    A checkpoint or a validation may lie within a step: how often one falls into a launch is chance.
+
+    Args:
+        steps_s: seconds per step, those left out that compiled.
+    """
+    kept = len(steps_s) - math.ceil(_LEFT_OUT_SHARE * len(steps_s))
+    return sum(sorted(steps_s)[:kept])
 
 
 @dataclass(frozen=True)

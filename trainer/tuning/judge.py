@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from perftui.ipc.ledger_records import BROKEN, Launch, Verdict
 from perftui.trainer.tuning.beside_speed import beside_speed
 from perftui.trainer.tuning.explained import Reason, explains, is_loaded, reasons, without_cold
-from perftui.trainer.tuning.noise import before_repeats, is_learned
+from perftui.trainer.tuning.noise import before_repeats, is_learned, is_untold
 from perftui.trainer.tuning.procedure import ORDER, next_label
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Label, Noise, Point
 from perftui.trainer.tuning.stalls import contradicts, plain_gain, stalls_words, unseen_epoch_words
-from perftui.trainer.tuning.verdict import Decision, decide
+from perftui.trainer.tuning.verdict import DECIDED, Decision, decide, overwhelming
 from perftui.trainer.tuning.wording import (
     decision_sentence,
     denied_sentence,
@@ -27,8 +27,7 @@ no verdict, unless the win is obvious even so (by 22 %: four such errors)."""
 _UNKNOWN_CONTENDED_SD = 0.03
 """Between launches on a host that others use: a third of it makes every fourth verdict on identical settings
 a false one (`benchmarks/verdict_power.py`, the shared host)."""
-_SAYS_SO = frozenset({"faster", "slower", "same"})
-_MEASURED_WORDS = frozenset({"faster", "slower", "same", "inconclusive"})
+_MEASURED_WORDS = DECIDED | {"inconclusive"}
 
 
 def is_contended(launches: Sequence[Launch], cpus: float) -> bool | None:
@@ -56,9 +55,14 @@ def noise_under(noise: Noise, launches: Sequence[Launch], cpus: float) -> Noise:
     return before_repeats(noise, len(launches), usual_sd)
 
 
-def points_of(launches: Sequence[Launch]) -> list[Point]:
-    """Return measured launches as the procedure sees them: by seconds per step, or per sample."""
-    per = unit_of(launches)
+def points_of(launches: Sequence[Launch], semantics: str = "neutral") -> list[Point]:
+    """Return measured launches as the procedure sees them: by seconds per step, or per sample.
+
+    Args:
+        launches: of both settings.
+        semantics: of the change.
+    """
+    per = unit_of(launches, semantics)
     return [
         Point(
             launch.label,
@@ -90,19 +94,23 @@ class _Look:
     warm: list[Launch]
     """Those that count."""
     per: Unit
+    points: list[Point]
     decision: Decision
     differing: list[Reason]
     contended: bool | None
 
 
-def _look(launches: Sequence[Launch], noise: Noise, cpus: float) -> _Look:
+def _look(launches: Sequence[Launch], noise: Noise, cpus: float, semantics: str) -> _Look:
     warm = without_cold(launches)
     contended = is_contended(warm, cpus)
-    decision = decide(points_of(warm), noise_under(noise, warm, cpus), uncontended=contended is False)
-    return _Look(warm, unit_of(warm), decision, reasons(warm, cpus), contended)
+    points = points_of(warm, semantics)
+    decision = decide(points, noise_under(noise, warm, cpus), uncontended=contended is False)
+    return _Look(warm, unit_of(warm, semantics), points, decision, reasons(warm, cpus), contended)
 
 
-def next_launch(launches: Sequence[Launch], noise: Noise, cpus: float, most_launches: int) -> Label | None:
+def next_launch(
+    launches: Sequence[Launch], noise: Noise, cpus: float, most_launches: int, semantics: str = "neutral"
+) -> Label | None:
     """Return which setting to launch next; None when it is over, a failed launch included."""
     done = len(launches)
     if len(points_of(launches)) < done or _incomparable(launches) or done >= min(most_launches, len(ORDER)):
@@ -110,13 +118,25 @@ def next_launch(launches: Sequence[Launch], noise: Noise, cpus: float, most_laun
     warm = without_cold(launches)
     calm = is_contended(warm, cpus) is False
     label = next_label(
-        points_of(warm), noise_under(noise, warm, cpus), most_launches=most_launches, uncontended=calm
+        points_of(warm, semantics),
+        noise_under(noise, warm, cpus),
+        most_launches=most_launches,
+        uncontended=calm,
     )
     if label is None:
-        look = _look(launches, noise, cpus)
-        if not _explained(look) and not _contradicted(look):
+        look = _look(launches, noise, cpus, semantics)
+        vague = is_untold(noise, done) and _is_vague(look)
+        if not (vague or _explained(look) or _contradicted(look)):
             return None
     return ORDER[done]  # perhaps under equal circumstances, or with equal stalls
+
+
+def _is_vague(look: _Look) -> bool:
+    """Whether a gain or loss that is sure may be less than half of what it seems, and is not overwhelming."""
+    effect, word = look.decision.effect, look.decision.word
+    if word not in ("faster", "slower") or overwhelming(look.points):
+        return False
+    return 2 * (effect.lo if word == "faster" else -effect.hi) < abs(effect.log_gain)
 
 
 def _explained(look: _Look) -> bool:
@@ -144,7 +164,7 @@ def judge(launches: Sequence[Launch], noise: Noise, cpus: float, *, semantics: s
     reason = _incomparable(launches)
     if reason or {point.label for point in points_of(launches)} != {"A", "B"}:
         return failed_verdict(reason or "both settings must be measured once at least", launches)
-    look = _look(launches, noise, cpus)
+    look = _look(launches, noise, cpus, semantics)
     if look.decision.word == "too_noisy" and not all(launch.settled for launch in look.warm):
         return Verdict(
             verdict="too_noisy",
@@ -177,7 +197,7 @@ def _held_back(look: _Look, semantics: str) -> str | None:
     """Return why what the launches say is not called so, in a sentence; None: it is."""
     effect, launches = look.decision.effect, look.warm
     unequal = unequal_work(launches, semantics)
-    if unequal and look.decision.word in _SAYS_SO:
+    if unequal and look.decision.word in DECIDED:
         return denied_sentence(effect, launches, unequal)
     if _explained(look):
         return explained_sentence(effect, launches, [each.words for each in look.differing])

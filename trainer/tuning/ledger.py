@@ -17,6 +17,7 @@ from perftui.ipc.errors import Refused
 from perftui.ipc.ledger_records import Comparison
 from perftui.trainer.tuning.file_systems import is_local
 from perftui.trainer.tuning.known_noise import known_noise
+from perftui.trainer.tuning.ledger_queries import NEWEST
 from perftui.trainer.tuning.regression import Noise
 
 SCHEMA_VERSION = 2
@@ -152,11 +153,7 @@ class Ledger:
         Raises:
             Refused: a line is damaged.
         """
-        rows = self._connection.execute(
-            "SELECT record FROM comparisons WHERE ? IS NULL OR host = ?"
-            " ORDER BY unix DESC, rowid DESC LIMIT ?",
-            (host, host, -1 if limit is None else limit),
-        )
+        rows = self._connection.execute(NEWEST, (host, host, -1 if limit is None else limit))
         try:
             return [msgspec.json.decode(record, type=Comparison) for (record,) in rows]
         except (sqlite3.Error, msgspec.MsgspecError, RecursionError) as error:

@@ -10,15 +10,13 @@ import msgspec
 from perftui.ipc.errors import Refused
 from perftui.ipc.ledger_records import Comparison
 from perftui.ipc.search_records import SearchEntry, SearchPlan
+from perftui.trainer.tuning.ledger_queries import ENTRIES, NEWEST, PLANS
 
 _BUSY_S = 0.2
-_NEWEST = "SELECT record FROM comparisons ORDER BY unix DESC, rowid DESC LIMIT ?"
-_PLANS = "SELECT record FROM searches WHERE host = ? ORDER BY unix DESC, rowid DESC"
-_ENTRIES = "SELECT record FROM search_entries WHERE search_id = ? ORDER BY place"
 
 
-def newest_comparisons(path: Path, limit: int) -> list[Comparison]:
-    """Return at most `limit` comparisons, newest first; none where there is no ledger yet.
+def newest_comparisons(path: Path, limit: int, host: str | None = None) -> list[Comparison]:
+    """Return at most `limit` comparisons, newest first, of one host or of all; none without a ledger.
 
     Raises:
         Refused: it cannot be read: it is busy, damaged, or of another perftui.
@@ -26,7 +24,7 @@ def newest_comparisons(path: Path, limit: int) -> list[Comparison]:
     if not path.exists():
         return []
     with _opened(path) as file:
-        rows = file.execute(_NEWEST, (limit,)).fetchall()
+        rows = file.execute(NEWEST, (host, host, limit)).fetchall()
         return [msgspec.json.decode(record, type=Comparison) for (record,) in rows]
 
 
@@ -44,11 +42,11 @@ def recorded_search(path: Path, host: str, word: str = "") -> tuple[SearchPlan, 
     if not path.exists():
         return None
     with _opened(path) as file:
-        plans = (msgspec.json.decode(text, type=SearchPlan) for (text,) in file.execute(_PLANS, (host,)))
+        plans = (msgspec.json.decode(text, type=SearchPlan) for (text,) in file.execute(PLANS, (host,)))
         plan = next((each for each in plans if each.search_id.startswith(word) or each.name == word), None)
         if plan is None:
             return None
-        rows = file.execute(_ENTRIES, (plan.search_id,)).fetchall()
+        rows = file.execute(ENTRIES, (plan.search_id,)).fetchall()
         return plan, [msgspec.json.decode(record, type=SearchEntry) for (record,) in rows]
 
 

@@ -10,8 +10,9 @@ from perftui.ipc.harmless import harmless_json, one_line
 from perftui.ipc.ledger_records import Comparison
 from perftui.ipc.places import ledger_path
 from perftui.ipc.settings import format_value
+from perftui.trainer.text_table import NEVER, table
 from perftui.trainer.tuning.ledger import open_ledger
-from perftui.trainer.tuning.wording import percent
+from perftui.trainer.tuning.wording import fine_percent
 
 LEDGER_SCHEMA = 1
 _HEADINGS = ("when", "run", "change", "gain", "98 % interval", "verdict", "launches", "commit")
@@ -64,9 +65,7 @@ def ledger_table(comparisons: Sequence[Comparison]) -> str:
     if not comparisons:
         return "The ledger is empty: nothing has been compared yet.\n"
     rows = [_HEADINGS, *(tuple(map(one_line, _cells(comparison))) for comparison in comparisons)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-    return "".join(f"{line.rstrip()}\n" for line in lines)
+    return "".join(f"{line}\n" for line in table(rows))
 
 
 def change_words(comparison: Comparison) -> str:
@@ -80,16 +79,16 @@ def change_words(comparison: Comparison) -> str:
 def _before(comparison: Comparison, name: str) -> str:
     effective = next((each.effective for each in comparison.launches if each.label == "A"), {})
     value = effective.get(name, comparison.before.get(name))
-    return "—" if value is None else format_value(value)
+    return NEVER if value is None else format_value(value)
 
 
 def _cells(comparison: Comparison) -> tuple[str, ...]:
     verdict = comparison.verdict
-    gain = "—" if verdict.gain is None else percent(verdict.gain)
-    interval = "—"
+    gain = NEVER if verdict.gain is None else fine_percent(verdict.gain)
+    interval = NEVER
     if verdict.lo is not None and verdict.hi is not None:
-        interval = f"{percent(verdict.lo).removesuffix(' %')} to {percent(verdict.hi)}"
-    commit = (comparison.commit or "—")[:_COMMIT_DIGITS] + ("*" if comparison.dirty else "")
+        interval = f"{fine_percent(verdict.lo).removesuffix(' %')} to {fine_percent(verdict.hi)}"
+    commit = (comparison.commit or NEVER)[:_COMMIT_DIGITS] + ("*" if comparison.dirty else "")
     return (
         time.strftime("%Y-%m-%d %H:%M", time.localtime(comparison.unix)),
         comparison.name,

@@ -14,7 +14,7 @@ from perftui.ipc.dashboard_messages import Update
 from perftui.ipc.places import RunPlaces
 from perftui.ipc.settings import Settings
 from perftui.trainer.tuning.collector import Collector
-from perftui.trainer.tuning.enough import SE_CEILING, Assessment, assess
+from perftui.trainer.tuning.enough import SE_CEILING, Assessment, assess, usual_seconds
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.steady import FEWEST_BLOCKS, block_length
 
@@ -170,13 +170,17 @@ class Follower:
         measured_s = now - self._first_step_at
         if measured_s < self._caps.fewest_seconds:
             return False
-        if assessment.enough or len(steps_s) >= self._caps.steps or measured_s >= self._caps.seconds:
+        if assessment.enough or measured_s >= self._caps.seconds or self._has_had_its_steps(steps_s):
             return True
         estimate = assessment.estimate
         if estimate is None or not assessment.settled:
             return False
         self._ask_what_suffices(now)
         return estimate.se <= self._goal(now)
+
+    def _has_had_its_steps(self, steps_s: list[float]) -> bool:
+        most_s = self._caps.usual_seconds
+        return len(steps_s) >= self._caps.steps or (most_s is not None and usual_seconds(steps_s) >= most_s)
 
     def _goal(self, now: float) -> float:
         """Return the standard error that is enough by now, in log units."""

@@ -28,7 +28,7 @@ def next_trial(
         cpus: effective cores of the host.
         most_launches: of the comparison.
     """
-    label = next_launch(launches, noise, cpus, most_launches)
+    label = next_launch(launches, noise, cpus, most_launches, semantics)
     if label is not None:
         return "B" if [launch.label for launch in launches] == ["A", "B", "A"] else label
     curves = [curve for launch, curve in zip(launches, losses, strict=True) if launch.label == "A"]

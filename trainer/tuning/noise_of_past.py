@@ -7,7 +7,7 @@ too. The first stretch goes: it may be warm-up.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from perftui.ipc.messages import UNUSUAL_FLAGS
@@ -23,6 +23,8 @@ _LEAST_S = 5.0
 _MOST_BLOCKS = 60
 _NEWEST_S = 600.0
 """What lay longer ago says little of the host as it is."""
+_TELL = 6
+"""Stretches that tell that a host is steady: half a minute at least."""
 _OF_A_WINDOW = 8
 """Stretches over which the run's own drift is taken to be even; as many launches (`repeats.py`)."""
 
@@ -54,6 +56,8 @@ def paces(parts: Sequence[RankHistory], rank: int) -> list[Pace]:
 def noise_with_past(noise: Noise, past: Sequence[Pace], block: int) -> Noise:
     """Return the launch noise to reckon with: no less than what stretches of the run differ by.
 
+    Enough stretches that do not differ show a steady host.
+
     Args:
         noise: what the ledger teaches.
         past: of the run, oldest first.
@@ -63,9 +67,9 @@ def noise_with_past(noise: Noise, past: Sequence[Pace], block: int) -> Noise:
     seen = [Seen("", each.log_step_s, each.se) for each in islice(stretches, 1, None)]
     windows = [seen[begin : begin + _OF_A_WINDOW] for begin in range(0, len(seen), _OF_A_WINDOW)]
     of_past = learned_noise(windows)
-    return (
-        noise if of_past.tau0 <= noise.tau0 else Noise(of_past.tau0, DEFAULT_NOISE.nu0, noise.foreign_cores)
-    )
+    if of_past.tau0 > max(noise.tau0, DEFAULT_NOISE.tau0):
+        return Noise(of_past.tau0, DEFAULT_NOISE.nu0, noise.foreign_cores)
+    return replace(noise, steady_past=len(seen) >= _TELL)
 
 
 def _newest(past: Sequence[Pace]) -> list[Pace]:

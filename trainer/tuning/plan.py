@@ -8,7 +8,9 @@ from perftui.ipc.argument_templates import ArgumentTemplate
 from perftui.ipc.places import RunPlaces
 from perftui.ipc.settings import SettingValue
 
-PLAN_FILE = "relaunch_plan.json"
+AFTER = "--after"
+"""Given to `perftui.trainer.tuning` where the one before it was killed: the original is started again."""
+_FILE = "relaunch_plan.json"
 
 
 class Caps(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,6 +20,8 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True):
     """Most steps."""
     seconds: float = 600.0
     """Most seconds after the first step."""
+    usual_seconds: float | None = None
+    """Most seconds of steps alone (`enough.usual_seconds`): compiling, validating and saving do not count."""
     fewest_seconds: float = 5.0
     """Fewest seconds after the first step; very fast loops may take more steps than `steps` in them."""
     ample_seconds: float = 60.0
@@ -64,4 +68,4 @@ class RelaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 def plan_path(places: RunPlaces) -> Path:
     """Return where the plan of a run's relaunch lies."""
-    return places.state / PLAN_FILE
+    return places.state / _FILE

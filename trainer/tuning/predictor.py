@@ -10,11 +10,21 @@ from dataclasses import dataclass
 SMALLEST_GAIN = 1.02
 """Less than this is not worth a trial: it could not be told from nothing."""
 _WAIT_THAT_MATTERS = 0.05
-_SPARE = 1.3
-"""Workers beyond the bare need: batches do not all take the same time."""
+SPARE_WORKERS = 1.3
+"""Times the bare need: batches do not all take the same time."""
+_SPARE_CORES = 2.0
+_SPARE_SHARE = 0.5
 _FEWEST_STEPS = 60
 _WARM_UP_AND_LOOKS = 1.5
 _STOPPING_S = 3.0
+
+
+def most_processes(cpus: float) -> float:
+    """Return the most loader workers that a host carries unasked: some more than there are cores.
+
+    More only queue; a few more are let through, for loaders that wait for storage.
+    """
+    return cpus + max(_SPARE_CORES, _SPARE_SHARE * cpus)
 
 
 @dataclass(frozen=True)
@@ -76,7 +86,7 @@ def _workers_needed(prepare_ms: float, compute_ms: float, cores: float) -> int:
     most = max(1, math.floor(cores))
     if compute_ms <= 0:
         return most
-    return min(most, math.ceil(_SPARE * prepare_ms / compute_ms))
+    return min(most, math.ceil(SPARE_WORKERS * prepare_ms / compute_ms))
 
 
 def _without_spinning(run_busy: float | None, cpu_share: float | None, ranks: int) -> float | None:

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 
 from perftui.trainer.tuning.regression import Label, Noise, Point
-from perftui.trainer.tuning.verdict import Decision, decide, obvious_so_far
+from perftui.trainer.tuning.verdict import DECIDED, Decision, decide, obvious_so_far
 
 ORDER: tuple[Label, ...] = ("A", "B", "B", "A", "A", "B", "B", "A")
 _LOOKS = (2, 3, 4, 6, 8)
-_ENDS_IN_WORDS = frozenset({"faster", "slower", "same"})
 
 
 def next_label(
@@ -33,4 +32,4 @@ def _is_final(decision: Decision, points: Sequence[Point], uncontended: bool) ->
     """More launches do not help a noisy pair, unless it looks like an obvious win, which takes four."""
     if decision.word == "too_noisy":
         return not (uncontended and obvious_so_far(points))
-    return decision.word in _ENDS_IN_WORDS
+    return decision.word in DECIDED

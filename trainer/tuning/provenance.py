@@ -17,10 +17,10 @@ _TORCH_VERSION = (
 
 def commit_of(folder: Path) -> tuple[str | None, bool | None]:
     """Return the git commit of a folder, and whether tracked files differ from it; None where unknown."""
-    commit = _output(["git", "-C", str(folder), "rev-parse", "HEAD"])
+    commit = output_of(["git", "-C", str(folder), "rev-parse", "HEAD"])
     if not commit:
         return None, None
-    changes = _output(
+    changes = output_of(
         ["git", "--no-optional-locks", "-C", str(folder), "status", "--porcelain", "--untracked-files=no"]
     )
     return commit, None if changes is None else bool(changes)
@@ -33,7 +33,7 @@ def commit_then(folder: Path, unix: float) -> str | None:
     """
     if not folder.is_dir():
         return None
-    told = _output(["git", "-C", str(folder), "log", "-g", "--date=unix", "--format=%gd %H", "HEAD"])
+    told = output_of(["git", "-C", str(folder), "log", "-g", "--date=unix", "--format=%gd %H", "HEAD"])
     return newest_before(told or "", unix)
 
 
@@ -54,12 +54,12 @@ def newest_before(head_log: str, unix: float) -> str | None:
 def versions_of(interpreter: str | None) -> dict[str, str]:
     """Return versions of perftui and, where the training's interpreter tells, of its Python and torch."""
     versions = {"perftui": importlib.metadata.version("perftui"), "kernel": platform.release()}
-    told = _output([interpreter, "-c", _TORCH_VERSION]) if interpreter else None
+    told = output_of([interpreter, "-c", _TORCH_VERSION]) if interpreter else None
     lines = told.splitlines() if told else []
     return {**versions, **dict(zip(("python", "torch"), lines, strict=False))}
 
 
-def _output(command: list[str]) -> str | None:
+def output_of(command: list[str]) -> str | None:
     """Return what a command printed; None when there is no such command, it failed, or it hangs."""
     try:
         done = subprocess.run(

@@ -8,10 +8,10 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 
-from perftui.ipc.ledger_records import Launch, Verdict
+from perftui.ipc.ledger_records import BROKEN, Launch, Verdict
 from perftui.ipc.places import RunPlaces
 from perftui.ipc.settings import Settings
-from perftui.trainer.launch.start import exit_of
+from perftui.trainer.launch.start import wait_for_exit
 from perftui.trainer.tuning.collector import Collector
 from perftui.trainer.tuning.enough import assess
 from perftui.trainer.tuning.judge import failed_verdict, points_of
@@ -24,6 +24,9 @@ from perftui.trainer.tuning.subject import Subject
 from perftui.trainer.tuning.trials import Trial, launch_of
 from perftui.trainer.tuning.wording import counts_words, fraction_of, interval_words
 from perftui.trainer.tuning.work_of_steps import unit_of
+
+_RECORDED_WITHIN_S = 10.0
+"""Its hub may see the end before its keeper has written it down."""
 
 
 def measure_before(subject: Subject, se_wanted: float, caps: Caps) -> Trial | None:
@@ -75,17 +78,34 @@ def measure_switch(
     """Follow the run that replaces the old one, as launch B; it is not stopped."""
     began = time.time()
     followed = Follower(places, settings, se_wanted, caps, progress, cancelled).follow()
-    launch = launch_of("B", places.run_id, settings, followed, exit_of(places), 0.0, began)
-    return Trial(launch, followed.steps_s, followed.collector.losses, followed.end == "cancelled")
+    record = wait_for_exit(places, _RECORDED_WITHIN_S if followed.over else 0.0)
+    launch = launch_of("B", places.run_id, settings, followed, record, 0.0, began)
+    refused = followed.collector.why_not_applied(settings, final=False)
+    early = followed.over and followed.end == "failed" and launch.outcome not in BROKEN and refused is None
+    return Trial(launch, followed.steps_s, followed.collector.losses, followed.end == "cancelled", early)
 
 
-def provisional_verdict(trials: Sequence[Trial], noise: Noise) -> Verdict:
-    """Return the verdict of a switch: provisional, or failed when the change did not work."""
+def provisional_verdict(trials: Sequence[Trial], noise: Noise, semantics: str = "neutral") -> Verdict:
+    """Return the verdict of a switch: provisional, or failed when the change did not work.
+
+    A run that ended as it should, or that its user stopped, has not failed.
+
+    Args:
+        trials: the run as it was, if it was measured, and the one that replaced it.
+        noise: what is known of the host.
+        semantics: of the change.
+    """
     launches = [trial.launch for trial in trials]
     after = trials[-1]
+    if after.ended_early:
+        return Verdict(
+            verdict="provisional",
+            sentence=f"switched without trials; it ended too early to compare: {after.launch.note}",
+            launches=len(launches),
+        )
     if after.launch.log_step_s is None and not after.cancelled:
         return failed_verdict(f"the run with the change could not be measured: {after.launch.note}", launches)
-    points = points_of(launches)
+    points = points_of(launches, semantics)
     if {point.label for point in points} != {"A", "B"}:
         return Verdict(
             verdict="provisional",
@@ -94,7 +114,7 @@ def provisional_verdict(trials: Sequence[Trial], noise: Noise) -> Verdict:
         )
     effect = compare(points, noise)
     told = f"{interval_words(effect)}, {counts_words(launches)}"
-    per = unit_of(launches)
+    per = unit_of(launches, semantics)
     if contradicts(plain_gain(launches, per), "faster" if effect.log_gain > 0 else "slower", effect.log_gain):
         told += f"; {stalls_words(launches, per)}"
     return Verdict(

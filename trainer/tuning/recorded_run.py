@@ -66,7 +66,7 @@ class RecordedRun:
             return
         rank = self.ranks.get(message.rank)
         if isinstance(message, Hello):
-            if rank is None or _process(rank.hello) != _process(message):
+            if rank is None or rank.hello.process != message.process:
                 self.restarts += rank is not None
                 self.ranks[message.rank] = RecordedRank(
                     message, device=message.device, gpu_uuid=message.gpu_uuid
@@ -136,10 +136,6 @@ class RecordedRun:
     def losses(self) -> dict[int, float]:
         """Return the losses of the lowest rank by step."""
         return self.lead.losses if self.lead else {}
-
-
-def _process(hello: Hello) -> tuple[str, int, int]:
-    return hello.host, hello.pid, hello.start_ticks
 
 
 def _take(rank: RecordedRank, message: object) -> None:

@@ -32,6 +32,8 @@ class Noise:
     """Degrees of freedom that this knowledge is worth."""
     foreign_cores: float = 0.0
     """Cores kept busy by others during at least half of the launches that taught it."""
+    steady_past: bool = False
+    """The run that is to be relaunched was watched long enough, and its host had one speed."""
 
 
 DEFAULT_NOISE = Noise()

@@ -5,6 +5,7 @@ has proved faster; and the ledger gets its line. Where no run goes on, there is 
 start: only trials.
 """
 
+import contextlib
 import secrets
 import socket
 import time
@@ -13,13 +14,14 @@ from collections.abc import Callable
 import msgspec
 
 from perftui.ipc.errors import PerftuiError
-from perftui.ipc.ledger_records import Verdict
+from perftui.ipc.ledger_records import BROKEN, Verdict
 from perftui.ipc.pid_space import own_pid_space
 from perftui.ipc.places import RunPlaces, ledger_path
 from perftui.ipc.settings import Settings, combined, format_value, semantics_of
 from perftui.ipc.view import RelaunchView
 from perftui.trainer.launch.start import launch, request_stop, wait_for_exit
 from perftui.trainer.telemetry.host import effective_cpus
+from perftui.trainer.tuning.alone import measuring_alone
 from perftui.trainer.tuning.comparison import Trials
 from perftui.trainer.tuning.enough import wanted_se
 from perftui.trainer.tuning.going_live import live_spec
@@ -75,11 +77,17 @@ class _Relaunch:
         self._successor: str | None = None
 
     def run(self) -> RelaunchView:
-        try:
-            self._prepare()
-        except PerftuiError as error:
-            self._tell.say("failed", str(error))
-            raise
+        with contextlib.ExitStack() as held:
+            try:
+                self._prepare()
+                if self._plan.trial:
+                    held.enter_context(measuring_alone())
+            except PerftuiError as error:
+                self._tell.say("failed", str(error))
+                raise
+            return self._carry_out()
+
+    def _carry_out(self) -> RelaunchView:
         verdict = failed_verdict("it was broken off by an error of perftui itself", [])
         self._journal = Journal(self._id)
         self._note()
@@ -193,15 +201,20 @@ class _Relaunch:
         """Stop the run that goes on.
 
         Raises:
-            PerftuiError: it could not be stopped; it goes on as it is.
+            PerftuiError: it could not be stopped, and goes on as it is; or it had ended as it should: nobody
+                wants it started again.
         """
         subject = self._subject
         if subject.live is None or subject.places is None:
             return
         self._tell.say("stopping", f"stopping {subject.places.run_id}")
         request_stop(subject.places, "relaunch", subject.trainers())
-        if wait_for_exit(subject.places, _STOPPED_WITHIN_S) is None:
+        record = wait_for_exit(subject.places, _STOPPED_WITHIN_S)
+        if record is None:
             raise PerftuiError(f"{subject.places.run_id} could not be stopped; nothing was launched")
+        if record.stopped_by != "relaunch" and record.outcome not in BROKEN:
+            how = "had finished" if record.outcome == "finished" else "had been stopped"
+            raise PerftuiError(f"{subject.places.run_id} {how} before; nothing was launched")
         self._stopped = True
         self._note()
 
@@ -221,9 +234,9 @@ class _Relaunch:
         switched = measure_switch(places, after, se_wanted, caps, self._tell.progress(), self._cancelled)
         self._trials.done.append(switched)
         self._tell.launched(switched.launch)
-        if switched.launch.log_step_s is None and switched.launch.outcome != "running":
+        if switched.launch.outcome in BROKEN:
             self._successor = None  # the change made it end: the original is started again
-        return provisional_verdict(self._trials.done, self._noise)
+        return provisional_verdict(self._trials.done, self._noise, self._trials.semantics)
 
     def _finish(self, verdict: Verdict) -> None:
         """Start what goes on, write the ledger, tell the end: each whatever became of the one before."""

@@ -4,6 +4,7 @@ A live run is relaunched by its own hub, so that dashboards see it too and this 
 that has ended is only measured, in this process.
 """
 
+import os
 import signal
 import sys
 import threading
@@ -18,14 +19,16 @@ from perftui.ipc.errors import NoSuchRun, Refused
 from perftui.ipc.harmless import harmless, harmless_json
 from perftui.ipc.places import run_places
 from perftui.ipc.run_files import RunDescription, read_record, write_bytes
-from perftui.ipc.settings import Settings, format_value, semantics_of
+from perftui.ipc.settings import Settings, environment_of, format_value, semantics_of
 from perftui.ipc.view import RelaunchView
 from perftui.trainer.telemetry.host import effective_cpus
+from perftui.trainer.tuning.alone import require_free_gpus
 from perftui.trainer.tuning.follow_relaunch import FollowRelaunch, ProgressLines
 from perftui.trainer.tuning.plan import Caps, RelaunchPlan
 from perftui.trainer.tuning.price import price_of_trials
 from perftui.trainer.tuning.relaunch import relaunch
 from perftui.trainer.tuning.subject import Subject, check_change, find_subject
+from perftui.trainer.tuning.trial_command import HARMLESS
 
 RELAUNCH_SCHEMA = 1
 
@@ -44,6 +47,7 @@ def relaunch_verb(
     *,
     trial: bool = True,
     yes: bool = False,
+    beside: bool = False,
     json_target: str | None = None,
     caps: Caps | None = None,
     write: Callable[[str], object] = sys.stderr.write,
@@ -56,6 +60,7 @@ def relaunch_verb(
         change: settings to alter, parsed.
         trial: False switches at once.
         yes: do not ask.
+        beside: measure a run that has ended also on a GPU on which a live run trains.
         json_target: a file for the result as JSON, `-` for stdout, None for none.
         caps: limits of the trials of a run that has ended; a live run's hub uses its own.
         write: takes progress, line by line.
@@ -70,6 +75,8 @@ def relaunch_verb(
     subject = find_subject(plan)
     plan = _with_finding(plan, subject.live)
     check_change(plan, subject, effective_cpus())
+    if subject.live is None and trial and not beside:
+        require_free_gpus({**os.environ, **environment_of({**subject.before, **change})})
     write(harmless(preview(subject, plan)))
     if not yes and not _agreed(ask):
         raise Refused("not agreed to: nothing was changed; `--yes` agrees beforehand")
@@ -94,6 +101,7 @@ def preview(subject: Subject, plan: RelaunchPlan) -> str:
     if semantics != "neutral":
         lines.append(f"  this change is `{semantics}`: the training itself comes out differently")
     lines += _time_lines(subject, plan)
+    lines += [f"  {HARMLESS}"] if plan.trial else []
     if subject.live is not None:
         header = subject.live.view.header
         steps = f"{header.step} steps, " if header.step is not None else ""

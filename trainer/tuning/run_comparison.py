@@ -7,7 +7,6 @@ verdict back (`run_reservations.py`); it is then `provisional`.
 
 import math
 from collections.abc import Sequence, Set
-from typing import Literal
 
 import msgspec
 
@@ -21,11 +20,11 @@ from perftui.trainer.tuning.regression import Label, Noise
 from perftui.trainer.tuning.run_differences import Difference, differences, same_work
 from perftui.trainer.tuning.run_reservations import cpus_of, foreign_cores, remarks, reservations
 from perftui.trainer.tuning.steady import FEWEST_BLOCKS, block_length
+from perftui.trainer.tuning.verdict import DECIDED
+from perftui.trainer.tuning.work_of_steps import Unit
 
 COMPARE_SCHEMA = 1
 _CAPS = Caps()
-_HELD_BACK = frozenset({"faster", "slower", "same"})
-Unit = Literal["step", "sample"]
 
 
 class RunSide(msgspec.Struct, frozen=True, kw_only=True):
@@ -179,7 +178,7 @@ def _verdict(
         sentence = f"B is {sentence}"
     if unit == "sample":
         sentence += "; per sample, for steps hold different numbers of them"
-    if verdict.verdict in _HELD_BACK and held_back:
+    if verdict.verdict in DECIDED and held_back:
         return msgspec.structs.replace(verdict, verdict="provisional", sentence=sentence, loss=loss)
     return msgspec.structs.replace(verdict, sentence=sentence, loss=loss)
 

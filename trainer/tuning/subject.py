@@ -22,10 +22,9 @@ from perftui.ipc.told_text import is_exact, told
 from perftui.trainer.launch.start import exit_of, require_seen
 from perftui.trainer.telemetry.processes import start_ticks
 from perftui.trainer.tuning.plan import RelaunchPlan
+from perftui.trainer.tuning.predictor import most_processes
 
 _SNAPSHOT_S = 15.0
-_SPARE_CORES = 2.0
-_SPARE_SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -243,8 +242,7 @@ def told_of(subject: Subject) -> Told:
 
 
 def _check_workers(workers: int, ranks: int, cpus: float) -> None:
-    """More processes than cores only queue; a few more are let through, for loaders that wait for storage."""
-    most = cpus + max(_SPARE_CORES, _SPARE_SHARE * cpus)
+    most = most_processes(cpus)
     if workers * ranks > most:
         raise Refused(
             f"{workers} workers for each of {ranks} rank(s) are {workers * ranks} processes; this host has "

@@ -5,6 +5,11 @@ from collections.abc import Sequence
 NO_RESTARTS = {"PET_MAX_RESTARTS": "0"}
 """Environment of a trial: where torchrun takes the number from when no option names it."""
 _OPTION = "--max-restarts"
+HARMLESS = (
+    "what trials save goes to a scratch folder; wandb, MLflow, Neptune, Comet, ClearML, SwanLab and uploads "
+    "to the Hugging Face Hub are held off; what the script sends elsewhere itself, trials send too"
+)
+"""For whoever is asked whether trials may be launched."""
 
 
 def without_restarts(command: Sequence[str]) -> list[str]:

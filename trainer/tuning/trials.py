@@ -51,6 +51,8 @@ class Trial:
     steps_s: list[float] = field(default_factory=list[float])
     losses: dict[int, float] = field(default_factory=dict[int, float])
     cancelled: bool = False
+    ended_early: bool = False
+    """It ended as it should, or was stopped, before it could be measured."""
 
 
 def run_trial(

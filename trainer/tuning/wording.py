@@ -5,15 +5,13 @@ from collections.abc import Sequence
 
 from perftui.ipc.ledger_records import Launch
 from perftui.trainer.tuning.regression import Effect
-from perftui.trainer.tuning.verdict import SE_LIMIT, Decision
+from perftui.trainer.tuning.verdict import SE_LIMIT, Decision, visible_log_gain
 
 _ALL_DIGITS_FROM = 0.1
-_POWER_OF_INTERVAL = 1.3
-"""An effect this many half intervals large is seen four times out of five."""
 
 
-def percent(fraction: float, *, signed: bool = True) -> str:
-    """Return a fraction as percent: +84 %, -0.3 %."""
+def fine_percent(fraction: float, *, signed: bool = True) -> str:
+    """Return a fraction as percent, with a digit more below ten: +84 %, -0.3 %."""
     digits = 0 if abs(fraction) >= _ALL_DIGITS_FROM else 1
     return f"{100 * fraction:{'+' if signed else ''}.{digits}f} %"
 
@@ -26,7 +24,7 @@ def fraction_of(log_gain: float) -> float:
 def interval_words(effect: Effect) -> str:
     """Return estimate and interval: `+84 %, 98 % interval +71 to +98 %`."""
     gain, lo, hi = (fraction_of(value) for value in (effect.log_gain, effect.lo, effect.hi))
-    return f"{percent(gain)}, 98 % interval {percent(lo).removesuffix(' %')} to {percent(hi)}"
+    return f"{fine_percent(gain)}, 98 % interval {fine_percent(lo).removesuffix(' %')} to {fine_percent(hi)}"
 
 
 def counts_words(launches: Sequence[Launch]) -> str:
@@ -56,8 +54,8 @@ def decision_sentence(decision: Decision, launches: Sequence[Launch], *, contend
     if decision.word == "same":
         return f"no difference beyond 2 % ({interval_words(effect)}), {counts}"
     if decision.word == "inconclusive":
-        visible = fraction_of(_POWER_OF_INTERVAL * (effect.hi - effect.lo) / 2)
-        hidden = f"differences below about {percent(visible, signed=False)} do not show"
+        visible = fraction_of(visible_log_gain(effect))
+        hidden = f"differences below about {fine_percent(visible, signed=False)} do not show"
         return f"not decided ({interval_words(effect)}), {counts}; {hidden}"
     return f"{_refusal(decision, launches)}, {counts}{_neighbours(launches) if contended else ''}"
 
@@ -71,11 +69,11 @@ def unsettled_sentence(launches: Sequence[Launch], *, contended: bool | None) ->
 
 def _refusal(decision: Decision, launches: Sequence[Launch]) -> str:
     if decision.word == "repeats_disagree":
-        differ = percent(fraction_of(decision.disagreement or 0.0), signed=False)
+        differ = fine_percent(fraction_of(decision.disagreement or 0.0), signed=False)
         return f"no verdict: two launches of the same settings differ by {differ}"
     worst = max(launch.se or 0.0 for launch in launches)
-    limit = percent(SE_LIMIT, signed=False)
-    known = percent(worst, signed=False)
+    limit = fine_percent(SE_LIMIT, signed=False)
+    known = fine_percent(worst, signed=False)
     return f"too noisy to judge: step times are known to {known} only, {limit} is the limit"
 
 

@@ -1,6 +1,8 @@
 """Whether steps of A and B hold equal work, and what they are compared by if not. Pure.
 
-Another batch size or number of ranks makes a step of other work; time per step would then mean nothing.
+Another batch size or number of ranks makes a step of other work; time per step would then mean nothing. All
+other changes leave the work of a step alone: where batches hold other numbers of samples all along, as many
+as make up so many tokens, A and B see the same ones, and their means differ by where they were measured.
 """
 
 from collections.abc import Sequence
@@ -13,8 +15,15 @@ _SAME_WITHIN = 0.02
 """Means of a step that are closer are the same work: the last batch of an epoch may be smaller."""
 
 
-def unit_of(launches: Sequence[Launch]) -> Unit:
-    """Return what the speeds of these launches are to be compared by: steps, unless they hold other work."""
+def unit_of(launches: Sequence[Launch], semantics: str) -> Unit:
+    """Return what the speeds are to be compared by: steps, unless the change has given them other work.
+
+    Args:
+        launches: of both settings.
+        semantics: of the change.
+    """
+    if semantics != "changes-training":
+        return "step"
     sizes = [launch.samples_per_step for launch in launches if launch.log_step_s is not None]
     known = [size for size in sizes if size is not None]
     if not known or len(known) < len(sizes):

@@ -65,7 +65,7 @@ def axis(
         per_cell: columns in a cell.
         marks: what happened.
     """
-    first, last = f"{steps[0]:,}", f"step {last_step:,}"
+    first, last = f"{steps[0]:,}", _last(last_step, cells)
     text = [" "] * cells
     roles = ["dim"] * cells
     _write(text, cells - len(last), last)
@@ -78,6 +78,11 @@ def axis(
             _place(text, roles, cell, mark.text)
     runs = [(glyph, role) for glyph, role in zip(text, roles, strict=True)]
     return (Run(f"{'0':>{LABEL - 2}}  ", "dim"), *_merged_exactly(runs))
+
+
+def _last(step: int, cells: int) -> str:
+    """Return how the last step is named where there are so many cells: a number is whole, or not there."""
+    return next((words for words in (f"step {step:,}", f"{step:,}") if len(words) <= cells), "")
 
 
 def _write(text: list[str], at: int, words: str) -> None:

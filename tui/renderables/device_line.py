@@ -1,13 +1,11 @@
 """A step on the device's own timeline, in one line. Pure."""
 
+from perftui.ipc.figures import beside, decimals
 from perftui.ipc.view import DeviceView
-from perftui.tui import format as fmt
 from perftui.tui.renderables.lines import Line, Run, line, width_of
 from perftui.tui.renderables.phase_bar import PHASES
 
 _SHORT = {role: short for role, _, short, _ in PHASES}
-_LONG_MS = 10.0
-"""From this step on a tenth of a millisecond is fine enough for all its parts."""
 _LEAST_SHARE = 0.0005
 """Of the step: as in the legend, what is smaller is left out, but for the wait."""
 
@@ -19,7 +17,7 @@ def device_line(device: DeviceView, width: int) -> Line:
         for role, took_ms in _parts(device)
         if role == "loader_wait" or took_ms >= _LEAST_SHARE * device.step_ms
     ]
-    digits = 1 if device.step_ms >= _LONG_MS else 2
+    digits = max(1, decimals(device.step_ms))  # what is fine enough for the step is so for all its parts
     step = Run(f"{device.step_ms:,.{digits}f} ms", "value")
     head = line(Run("device ", "dim"), step, Run(":", "dim"))
     tail = line(Run(f" ({device.sampled_steps} sampled)", "dim"))
@@ -51,7 +49,4 @@ def _weight(part: tuple[str, float]) -> float:
 
 
 def _entry(role: str, took_ms: float, digits: int) -> Line:
-    shown = f"{took_ms:.{digits}f}"
-    if took_ms and not float(shown):
-        shown = fmt.number(took_ms)  # a measured trifle is no zero
-    return line(Run(f" {_SHORT[role]} ", "dim"), Run(shown, "text"))
+    return line(Run(f" {_SHORT[role]} ", "dim"), Run(beside(took_ms, digits), "text"))

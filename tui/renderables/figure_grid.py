@@ -20,6 +20,21 @@ class Figure(NamedTuple):
     role: str = "text"
 
 
+def share_figure(name: str, share: float | None, field: str) -> Figure:
+    """Return a share of something (0 to 1)."""
+    return Figure(name, None if share is None else fmt.percent(share), field)
+
+
+def memory_figure(name: str, mib: float | None, field: str) -> Figure:
+    """Return an amount of memory."""
+    return Figure(name, None if mib is None else fmt.mebibytes(mib), field)
+
+
+def used_figure(name: str, used_mib: float | None, total_mib: float | None, field: str) -> Figure:
+    """Return how much memory is used, of how much."""
+    return Figure(name, None if used_mib is None else fmt.used_of(used_mib, total_mib), field)
+
+
 def figure_grid(figures: Sequence[Figure], missing: Mapping[str, str], width: int) -> list[Line]:
     """Draw them in as many columns as fit, read from top to bottom; reasons of missing ones once each."""
     known = [figure for figure in figures if figure.value is not None]

@@ -3,20 +3,20 @@
 from perftui.ipc.facts import AllocatorFacts
 from perftui.ipc.view import GpuView
 from perftui.tui import format as fmt
-from perftui.tui.renderables.figure_grid import Figure
+from perftui.tui.renderables.figure_grid import Figure, memory_figure, share_figure, used_figure
 
 
 def gpu_figures(gpu: GpuView) -> list[Figure]:
     """Return work first, then the GPU's state, its links, and its health."""
     return [
-        _share("SM active", gpu.sm_active_share, "sm_active_share"),
-        _share("tensor cores", gpu.tensor_active_share, "tensor_active_share"),
-        _share("DRAM", gpu.dram_active_share, "dram_active_share"),
-        _share("occupancy", gpu.occupancy_share, "occupancy_share"),
-        _share("kernel running", gpu.utilisation_share, "utilisation_share"),
-        _share("any engine", gpu.graphics_share, "graphics_share"),
-        Figure("memory", _of(gpu.memory_used_mib, gpu.memory_total_mib), "memory_used_mib"),
-        Figure("held by driver", _mib(gpu.memory_reserved_mib), "memory_reserved_mib"),
+        share_figure("SM active", gpu.sm_active_share, "sm_active_share"),
+        share_figure("tensor cores", gpu.tensor_active_share, "tensor_active_share"),
+        share_figure("DRAM", gpu.dram_active_share, "dram_active_share"),
+        share_figure("occupancy", gpu.occupancy_share, "occupancy_share"),
+        share_figure("kernel running", gpu.utilisation_share, "utilisation_share"),
+        share_figure("any engine", gpu.graphics_share, "graphics_share"),
+        used_figure("memory", gpu.memory_used_mib, gpu.memory_total_mib, "memory_used_mib"),
+        memory_figure("held by driver", gpu.memory_reserved_mib, "memory_reserved_mib"),
         Figure("power", _limited(gpu.power_w, gpu.power_limit_w, "W"), "power_w"),
         Figure("energy a step", _unit(gpu.energy_j_per_step, "J"), "energy_j_per_step"),
         Figure("energy a sample", _unit(gpu.energy_j_per_sample, "J"), "energy_j_per_sample"),
@@ -47,21 +47,9 @@ def allocator_figures(facts: AllocatorFacts) -> list[Figure]:
         Figure("reserved", fmt.mebibytes(facts.reserved_mib)),
         Figure("peak allocated", fmt.mebibytes(facts.peak_allocated_mib)),
         Figure("peak reserved", fmt.mebibytes(facts.peak_reserved_mib)),
-        Figure("fragmented", _mib(facts.inactive_split_mib), "inactive_split_mib"),
+        memory_figure("fragmented", facts.inactive_split_mib, "inactive_split_mib"),
         Figure("retries, OOMs", f"{facts.alloc_retries:,}, {facts.ooms:,}", "", trouble),
     ]
-
-
-def _share(name: str, share: float | None, field: str) -> Figure:
-    return Figure(name, None if share is None else fmt.percent(share), field)
-
-
-def _mib(mib: float | None) -> str | None:
-    return None if mib is None else fmt.mebibytes(mib)
-
-
-def _of(used: float | None, total: float | None) -> str | None:
-    return None if used is None else fmt.used_of(used, total)
 
 
 def _unit(value: float | None, unit: str) -> str | None:

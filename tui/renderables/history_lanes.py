@@ -83,7 +83,10 @@ def _figure(value: float, unit: str) -> str:
         return fmt.percent(value)
     if unit == "ms":
         return fmt.milliseconds(value)
-    return fmt.mebibytes(value) if unit == "MiB" else f"{fmt.number(value)} {unit}"
+    if unit == "MiB":
+        return fmt.mebibytes(value)
+    named = f"{fmt.number(value)} {unit}"
+    return named if len(named) < RIGHT else fmt.number(value)  # the title of the group has the unit too
 
 
 def _reasons(lanes: Sequence[Lane], width: int) -> list[Line]:

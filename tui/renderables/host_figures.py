@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from perftui.ipc.view import HostView, Pressure, WorkerView
 from perftui.tui import format as fmt
-from perftui.tui.renderables.figure_grid import Figure
+from perftui.tui.renderables.figure_grid import Figure, memory_figure, share_figure, used_figure
 from perftui.tui.renderables.lines import Line, Run, clip, line
 
 _WORKERS_SHOWN = 64
@@ -19,13 +19,13 @@ def host_figures(host: HostView) -> list[Figure]:
         Figure("busy: kernel", _plain(host.system_busy), "system_busy"),
         Figure("ready to run", _count(host.runnable), "runnable"),
         Figure("load", _plain(host.load_1m), "load_1m"),
-        _share("throttled", host.throttled_share, "throttled_share"),
+        share_figure("throttled", host.throttled_share, "throttled_share"),
         _waits("waits for CPU", host.pressure_cpu, "pressure_cpu"),
         _waits("waits for memory", host.pressure_memory, "pressure_memory"),
         _waits("waits for disk", host.pressure_io, "pressure_io"),
-        Figure("memory", _of(host.memory_used_mib, host.memory_total_mib), "memory_used_mib"),
-        Figure("swap used", _mib(host.swap_used_mib), "swap_used_mib"),
-        Figure("/dev/shm free", _mib(host.shm_free_mib), "shm_free_mib"),
+        used_figure("memory", host.memory_used_mib, host.memory_total_mib, "memory_used_mib"),
+        memory_figure("swap used", host.swap_used_mib, "swap_used_mib"),
+        memory_figure("/dev/shm free", host.shm_free_mib, "shm_free_mib"),
         Figure("OOM kills", _count(host.oom_kills), "oom_kills", "critical" if host.oom_kills else "text"),
         Figure("disk read", _rate(host.disk_read_mib_s), "disk_read_mib_s"),
         Figure("disk write", _rate(host.disk_write_mib_s), "disk_write_mib_s"),
@@ -34,7 +34,7 @@ def host_figures(host: HostView) -> list[Figure]:
             None if host.disk_read_ms is None else fmt.milliseconds(host.disk_read_ms),
             "disk_read_ms",
         ),
-        _share("reads cached", host.cached_read_share, "cached_read_share"),
+        share_figure("reads cached", host.cached_read_share, "cached_read_share"),
         Figure("network in", _rate(host.network_in_mib_s), "network_in_mib_s"),
         Figure("network out", _rate(host.network_out_mib_s), "network_out_mib_s"),
         Figure("run: processes", _count(host.run_processes), "run_processes"),
@@ -46,7 +46,7 @@ def worker_rows(workers: Sequence[WorkerView], width: int) -> list[Line]:
     """Draw one line a worker under a heading."""
     heading = (
         f"{'worker':>6}{'pid':>9}  {'state':<8}{'cores':>6}{'no core':>9}{'on disk':>9}{'D state':>9}"
-        f"{'RSS':>10}{'reads':>12}"
+        f"{'RSS':>10}{'reads':>14}"
     )
     rows = [clip(line(Run(heading, "dim")), width)]
     for worker in workers[:_WORKERS_SHOWN]:
@@ -60,7 +60,7 @@ def worker_rows(workers: Sequence[WorkerView], width: int) -> list[Line]:
                     Run(f"{fmt.clean(state):<8}", role),
                     f"{_plain(worker.cpu_share) or fmt.NOTHING:>6}{fmt.percent(worker.cpu_wait_share):>9}"
                     f"{fmt.percent(worker.io_wait_share):>9}{fmt.percent(worker.blocked_share):>9}"
-                    f"{fmt.mebibytes(worker.rss_mib):>10}{reads:>12}",
+                    f"{fmt.mebibytes(worker.rss_mib):>10}{reads:>14}",
                 ),
                 width,
             )
@@ -81,20 +81,8 @@ def _count(value: int | None) -> str | None:
     return None if value is None else f"{value:,}"
 
 
-def _mib(value: float | None) -> str | None:
-    return None if value is None else fmt.mebibytes(value)
-
-
-def _of(used: float | None, total: float | None) -> str | None:
-    return None if used is None else fmt.used_of(used, total)
-
-
 def _rate(value: float | None) -> str | None:
     return None if value is None else f"{fmt.number(value)} MiB/s"
-
-
-def _share(name: str, share: float | None, field: str) -> Figure:
-    return Figure(name, None if share is None else fmt.percent(share), field)
 
 
 def _waits(name: str, pressure: Pressure | None, field: str) -> Figure:

@@ -13,7 +13,6 @@ from perftui.tui.renderables.verdict_words import verdict_words
 
 ENDED_WELL = ("running", "finished", "stopped")
 _VERDICT_RANK = ("faster", "provisional", "same", "unchanged", "slower")
-_SHORT = {"too_noisy": "too noisy"}
 _WIDE = 100
 
 
@@ -50,24 +49,19 @@ def _when_short(comparison: Comparison) -> Line:
 
 def _verdict(comparison: Comparison) -> Line:
     words = verdict_words(comparison.verdict)
-    word = _SHORT.get(comparison.verdict.verdict, words.word.lower())
-    return line(Run(f"{words.mark} {word}", words.role))
+    return line(Run(f"{words.mark} {words.short}", words.role))
 
 
 def _gain(comparison: Comparison) -> Line:
     gain = comparison.verdict.gain
-    return line(Run(_signed(gain), "dim" if gain is None else "value"))
+    return line(Run(fmt.whole_gain(gain), "dim" if gain is None else "value"))
 
 
 def _interval(comparison: Comparison) -> Line:
     low, high = comparison.verdict.lo, comparison.verdict.hi
     if low is None or high is None:
         return line(Run(fmt.NOTHING, "dim"))
-    return line(f"{_signed(low).removesuffix(' %')} to {_signed(high)}")
-
-
-def _signed(fraction: float | None) -> str:
-    return fmt.NOTHING if fraction is None else f"{fraction * 100:+.0f} %".replace("-", "−")
+    return line(fmt.gain_interval(low, high))
 
 
 def _failed(comparison: Comparison) -> int:

@@ -39,7 +39,10 @@ def proposal_lines(state: DashboardState, finding: Finding, remedy: Remedy, widt
 
 
 _TRIALS = "2 to 4 short fresh launches, as it is (A) and changed (B) in turn"
-_FILES = "checkpoints and logs that a trial writes go to a scratch folder; yours stay as they are"
+_FILES = (
+    "what trials save goes to a scratch folder, trackers are held off; what the script sends elsewhere, "
+    "trials send too"
+)
 _LAST = "the changed run is started for good if it is faster, else the one you have now"
 
 

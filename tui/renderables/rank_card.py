@@ -1,5 +1,6 @@
 """One rank in a box: how fast it steps, where its step goes, what its GPU does."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perftui.ipc.view import GpuView, RankView
@@ -89,13 +90,20 @@ def _status(view: RankView, gpu: GpuView | None) -> Line:
     return (*work, *line(Run(f"{mark} ", role), Run(state, "dim"), Run(lost, "warning")))
 
 
-def _speed(view: RankView, width: int) -> Line:
+def step_times(view: RankView, names: Sequence[str]) -> list[Line]:
+    """Return the newest step and figures of `StepStats`, all in one unit, which the step names."""
     stats = view.step_ms
-    parts = [
-        line(Run("step ", "dim"), Run(fmt.milliseconds(view.now_ms), "value")),
-        line(Run("p50 ", "dim"), fmt.number(stats.p50 if stats else None)),
-        line(Run("p99 ", "dim"), fmt.number(stats.p99 if stats else None)),
+    told: list[float | None] = [getattr(stats, name) if stats else None for name in names]
+    unit = fmt.time_unit([view.now_ms, *told])
+    named = f" {unit.name}" if any(value is not None for value in (view.now_ms, *told)) else ""
+    return [
+        line(Run("step ", "dim"), Run(f"{unit.number(view.now_ms)}{named}", "value")),
+        *(line(Run(f"{name} ", "dim"), unit.number(value)) for name, value in zip(names, told, strict=True)),
     ]
+
+
+def _speed(view: RankView, width: int) -> Line:
+    parts = step_times(view, ("p50", "p99"))
     tokens = (
         line(fmt.count(round(view.tokens_per_s)), Run(" tokens/s", "dim")) if view.tokens_per_s else BLANK
     )

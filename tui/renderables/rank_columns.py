@@ -46,7 +46,7 @@ def _state(picture: RankPicture, _medians: Medians) -> Line:
 
 def _now(picture: RankPicture, medians: Medians) -> Line:
     value = picture.view.now_ms
-    return line(hot(fmt.number(value), worse(value, medians.get("now_ms")), "value"))
+    return line(hot(fmt.in_ms(value), worse(value, medians.get("now_ms")), "value"))
 
 
 def _stat(name: str) -> Callable[[RankPicture, Medians], Line]:
@@ -54,7 +54,7 @@ def _stat(name: str) -> Callable[[RankPicture, Medians], Line]:
         value = _of_steps(picture, name)
         if value is None:
             return line(Run(fmt.NOTHING, "dim"))
-        return line(hot(fmt.number(value), worse(value, medians.get(f"{name}_ms"))))
+        return line(hot(fmt.in_ms(value), worse(value, medians.get(f"{name}_ms"))))
 
     return cell
 
@@ -91,7 +91,7 @@ def _samples(picture: RankPicture, medians: Medians) -> Line:
 def _tokens(picture: RankPicture, medians: Medians) -> Line:
     per_s = picture.view.tokens_per_s
     level = worse(per_s, medians.get("tokens_per_s"), low=True)
-    return line(hot(fmt.count(None if per_s is None else round(per_s)), level))
+    return line(hot(fmt.count_in(_TOKENS, None if per_s is None else round(per_s)), level))
 
 
 def _sm(picture: RankPicture) -> float | None:
@@ -126,6 +126,8 @@ def _busy(picture: RankPicture) -> SortKey:
     return picture.view.workers.cpu_share if picture.view.workers else None
 
 
+_STEPS, _TOKENS = 8, 9
+"""Cells of columns of whole numbers, which are rounded where they have no room."""
 COLUMNS = (
     RankColumn("rank", 5, lambda p, _: line(Run(str(p.view.rank), "value")), lambda p: p.view.rank,
                falling=False),
@@ -139,13 +141,13 @@ COLUMNS = (
     RankColumn("bwd", 5, _part("backward"), _share_of("backward")),
     RankColumn("comm", 5, _part("comm_exposed"), _share_of("comm_exposed")),
     RankColumn("samples/s", 10, _samples, lambda p: p.view.samples_per_s, falling=False),
-    RankColumn("tokens/s", 9, _tokens, lambda p: p.view.tokens_per_s, falling=False),
+    RankColumn("tokens/s", _TOKENS, _tokens, lambda p: p.view.tokens_per_s, falling=False),
     RankColumn("SM", 5, lambda p, _: line(fmt.percent(_sm(p))), _sm, falling=False),
     RankColumn("workers", 10, lambda p, _: worker_cell(p.view.workers), _busy),
     RankColumn("kernel", 7, lambda p, _: line(fmt.percent(_kernel(p))), _kernel, falling=False),
-    RankColumn("steps", 8, lambda p, _: line(fmt.count(p.view.steps)), lambda p: p.view.steps,
+    RankColumn("steps", _STEPS, lambda p, _: line(fmt.count_in(_STEPS, p.view.steps)), lambda p: p.view.steps,
                falling=False),
-    RankColumn("GPU memory", 12, _memory, _used),
+    RankColumn("GPU memory", 13, _memory, _used),
     RankColumn("history", 16, lambda p, _: line(Run(sparkline(p.track.wall_ms, 16), "accent")),
                lambda p: p.view.now_ms, right=False),
     RankColumn("device", 7, lambda p, _: _dim(p.view.device), lambda p: p.view.device, right=False,

@@ -27,9 +27,9 @@ MEASURES: dict[RankMeasure, str] = {
 
 
 class HeatRow(NamedTuple):
-    """A row, and the rank to open from it."""
+    """A row, named by its first rank: the latest of several is another one every few steps."""
 
-    rank: int
+    first_rank: int
     line: Line
 
 
@@ -53,7 +53,7 @@ def heat_rows(found: RankMap, width: int, style: HeatStyle = "braille") -> list[
     cells = columns_for(width)
     if cells < 8:
         return []
-    return [HeatRow(band.worst_rank, _row(band, found, cells, style)) for band in found.bands]
+    return [HeatRow(band.first_rank, _row(band, found, cells, style)) for band in found.bands]
 
 
 def _row(band: RankBand, found: RankMap, cells: int, style: HeatStyle) -> Line:

@@ -16,9 +16,20 @@ from perftui.tui.renderables.figure_grid import figure_grid
 from perftui.tui.renderables.gpu_figures import allocator_figures, gpu_figures
 from perftui.tui.renderables.history_lanes import RIGHT, lanes_of, worker_timeline
 from perftui.tui.renderables.host_figures import host_figures, worker_rows
-from perftui.tui.renderables.lines import BLANK, Line, Run, clip, join_fitting, line, spread, width_of, wrap
+from perftui.tui.renderables.lines import (
+    BLANK,
+    Line,
+    Run,
+    clip,
+    join,
+    join_fitting,
+    line,
+    spread,
+    width_of,
+    wrap,
+)
 from perftui.tui.renderables.phase_bar import PHASES, measured, phase_bar
-from perftui.tui.renderables.rank_card import STATE_MARKS
+from perftui.tui.renderables.rank_card import STATE_MARKS, step_times
 from perftui.tui.renderables.stacked_bar import Part, bar_legend
 from perftui.tui.renderables.step_chart import marks_of_rank
 from perftui.tui.renderables.worker_line import worker_line
@@ -93,20 +104,13 @@ def rank_sheet(sheet: RankSheet, room: Room) -> list[Line]:
 def _steps(sheet: RankSheet, room: Room) -> list[Line]:
     """Draw how fast it steps, and every phase with its time and its share."""
     view, width, textured = sheet.view, room.width, room.textured
-    stats = view.step_ms
     rates = [
         line(fmt.number(view.samples_per_s), Run(" samples/s", "dim")) if view.samples_per_s else BLANK,
         line(fmt.count(round(view.tokens_per_s)), Run(" tokens/s", "dim")) if view.tokens_per_s else BLANK,
         line(fmt.number(view.steps_per_s), Run(" steps/s", "dim")),
     ]
     left = line(
-        Run("step ", "dim"),
-        Run(fmt.milliseconds(view.now_ms), "value"),
-        *(
-            run
-            for name in ("mean", "p50", "p90", "p99")
-            for run in (Run(f"  {name} ", "dim"), Run(fmt.number(getattr(stats, name) if stats else None)))
-        ),
+        *join(step_times(view, ("mean", "p50", "p90", "p99")), _GAP),
         Run(f"  of {view.window_steps:,} steps" if width >= 90 else "", "dim"),
     )
     return [

@@ -43,7 +43,7 @@ def verdict_of(verdict: Verdict, width: int) -> list[Line]:
     """Draw a verdict: its sentence has the interval in it."""
     words = verdict_words(verdict)
     head = f"{words.mark} {words.word}"
-    first, *more = wrap(f"{head} {words.rest}", width - 1, "value")
+    first, *more = wrap(f"{head} {words.rest}", max(1, width - 1), "value")
     text = first[0].text
     drawn = [
         line(Run(text[: len(head)], words.role), Run("  "), Run(text[len(head) :].lstrip(), "value")),

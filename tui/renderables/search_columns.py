@@ -11,7 +11,6 @@ from perftui.tui.renderables.remedy_words import changes, values
 from perftui.tui.renderables.verdict_words import verdict_words
 
 _NUMBER, _VERDICT, _GAIN, _INTERVAL, _STEP, _PLOT = 3, 15, 6, 14, 8, 22
-_SHORT = {"too_noisy": "too noisy"}
 _WITH_INTERVAL, _WITH_PLOT = 92, 108
 """From these widths on intervals are written, and drawn, too."""
 
@@ -66,7 +65,7 @@ def trial_rows(view: SearchView, width: int) -> TrialRows:
         line(Run("0", "dim")),
         line(Run(fmt.clean(original) or "as the script has it", "text")),
         *(nothing, nothing, nothing),
-        line(Run(_step(view.step_ms), "value")),
+        line(Run(fmt.milliseconds(view.step_ms), "value")),
         interval_line(axis, _PLOT, None, "frame"),
     ]
     return TrialRows(
@@ -83,14 +82,14 @@ def _cells(view: SearchView, trial: SearchTrial, axis: Axis) -> Sequence[Line]:
     change = "the result against the original" if final else fmt.clean(changes(trial.before, trial.set))
     gain, found = trial.verdict.gain if trial.verdict else None, _interval(trial)
     mark, role = _mark(trial, goes_on=view.goes_on)
-    low_high = f"{_signed(found[0]).removesuffix(' %')} to {_signed(found[2])}" if found else fmt.NOTHING
+    low_high = fmt.gain_interval(found[0], found[2]) if found else fmt.NOTHING
     return (
         line(Run(number, "dim")),
         line(Run(change, "value" if trial.kept or final else "text")),
         line(Run(mark, role)),
-        line(Run(_signed(gain), "value" if gain is not None else "dim")),
+        line(Run(fmt.whole_gain(gain), "value" if gain is not None else "dim")),
         line(Run(low_high, "text" if found else "dim")),
-        line(Run(_step(trial.step_ms), "text")),
+        line(Run(fmt.milliseconds(trial.step_ms), "text")),
         interval_line(axis, _PLOT, found, role),
     )
 
@@ -100,7 +99,7 @@ def _mark(trial: SearchTrial, *, goes_on: bool) -> tuple[str, str]:
         return ("● measuring", "accent") if goes_on else ("○ not judged", "note")
     words = verdict_words(trial.verdict)
     kept = ", kept" if trial.kept and trial.purpose == "trial" else ""
-    return f"{words.mark} {_SHORT.get(trial.verdict.verdict, words.word.lower())}{kept}", words.role
+    return f"{words.mark} {words.short}{kept}", words.role
 
 
 def _interval(trial: SearchTrial) -> tuple[float, float, float] | None:
@@ -119,13 +118,5 @@ def _right(cell: Line, width: int) -> Line:
 def _axis_words(axis: Axis) -> str:
     if axis.low == axis.high:
         return ""
-    left, right = (_signed(end) if end else "0" for end in (axis.low, axis.high))
+    left, right = (fmt.whole_gain(end) if end else "0" for end in (axis.low, axis.high))
     return f"{left}{right:>{max(1, _PLOT - len(left))}}"
-
-
-def _step(step_ms: float | None) -> str:
-    return fmt.NOTHING if step_ms is None else fmt.milliseconds(step_ms)
-
-
-def _signed(fraction: float | None) -> str:
-    return fmt.NOTHING if fraction is None else f"{fraction * 100:+.0f} %".replace("-", "−")

@@ -24,7 +24,8 @@ class Part(NamedTuple):
 
 def stacked_bar(parts: Sequence[Part], width: int, *, textured: bool = False) -> Line:
     """Draw the parts next to each other; with `textured`, by letters instead of colours."""
-    return _letters(parts, width) if textured else _blocks(parts, width)
+    cells = max(0, width)  # a box that is narrower than its own edges has none
+    return _letters(parts, cells) if textured else _blocks(parts, cells)
 
 
 def _edges(parts: Sequence[Part], units: int) -> list[int]:

@@ -60,7 +60,7 @@ def count_column(
     heading: str, value: Callable[[_Row], int | None], spare: int = 0, width: int = 8
 ) -> Column[_Row]:
     """Return a column of whole numbers."""
-    return Column(heading, lambda row: fmt.count(value(row)), value, width, spare=spare)
+    return Column(heading, lambda row: fmt.count_in(width, value(row)), value, width, spare=spare)
 
 
 def number_column(

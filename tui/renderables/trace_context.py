@@ -32,6 +32,11 @@ class TraceContext:
         return sorted(known | {row.rank for row in self.view.ranks} if self.view else known)
 
     @property
+    def each(self) -> str:
+        """What the numbers of `ranks` are of: ranks, or the windows of one."""
+        return "window" if self.report is not None and self.report.windows else "rank"
+
+    @property
     def chosen(self) -> int | None:
         """The rank in view."""
         ranks = self.ranks

@@ -93,7 +93,7 @@ def _breakdown(
     lines = [_indented(line(Run(heading, "heading"), Run(which, "dim")))]
     for (name, count, host, device), value in list(zip(rows, values, strict=True))[:_LISTED]:
         time = fmt.microseconds(device if on_device else host)
-        figures = f"{fmt.count(count):>8} × {time:>10}  "
+        figures = f"{fmt.count_in(8, count):>8} × {time:>10}  "
         room = max(10, width - _INDENT - 2 - len(figures) - 8)
         text = short_name(name, room)
         lines.append(_indented(line(Run("  "), *gauge(value / whole, 6), Run(figures, "dim"), Run(text))))

@@ -61,6 +61,11 @@ def launch_figures(rank: RankReport | None) -> list[Figure]:
             _share("compiled", rank.compile.compiled_share, "of the host's time, inside compiled regions"),
         ]
     drained = (
+        (
+            "idle between queued work",
+            rank.queued_gap_share,
+            "short gaps before what had been launched already",
+        ),
         ("idle after a sync call", rank.sync_drained_share, "the host had waited, and nothing was queued"),
         ("idle after a copy", rank.copy_drained_share, "the same, where that call copied pageable memory"),
     )

@@ -44,7 +44,8 @@ def _sentence(context: TraceContext, width: int) -> list[Line]:
     said = report.sentence if report else ""
     alone = context.rank is not None and mine is not None and mine.sentence
     if mine is not None and (alone or not said):
-        said = f"rank {mine.rank}: {mine.sentence}" if alone and len(context.ranks) > 1 else mine.sentence
+        several = alone and len(context.ranks) > 1
+        said = f"{context.each} {mine.rank}: {mine.sentence}" if several else mine.sentence
     if mine is not None and mine.error:
         return [line(Run("✖ ", "critical"), Run(fmt.visible(mine.error), "critical"))]
     wrapped = wrap(fmt.visible(said or "the window was read"), max(10, width - 2), "value")
@@ -59,7 +60,7 @@ def _about(context: TraceContext) -> Sequence[Line]:
     mine, view = context.rank_report, context.view
     ranks = len(context.ranks)
     words = [f"window {view.window_id}", steps_words(view)] if view else [_steps_of(mine)]
-    rank = f"rank {context.chosen}" + (f" of {ranks}" if ranks > 1 else "")
+    rank = f"{context.each} {context.chosen}" + (f" of {ranks}" if ranks > 1 else "")
     if mine is not None:
         words += [rank, mine.device_name or "", f"{fmt.count(mine.events)} events" if mine.events else ""]
         words += [f"{fmt.milliseconds(mine.window_ms)} in all" if mine.window_ms else ""]

@@ -166,7 +166,7 @@ def _ranks(context: TraceContext) -> AnyTable:
     known = [column for column in window.RANKS if any(column.order(row) is not None for row in rows)]
     return Table(
         known or window.RANKS, rows, 0, "no rank has answered yet",
-        search=lambda row: f"rank {row.rank}", record=_rank_record, details=window.rank_details,
+        search=lambda row: f"{row.each} {row.rank}", record=_rank_record, details=window.rank_details,
     )  # fmt: skip
 
 
@@ -204,21 +204,21 @@ TABS: tuple[Tab, ...] = (
 )
 
 
-def tab_line(chosen: int, width: int, tabs: Sequence[Tab] = TABS) -> Line:
+def tab_line(chosen: int, width: int) -> Line:
     """Name the tabs round the chosen one that fit; dots stand for those that do not."""
     first = last = chosen
     while True:
         grown = False
         for low, high in ((first, last + 1), (first - 1, last)):
-            if low >= 0 and high < len(tabs) and width_of(_titles(low, high, chosen, tabs)) <= width:
+            if low >= 0 and high < len(TABS) and width_of(_titles(low, high, chosen)) <= width:
                 first, last, grown = low, high, True
         if not grown:
-            return _titles(first, last, chosen, tabs)
+            return _titles(first, last, chosen)
 
 
-def _titles(first: int, last: int, chosen: int, tabs: Sequence[Tab]) -> Line:
+def _titles(first: int, last: int, chosen: int) -> Line:
     runs = [Run("… ", "dim")] if first > 0 else []
     for at in range(first, last + 1):
-        title = fmt.visible(tabs[at].title)
+        title = fmt.visible(TABS[at].title)
         runs.append(Run(f"[{title}]" if at == chosen else f" {title} ", "title" if at == chosen else "dim"))
-    return line(*runs, Run(" …" if last < len(tabs) - 1 else "", "dim"))
+    return line(*runs, Run(" …" if last < len(TABS) - 1 else "", "dim"))

@@ -25,6 +25,7 @@ class RankRow(NamedTuple):
     wait: RankWait | None
     profile: ProfileRank | None
     straggler: bool
+    each: str = "rank"
 
 
 def rank_rows(context: TraceContext) -> list[RankRow]:
@@ -35,7 +36,7 @@ def rank_rows(context: TraceContext) -> list[RankRow]:
     told = {row.rank: row for row in view.ranks} if view else {}
     straggler = report.straggler if report else None
     return [
-        RankRow(rank, reports.get(rank), waits.get(rank), told.get(rank), rank == straggler)
+        RankRow(rank, reports.get(rank), waits.get(rank), told.get(rank), rank == straggler, context.each)
         for rank in context.ranks
     ]
 
@@ -47,7 +48,7 @@ def _title(row: RankRow) -> str:
     if not trouble and told is not None and told.state not in ("done", ""):
         trouble = f"{told.state}: {told.reason}" if told.reason else told.state
     mark = "▲ the others wait for it" if row.straggler else trouble
-    return f"rank {row.rank}  {mark}".rstrip()
+    return f"{row.each} {row.rank}  {mark}".rstrip()
 
 
 def _window_us(row: RankRow) -> float | None:

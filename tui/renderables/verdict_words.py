@@ -17,6 +17,7 @@ _WORDS = {
     "failed": ("✖", "critical", "FAILED", ""),
 }
 """Mark, role, word, and how the sentence may begin to say the word again."""
+_SHORT = {"too_noisy": "too noisy"}
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class VerdictWords:
     mark: str
     role: str
     word: str
+    short: str
+    """The word as a column has it."""
     rest: str
 
 
@@ -35,4 +38,4 @@ def verdict_words(verdict: Verdict) -> VerdictWords:
     rest = fmt.clean(verdict.sentence)
     if echo and rest.lower().startswith(echo):
         rest = rest[len(echo) :].lstrip(" :;,")
-    return VerdictWords(mark, role, word, rest)
+    return VerdictWords(mark, role, word, _SHORT.get(verdict.verdict, word.lower()), rest)

@@ -1,6 +1,8 @@
 """Every experiment made so far: what was changed, how it was measured, and what came of it."""
 
+import time
 from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
 
 from perftui.ipc.dashboard_link import new_command_id
 from perftui.ipc.dashboard_messages import Done, LedgerQuery
@@ -17,6 +19,17 @@ from perftui.tui.renderables.relaunch_headline import relaunch_headline
 from perftui.tui.screens.page_screen import PageScreen
 from perftui.tui.state import DashboardState, going_on
 
+_News: TypeAlias = tuple[str, str, str]
+"""Run, relaunch and how far that is: while it is the same the ledger has nothing new."""
+_ASK_AGAIN_S = 10.0
+"""A question that was declined, or that a hub took with it, is asked again."""
+
+
+class _Asked(NamedTuple):
+    command_id: str
+    news: _News
+    at_s: float
+
 
 class LedgerScreen(PageScreen):
     """Asks the hub on coming up, and whenever a relaunch has come further."""
@@ -30,27 +43,32 @@ class LedgerScreen(PageScreen):
         self._order = LedgerOrder()
         self._opened: frozenset[str] = frozenset()
         self._all = False
-        self._asked_for: tuple[object, ...] | None = None
+        self._known: _News | None = None
+        """What the newest answer is about: nothing newer is known of."""
+        self._asked: _Asked | None = None
 
     def show(self, state: DashboardState, live: DashboardState, note: str) -> None:
         """Show a state, and ask again when there may be something new."""
         super().show(state, live, note)
         relaunch = live.relaunch
-        news = (
-            live.run_id,
-            live.connected,
-            relaunch.relaunch_id if relaunch else "",
-            relaunch.state if relaunch else "",
-        )
-        if news != self._asked_for and live.connected:
-            self._asked_for = news
-            self.post_message(QuestionAsked(LedgerQuery(command_id=new_command_id())))
+        news = (live.run_id, relaunch.relaunch_id if relaunch else "", relaunch.state if relaunch else "")
+        if not live.connected:
+            self._asked = None  # a hub that has gone does not answer any more
+        elif news != self._known and not self._waits_for(news):
+            self._asked = _Asked(new_command_id(), news, time.monotonic())
+            self.post_message(QuestionAsked(LedgerQuery(command_id=self._asked.command_id), self))
+
+    def _waits_for(self, news: _News) -> bool:
+        asked = self._asked
+        return asked is not None and asked.news == news and time.monotonic() - asked.at_s < _ASK_AGAIN_S
 
     def told(self, done: Done | None, why: str) -> None:
         """Show what the ledger has."""
         self._why = why
         if done is not None and done.comparisons is not None:
             self._comparisons = done.comparisons
+            if self._asked is not None and done.command_id == self._asked.command_id:
+                self._known, self._asked = self._asked.news, None
         self.draw_page()
 
     def _shown(self) -> list[Comparison]:

@@ -75,11 +75,11 @@ class OutputScreen(RunScreen):
 
     def action_first(self) -> None:
         """Go to the oldest line that is kept."""
-        self._view.scroll(-len(self._view.texts))
+        self._view.scroll_by(-len(self._view.texts))
 
     def action_scroll(self, lines: int) -> None:
         """Move by lines."""
-        self._view.scroll(lines)
+        self._view.scroll_by(lines)
 
     def action_turn(self, pages: int) -> None:
         """Move by pages."""

@@ -227,7 +227,7 @@ class OverviewScreen(RunScreen):
     def action_vertical(self, step: int) -> None:
         """Scroll the panel that has the focus, or choose the rank above or below."""
         if isinstance(self.focused, ScrolledPicture):
-            self.focused.scroll_lines(step)
+            self.focused.scroll_by(step)
         else:
             self.action_rank(step * max(1, self._plan.columns if self._plan else 1))
 
@@ -239,7 +239,7 @@ class OverviewScreen(RunScreen):
         """Scroll by a page."""
         focused = self.focused
         if isinstance(focused, ScrolledPicture):
-            focused.scroll_lines(step * max(1, focused.size.height - 3))
+            focused.scroll_by(step * max(1, focused.size.height - 3))
         else:
             self.action_rank(step * (10 if self._carded else self._table.rows))
 

@@ -38,9 +38,9 @@ class ProfileScreen(RunScreen):
         yield KeyLine(self._glyphs)
 
     def show(self, state: DashboardState, live: DashboardState, note: str) -> None:  # noqa: ARG002
-        """Show the chosen window of a state."""
-        self._state = state
-        self._header.show(state, note)
+        """Show the chosen window of the live run: windows are of no time, and are opened and ended now."""
+        self._state = live
+        self._header.show(live, "")
         self._show_window()
 
     def show_newest(self) -> None:

@@ -1,6 +1,5 @@
 """All about one rank; its step history is asked of the hub, as far back and as closely as is wanted."""
 
-import time
 from collections.abc import Sequence
 
 from perftui.ipc.dashboard_link import new_command_id
@@ -9,58 +8,64 @@ from perftui.ipc.step_history import StepHistory
 from perftui.ipc.view import RankView
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.keys import RANK
-from perftui.tui.messages import QuestionAsked, RankFollowed
+from perftui.tui.messages import RankFollowed
 from perftui.tui.renderables.band_chart import columns_for
 from perftui.tui.renderables.history_lanes import RIGHT
 from perftui.tui.renderables.lines import Line, Run, line
 from perftui.tui.renderables.page import Block
 from perftui.tui.renderables.rank_sheet import RankSheet, Room, chart_marks, rank_sheet, rank_title
-from perftui.tui.screens.page_screen import PageScreen
+from perftui.tui.screens.steps_screen import StepsScreen
 from perftui.tui.state import DashboardState
-from perftui.tui.step_window import StepWindow
-
-_ASK_AGAIN_S = 1.0
+from perftui.tui.step_window import Bounds
 
 
-class RankScreen(PageScreen):
-    """Follows the run, until one goes back in it or the picture is frozen."""
+class RankScreen(StepsScreen):
+    """One rank; another one can be gone to."""
 
     BINDINGS = RANK
 
     def __init__(self, glyphs: Glyphs, rank: int) -> None:
         super().__init__(glyphs)
         self._rank = rank
-        self._window = StepWindow()
+        """The one that is wanted; where the run in view has no such rank its first one is shown."""
+        self._followed = rank
         self._history: StepHistory | None = None
-        self._why = ""
-        self._asked_s = 0.0
-        self._frozen = False
 
     def _view(self) -> RankView | None:
         views = self.state.ranks
         return next((view for view in views if view.rank == self._rank), views[0] if views else None)
 
+    @property
+    def rank(self) -> int:
+        """The rank that is shown."""
+        view = self._view()
+        return self._rank if view is None else view.rank
+
     def show(self, state: DashboardState, live: DashboardState, note: str) -> None:
-        """Show a state, and ask for the newest steps once a second."""
-        self._frozen = state is not live
-        if state.run_id != self.state.run_id:  # a run that replaced the one before begins its steps anew
-            self._history, self._asked_s = None, 0.0
-        moved = self._frozen and state is not self.state
+        """Show a state; it may have other ranks than the one before."""
         super().show(state, live, note)
-        if moved or (not self._frozen and time.monotonic() - self._asked_s >= _ASK_AGAIN_S):
-            self._ask()
+        if self.rank != self._followed:
+            self._follow()
 
     def on_mount(self) -> None:
         """Have all told about the rank."""
-        self.post_message(RankFollowed(self._rank))
+        self.post_message(RankFollowed(self.rank))
 
-    def _ask(self) -> None:
-        view, width = self._view(), self.page.room
-        if view is None or width < 2:
-            return
-        self._asked_s = time.monotonic()
-        first, last, newest = self._window.bounds(max(0, view.steps - 1) if self._frozen else None)
-        question = StepsQuery(
+    def _follow(self) -> None:
+        """Show another rank than before: nothing of its steps is known yet."""
+        self._followed, self.why = self.rank, ""
+        self.forget()
+        self.post_message(RankFollowed(self.rank))
+        self.draw_page()
+        self.ask()
+
+    def question(self, bounds: Bounds, width: int) -> StepsQuery | None:
+        """Ask for the steps of the rank."""
+        view = self._view()
+        if view is None:
+            return None
+        first, last, newest = bounds
+        return StepsQuery(
             command_id=new_command_id(),
             rank=view.rank,
             first_step=first,
@@ -68,14 +73,15 @@ class RankScreen(PageScreen):
             newest=newest,
             blocks=columns_for(width - RIGHT),
         )
-        self.post_message(QuestionAsked(question))
 
-    def told(self, done: Done | None, why: str) -> None:
-        """Show the steps that were asked for; the last known stay where there is no answer."""
-        self._why = why
-        if done is not None and done.steps is not None and done.steps.rank == self._rank:
+    def take(self, done: Done) -> None:
+        """Show the steps that were asked for, unless they are of the rank before."""
+        if done.steps is not None and done.steps.rank == self.rank:
             self._history = done.steps
-        self.draw_page()
+
+    def forget(self) -> None:
+        """Drop the steps that are known."""
+        self._history = None
 
     def heading(self) -> Line:
         """Return who the rank is."""
@@ -94,40 +100,23 @@ class RankScreen(PageScreen):
             marks=chart_marks(state.marks, state.profiles, view.rank, parent),
             gpu=state.gpu_of(view),
             host=next((host for host in state.hosts if host.name == view.host), None),
-            why_no_history=self._why,
+            why_no_history=self.why,
         )
         glyphs = self.glyphs
         room = Room(width, self.page.size.height - 1, glyphs.chart, glyphs.textured)
         lines = rank_sheet(sheet, room)
         return [Block("", tuple(lines))]
 
-    def _newest(self) -> int:
+    def newest_step(self) -> int:
+        """Return the newest step of the rank."""
         view = self._view()
-        if self._frozen and view is not None:
+        if self.frozen and view is not None:
             return max(0, view.steps - 1)
         return self._history.newest_step if self._history else 0
-
-    def action_zoom(self, way: int) -> None:
-        """See fewer steps, or more."""
-        self._window = self._window.zoomed(way, self._newest())
-        self._ask()
-
-    def action_whole(self) -> None:
-        """See the whole run."""
-        self._window = StepWindow()
-        self._ask()
-
-    def action_shift(self, way: int) -> None:
-        """Go back in the run's steps, or on."""
-        self._window = self._window.shifted(way, self._newest())
-        self._ask()
 
     def action_rank(self, step: int) -> None:
         """Show another rank, with the same stretch of steps."""
         ranks = [view.rank for view in self.state.ranks]
-        if self._rank in ranks:
-            self._rank = ranks[max(0, min(len(ranks) - 1, ranks.index(self._rank) + step))]
-            self._history = None
-            self.post_message(RankFollowed(self._rank))
-            self.draw_page()
-            self._ask()
+        if ranks:
+            self._rank = ranks[max(0, min(len(ranks) - 1, ranks.index(self.rank) + step))]
+            self._follow()

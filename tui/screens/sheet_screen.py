@@ -44,7 +44,7 @@ class SheetScreen(ModalScreen[_Answer]):
 
     def action_scroll_sheet(self, lines: int) -> None:
         """Scroll the text."""
-        self._sheet.scroll_lines(lines)
+        self._sheet.scroll_by(lines)
 
     def action_cancel(self) -> None:
         """Leave without an answer."""

@@ -36,7 +36,7 @@ class TuneScreen(PageScreen):
         now = time.monotonic()
         if live.connected and now - self._asked_s >= _ASK_AGAIN_S:
             self._asked_s = now
-            self.post_message(QuestionAsked(SearchQuery(command_id=new_command_id())))
+            self.post_message(QuestionAsked(SearchQuery(command_id=new_command_id()), self))
 
     def told(self, done: Done | None, why: str) -> None:
         """Show what the ledger has; the last known stays where there is no answer."""

@@ -25,6 +25,7 @@ def relaunch(parsed: argparse.Namespace) -> int:
         parse_assignments(parsed.set, arguments),
         trial=not parsed.no_trial,
         yes=parsed.yes,
+        beside=parsed.beside,
         json_target="-" if parsed.json else None,
         ask=ask if sys.stdin.isatty() and sys.stderr.isatty() else None,
     )
@@ -57,6 +58,7 @@ def tune(parsed: argparse.Namespace) -> int:
         most_minutes=parsed.minutes,
         gpu_readings=not parsed.no_nvml,
         yes=parsed.yes,
+        beside=parsed.beside,
         json_target=parsed.json,
     )
     return tune_verb(asked, ask if sys.stdin.isatty() and sys.stderr.isatty() else None)

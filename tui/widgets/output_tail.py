@@ -43,10 +43,10 @@ class OutputTail(ScrolledPicture):
         """Say nothing while following."""
         return BLANK if self.follows else super().out_of_view(above, below)
 
-    def scroll_lines(self, lines: int) -> None:
+    def scroll_by(self, lines: int) -> None:
         """Move by so many lines; at the end, follow again."""
         self.follows = False
-        super().scroll_lines(lines)
+        super().scroll_by(lines)
         room = max(1, self.size.height - 2)
         if self.offset_lines >= len(self._texts()) - room:
             self.follow()

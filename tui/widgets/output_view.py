@@ -2,17 +2,15 @@
 
 from collections.abc import Sequence
 
-from textual import events
-
 from perftui.tui.renderables.lines import Line, Run, line
 from perftui.tui.renderables.output_lines import drawn, first_of_last_page, matching
 from perftui.tui.renderables.page import rule
-from perftui.tui.widgets.picture import Picture, key_names_for
+from perftui.tui.widgets.picture import WheeledPicture, key_names_for
 
 _MARGIN = 1
 
 
-class OutputView(Picture, can_focus=True):
+class OutputView(WheeledPicture, can_focus=True):
     """Texts are known by their number, so that what is looked at stays while new ones come."""
 
     texts: Sequence[str] = ()
@@ -70,7 +68,7 @@ class OutputView(Picture, can_focus=True):
             return line(Run(f"/{self.needle}  ", "key"), Run(found, "value" if places else "warning"))
         return line(Run(f"line {self._before + 1 + first:,}", "dim"))
 
-    def scroll(self, lines: int) -> None:
+    def scroll_by(self, lines: int) -> None:
         """Move by so many texts; at the end, follow again."""
         height, width = self._room
         last_page = first_of_last_page(self.texts, height, width, wrap=self.wraps)
@@ -81,7 +79,7 @@ class OutputView(Picture, can_focus=True):
 
     def turn(self, pages: int) -> None:
         """Move by pages."""
-        self.scroll(pages * max(1, self.size.height - 2))
+        self.scroll_by(pages * max(1, self.size.height - 2))
 
     def follow(self) -> None:
         """Show the newest from now on."""
@@ -120,13 +118,3 @@ class OutputView(Picture, can_focus=True):
         if not first <= at < first + height:
             self.follows = False
             self.first = self._before + 1 + max(0, at - height // 2)
-
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Move down."""
-        event.stop()
-        self.scroll(3)
-
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Move up."""
-        event.stop()
-        self.scroll(-3)

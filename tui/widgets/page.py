@@ -17,13 +17,15 @@ from perftui.tui.renderables.page import (
     stepped,
     turned,
 )
-from perftui.tui.widgets.picture import Picture
+from perftui.tui.widgets.picture import WheeledPicture
 
 _FAR = 1_000_000
 
 
-class Page(Picture, can_focus=True):
+class Page(WheeledPicture, can_focus=True):
     """Shows blocks; the screen that owns it says which."""
+
+    wheel_lines = 1
 
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__(glyphs, id="page")
@@ -77,15 +79,9 @@ class Page(Picture, can_focus=True):
         self._key, self._top = key, top
         self.redraw()
 
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Move down."""
-        event.stop()
-        self.move(1)
-
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Move up."""
-        event.stop()
-        self.move(-1)
+    def scroll_by(self, lines: int) -> None:
+        """Choose the next block, or the one before."""
+        self.move(lines)
 
     def on_click(self, event: events.Click) -> None:
         """Choose the block under the mouse."""

@@ -4,6 +4,7 @@ The framework sends a whole widget to the terminal when it is refreshed; compari
 bytes low, which is what counts over SSH.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len
@@ -139,7 +140,45 @@ def _cells(line_: Line) -> list[tuple[str, str, str]]:
     ]
 
 
-class ScrolledPicture(Picture, can_focus=True):
+class WheeledPicture(Picture):
+    """A picture that the mouse's wheel moves."""
+
+    wheel_lines = 3
+    """By so many lines at a time."""
+
+    @abstractmethod
+    def scroll_by(self, lines: int) -> None:
+        """Move down by so many lines, or up (below 0)."""
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Move down."""
+        event.stop()
+        self.scroll_by(self.wheel_lines)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Move up."""
+        event.stop()
+        self.scroll_by(-self.wheel_lines)
+
+
+class FramedPicture(WheeledPicture, can_focus=True):
+    """A picture whose frame shows whether it has the keys."""
+
+    @property
+    def frame_role(self) -> str:
+        """The role of the frame."""
+        return "frame-selected" if self.has_focus else "frame"
+
+    def on_focus(self) -> None:
+        """Show the focus in the frame."""
+        self.redraw()
+
+    def on_blur(self) -> None:
+        """Show the focus in the frame."""
+        self.redraw()
+
+
+class ScrolledPicture(FramedPicture):
     """A framed picture that may be longer than its room; it scrolls."""
 
     offset_lines = 0
@@ -160,9 +199,8 @@ class ScrolledPicture(Picture, can_focus=True):
         self.offset_lines = max(0, min(self.offset_lines, len(body) - room))
         below = len(body) - room - self.offset_lines
         right = self.out_of_view(self.offset_lines, max(0, below))
-        role = "frame-selected" if self.has_focus else "frame"
         shown = body[self.offset_lines : self.offset_lines + room]
-        return frame(shown, width, height, self.title(), right, role)
+        return frame(shown, width, height, self.title(), right, self.frame_role)
 
     def out_of_view(self, above: int, below: int) -> Line:
         """Say how many lines are out of view."""
@@ -170,25 +208,7 @@ class ScrolledPicture(Picture, can_focus=True):
         words += [f"↓{below} more"] if below else []
         return line(Run(" ".join(words), "dim"))
 
-    def scroll_lines(self, lines: int) -> None:
+    def scroll_by(self, lines: int) -> None:
         """Move by so many lines."""
         self.offset_lines = max(0, self.offset_lines + lines)
         self.redraw()
-
-    def on_focus(self) -> None:
-        """Show the focus in the frame."""
-        self.redraw()
-
-    def on_blur(self) -> None:
-        """Show the focus in the frame."""
-        self.redraw()
-
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Move down."""
-        event.stop()
-        self.scroll_lines(3)
-
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Move up."""
-        event.stop()
-        self.scroll_lines(-3)

@@ -11,13 +11,12 @@ from perftui.tui.renderables.rank_card import RankPicture
 from perftui.tui.renderables.rank_columns import Medians, absent_columns, column_at
 from perftui.tui.renderables.rank_order import RankOrder
 from perftui.tui.renderables.rank_rows import rank_heading, rank_row, scroll_bar
-from perftui.tui.widgets.picture import Picture
+from perftui.tui.widgets.picture import WheeledPicture
 
 _TWICE = 2
-_WHEEL_ROWS = 3
 
 
-class RankTable(Picture, can_focus=True):
+class RankTable(WheeledPicture, can_focus=True):
     """A heading that stays, and one line a rank below it, in the order that was asked for."""
 
     def __init__(self, glyphs: Glyphs, *, id: str | None = None) -> None:
@@ -68,9 +67,9 @@ class RankTable(Picture, can_focus=True):
         row = next((i for i, p in enumerate(self._pictures) if p.view.rank == self._selected), 0)
         self._top = min(row, max(self._top, row - self.rows + 1))
 
-    def scroll_rows(self, rows: int) -> None:
+    def scroll_by(self, lines: int) -> None:
         """Look at other rows; the chosen rank stays the chosen one."""
-        self._top += rows
+        self._top += lines
         self.redraw()
 
     @property
@@ -110,13 +109,3 @@ class RankTable(Picture, can_focus=True):
             self.post_message(RankChosen(rank))
             if event.chain == _TWICE:
                 self.post_message(RankOpened(rank))
-
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Move down."""
-        event.stop()
-        self.scroll_rows(_WHEEL_ROWS)
-
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Move up."""
-        event.stop()
-        self.scroll_rows(-_WHEEL_ROWS)

@@ -13,17 +13,18 @@ from perftui.tui.renderables.timeline_index import Span, TimelineIndex
 from perftui.tui.renderables.timeline_lines import label_width, span_at_cursor, timeline_lines, tracks_room
 from perftui.tui.renderables.timeline_view import TimeView
 from perftui.tui.renderables.trace_tabs import tab_line
-from perftui.tui.widgets.picture import Picture
+from perftui.tui.widgets.picture import FramedPicture
 
 _AROUND = 4
 """A stretch that is gone to fills one part in so many of the view."""
 _AROUND_MIN_NS = 20_000
 
 
-class Timeline(Picture, can_focus=True):
+class Timeline(FramedPicture):
     """Streams and host threads."""
 
     BINDINGS = TIMELINE
+    wheel_lines = 1
 
     def __init__(self, glyphs: Glyphs, *, id: str | None = None) -> None:
         super().__init__(glyphs, id=id)
@@ -64,17 +65,16 @@ class Timeline(Picture, can_focus=True):
         """Draw it in a frame whose title names the tabs."""
         width, height = self.size
         title = tab_line(self._tab, width - width_of(self._about) - 10)
-        role = "frame-selected" if self.has_focus else "frame"
         if self._index is None or self._view is None:
             why = wrap(self._why or "no spans in this timeline", max(1, width - 4), "dim")
-            return frame(why, width, height, title, self._about, role)
+            return frame(why, width, height, title, self._about, self.frame_role)
         inner, rows = max(1, width - 4), max(1, height - 2)
         room = tracks_room(rows)
         lines = len(self._index.lines)
         self._top = max(0, self._view.line - room + 1, min(self._top, self._view.line, lines - room))
         textured = self.glyphs.textured
         body = timeline_lines(self._index, self._view, self._top, inner, rows, textured=textured)
-        return frame(body, width, height, title, self._about, role)
+        return frame(body, width, height, title, self._about, self.frame_role)
 
     def _cells(self) -> int:
         inner = max(1, self.size.width - 4)
@@ -142,20 +142,6 @@ class Timeline(Picture, can_focus=True):
         if at is not None and event.chain > 1:
             self.post_message(SpanAsked(index, Span(number, at)))
 
-    def on_focus(self) -> None:
-        """Show the focus in the frame."""
-        self.redraw()
-
-    def on_blur(self) -> None:
-        """Show the focus in the frame."""
-        self.redraw()
-
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Go to the lines below."""
-        event.stop()
-        self.action_lane(1)
-
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Go to the lines above."""
-        event.stop()
-        self.action_lane(-1)
+    def scroll_by(self, lines: int) -> None:
+        """Go to the lines below, or above."""
+        self.action_lane(lines)

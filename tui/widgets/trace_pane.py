@@ -168,7 +168,7 @@ class TracePane(Vertical):
             return BLANK
         ranks = context.ranks
         many = f" of {len(ranks)}" if len(ranks) > 1 else ""
-        return line(Run(f"rank {context.chosen}{many}", "title"))
+        return line(Run(f"{context.each} {context.chosen}{many}", "title"))
 
     def on_resize(self, _event: events.Resize) -> None:
         """Give the head the room that it needs at another width."""

@@ -22,14 +22,14 @@ from perftui.tui.renderables.trace_table import (
     under_cursor,
 )
 from perftui.tui.renderables.trace_tabs import tab_line
-from perftui.tui.widgets.picture import Picture
+from perftui.tui.widgets.picture import FramedPicture
 
 _NOTES_MAX = 4
 _EDGE = 2
 """Cells of the frame at the left."""
 
 
-class TraceTable(Picture, can_focus=True):
+class TraceTable(FramedPicture):
     """One table at a time. The cursor stands on rows and on the lines of expanded rows alike."""
 
     BINDINGS = TRACE_TABLE
@@ -124,7 +124,7 @@ class TraceTable(Picture, can_focus=True):
         width, height = self.size
         right = self._right()
         title = tab_line(self._tab, width - width_of(right) - 10)
-        role = "frame-selected" if self.has_focus else "frame"
+        role = self.frame_role
         table = self._table
         if table is None:
             return frame([], width, height, title, right, role)
@@ -259,20 +259,6 @@ class TraceTable(Picture, can_focus=True):
             self.item = max(0, min(self._items() - 1, self._top + y - 2))
             self.redraw()
 
-    def on_focus(self) -> None:
-        """Show the focus in the frame."""
-        self.redraw()
-
-    def on_blur(self) -> None:
-        """Show the focus in the frame."""
-        self.redraw()
-
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Move down."""
-        event.stop()
-        self.action_move(3)
-
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Move up."""
-        event.stop()
-        self.action_move(-3)
+    def scroll_by(self, lines: int) -> None:
+        """Move the cursor."""
+        self.action_move(lines)

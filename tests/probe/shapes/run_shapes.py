@@ -12,12 +12,17 @@ import torch
 from torch._dynamo import eval_frame  # the first optimizer brings it in: once, for all children
 
 from perftui.trainer.probe import agent  # likewise
-from tests.probe.shapes import loops_of_loaders, loops_of_optimizers, loops_without_loaders
+from tests.probe.shapes import (
+    loops_of_libraries,
+    loops_of_loaders,
+    loops_of_optimizers,
+    loops_without_loaders,
+)
 from tests.probe.shapes.registry import SHAPES
 from tests.probe.shapes.stopwatch import Stopwatch
 
 BROUGHT_IN = (agent, eval_frame)
-LOOPS = (loops_of_loaders, loops_of_optimizers, loops_without_loaders)
+LOOPS = (loops_of_loaders, loops_of_optimizers, loops_without_loaders, loops_of_libraries)
 NAMES = list(SHAPES)
 """The rank of a loop is its place here."""
 AT_ONCE = 2

@@ -8,10 +8,10 @@ import pytest
 
 from perftui.ipc.messages import FLAG_ASLEEP, FLAG_COMPILING, Goodbye, RankEvent, StepBatch
 from tests.probe.conftest import INJECT, ROOMS
+from tests.probe.shapes.own_flags import flags_of
 from tests.probe.shapes.registry import SHAPES
 from tests.probe.shapes.run_shapes import NAMES
 from tests.probe.shapes.stopwatch import OwnStep
-from tests.probe.shapes.test_shapes import flags_of
 
 if TYPE_CHECKING:
     from tests.probe.conftest import Hub, Outcome

@@ -12,21 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from perftui.ipc.messages import (
-    FLAG_COMPILING,
-    FLAG_EPOCH_START,
-    FLAG_EXPLICIT_BOUNDARY,
-    FLAG_FAILED,
-    FLAG_LOADER_BOUNDARY,
-    FLAG_PHASES_UNKNOWN,
-    FLAG_WAIT_UNKNOWN,
-    Goodbye,
-    RankEvent,
-    StepBatch,
-)
+from perftui.ipc.messages import FLAG_COMPILING, Goodbye, RankEvent, StepBatch
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.hub.step_log import figures_of
 from tests.probe.conftest import INJECT, ROOMS
+from tests.probe.shapes.own_flags import flags_of
 from tests.probe.shapes.registry import SHAPES
 from tests.probe.shapes.run_shapes import NAMES
 from tests.probe.shapes.stopwatch import OwnStep
@@ -43,7 +33,6 @@ READING_NS = 100_000
 STEPS_OFF = 0.2
 """Share of the steps that may differ one by one, taken off their core between two readings."""
 ATTEMPTS = 3
-BOUNDARIES = {"optimizer": 0, "loader": FLAG_LOADER_BOUNDARY, "explicit": FLAG_EXPLICIT_BOUNDARY}
 PHASES = ("wait", "forward", "backward", "optimizer")
 
 
@@ -111,15 +100,6 @@ def told(trainings: Trainings, name: str) -> Told:
     if name not in trainings.first:
         pytest.skip("torch.compile does not run here")
     return trainings.first[name]
-
-
-def flags_of(step: OwnStep, boundary: str) -> int:
-    flags = BOUNDARIES[boundary]
-    flags |= FLAG_EPOCH_START if step.epoch_start else 0
-    flags |= FLAG_FAILED if step.failed else 0
-    flags |= 0 if step.waits else FLAG_WAIT_UNKNOWN
-    flags |= 0 if step.backwards else FLAG_PHASES_UNKNOWN
-    return flags
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -38,15 +38,16 @@ ENTRIES = (
         title="The GPU idles because the host stops to wait for it.",
         seen="A GPU that pauses at every step.",
         signals=(
-            "in a window: idle time of the GPU during a call that waits for it, those of copies left out",
+            "in a window: idle time of the GPU during a call that waits for it, those of copies left out; "
+            "where many values are read one by one, also the latency of their copies",
             "without one: looks that found the training thread waiting for a GPU that idles as well",
             "blocks that the allocator gives back in each step without having run out",
             "the calls with their operator; the line where the thread was found waiting most",
         ),
         why=".item(), print, .cpu() or mask indexing wait until the GPU is done, and then nothing is queued. "
         "torch.cuda.empty_cache() waits as well, and so does asking for the memory anew.",
-        do="Read the loss every n-th step; keep it on the device; one read for many values; no "
-        "empty_cache() in the loop.",
+        do="Read the loss every n-th step; keep it on the device; one read for many values (.tolist()); "
+        "no empty_cache() in the loop.",
         semantics="neutral",
         against="The gain ends where the GPU's own work begins: on a busy GPU there is none.",
         reports=(
@@ -60,7 +61,8 @@ ENTRIES = (
         title="The GPU waits for the host to launch its kernels.",
         seen="A GPU half idle, one core busy, a loader that keeps up.",
         signals=(
-            "in a window: idle time for want of launches, kernels shorter than their launch, an empty queue",
+            "in a window: idle time for want of launches, kernels shorter than their launch, an empty queue; "
+            "not where reads of values are most of the launches or of that time: that is `sync.each_step`",
             "without one: engine busy under 70 % of the time, training thread always computing, fed, and "
             "neither waiting for the GPU nor copying to it",
         ),
@@ -174,10 +176,12 @@ ENTRIES = (
     ),
     Entry(
         code="compute.operator",
-        title="One operator that is not what models are made of holds much of the time.",
+        title="Operators that are not what models are made of hold much of the time.",
         seen="Nothing, without a profile.",
         signals=(
             "in a window: self time by operator, with shapes and callers where recorded",
+            "of several of one purpose together, with what they call and their backward: decompositions and "
+            "solves, sorting, running sums, scattered writes, Fourier transforms, grids, distances",
             "products, convolutions, attention, recurrences and norms are expected to lead: the largest is "
             "told with `compute.bound`",
         ),

@@ -66,12 +66,14 @@ ENTRIES = (
         signals=(
             "time that is neither loading nor the model, collections and checkpoints left out",
             "looks at the stack: lines of the script's own, five at least",
+            "of the time before the backward: what such lines past the model's call take",
             "or, in a profile window of one rank on a CPU: what operators of torch leave of that time",
         ),
-        why="Metrics, bookkeeping or preparation in Python run between the steps.",
-        do="Every n-th step, in tensor operations, or in the dataset, where workers run it. The finding "
-        "names the "
-        "line.",
+        why="Metrics, bookkeeping or preparation in Python run between the steps, or what the loss needs "
+        "between the model's call and the backward.",
+        do="Every n-th step, in tensor operations, or in the dataset, where workers run it. Past the model's "
+        "call no worker can: tensor operations for the whole batch, the GPU, a library in C. The finding "
+        "names the line.",
         semantics="neutral",
         reports=(
             report("framework hooks on toy models", "Lightning-AI/pytorch-lightning/issues/6196"),

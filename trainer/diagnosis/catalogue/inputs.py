@@ -182,11 +182,13 @@ ENTRIES = (
         seen="One core busy, the GPU waiting; no DataLoader, or batches that are changed after it.",
         signals=(
             "time before the backward, beyond a forward as long as the backward",
-            "looks at the stack: a fifth of those in model and script find the script's own lines",
+            "looks at the stack: a fifth of those in model and script find the script's own lines, and not "
+            "past the model's call, by the order of lines: there they are `cpu.python`",
             "without looks and without a loader: that time alone, as a doubt",
         ),
         why="What could run beside the model runs before it.",
-        do="The preparation into a Dataset, and a DataLoader with workers.",
+        do="The preparation into a Dataset, and a DataLoader with workers. What needs the model's outputs, "
+        "where the order is not known: as for `cpu.python`.",
         semantics="neutral",
         against="A forward with much work and no gradient looks the same without a look at the stack. Below "
         "2 ms a step nothing is said: a worker would take as long to hand the batch over.",

@@ -4,6 +4,7 @@ Of ranks that wait for one another only the last to come sees what the exchange 
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from perftui.ipc.facts import DdpFacts
 from perftui.ipc.findings import Evidence, Finding, Remedy, Severity
@@ -101,6 +102,27 @@ def _latency_bound(ddp: DdpFacts, policy: Policy) -> bool:
     return bool(sizes) and sum(sizes or ()) / len(sizes or ()) < policy.tiny_bucket_mib
 
 
+class _Pieces(NamedTuple):
+    """What a step is made of."""
+
+    name: str
+    value: float
+
+
+def _pieces(rank: RankSignals, ddp: DdpFacts, policy: Policy) -> _Pieces | None:
+    """Return the micro-batches of a step, or its backwards where batches are not told; None: no such parts.
+
+    Backwards on one module before the one optimizer steps add to the same gradients, whatever they are of.
+    """
+    if rank.patterns.micro_batches >= policy.sync_backwards:
+        return _Pieces("micro-batches", rank.patterns.micro_batches)
+    alone = ddp.modules == 1 and len(rank.facts.optimizers or ()) == 1
+    backwards = ddp.backwards_per_step or 0.0
+    if alone and backwards >= policy.sync_backwards_unseen:
+        return _Pieces("backwards", backwards)
+    return None
+
+
 def no_sync(case: Case) -> Iterator[Finding | Abstention]:
     """Judge accumulation that exchanges gradients after every micro-batch."""
     for rank in case.ranks:
@@ -113,7 +135,8 @@ def no_sync(case: Case) -> Iterator[Finding | Abstention]:
                 yield Abstention("comm.no_sync", reason, "some more steps", rank.rank)
             continue
         syncs = ddp.syncs_per_step
-        if syncs < policy.sync_backwards or rank.patterns.micro_batches < policy.sync_backwards:
+        pieces = _pieces(rank, ddp, policy)
+        if syncs < policy.sync_backwards or pieces is None:
             continue  # several backwards on one batch, as in a GAN, have to exchange each their own
         cost, known = _felt(case)
         saved = cost * (1 - 1 / syncs)
@@ -122,12 +145,11 @@ def no_sync(case: Case) -> Iterator[Finding | Abstention]:
             code="comm.no_sync",
             severity="warning" if severity == "info" and not known else severity,
             share=saved,
-            sentence=f"Gradients are exchanged {syncs:.0f} times in a step of "
-            f"{rank.patterns.micro_batches:.0f} "
-            "micro-batches; only the last exchange is needed.",
+            sentence=f"Gradients are exchanged {syncs:.0f} times in a step of {pieces.value:.0f} "
+            f"{pieces.name}; only the last exchange is needed.",
             evidence=[
                 number("exchanges a step", syncs, "", rank.window_steps),
-                number("micro-batches a step", rank.patterns.micro_batches, "", rank.window_steps),
+                number(f"{pieces.name} a step", pieces.value, "", rank.window_steps),
                 *([number("exposed communication", cost, "share", rank.window_steps)] if known else []),
                 step(rank),
             ],

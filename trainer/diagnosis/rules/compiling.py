@@ -17,7 +17,7 @@ def compiling(case: Case) -> Iterator[Finding | Abstention]:
     """Judge what torch.compile did on the first rank that compiles; ranks compile alike."""
     for rank in case.signals.ranks:
         facts = rank.facts.compile
-        if not rank.patterns.run_steps and compiles_now(rank):
+        if not rank.patterns.run_steps and rank.facts.compiles_now:
             yield _before_the_first_step(case, rank)
             return
         if facts is None or not (facts.frames or facts.graphs or facts.failures):
@@ -72,11 +72,6 @@ def _recompiles(case: Case, rank: RankSignals, facts: CompileFacts) -> Finding |
             semantics="numeric",
         ),
     )
-
-
-def compiles_now(rank: RankSignals) -> bool:
-    """Tell whether the training thread is compiling at the moment."""
-    return rank.facts.phases is not None and rank.facts.phases.phase == "compiling"
 
 
 def _before_the_first_step(case: Case, rank: RankSignals) -> Finding:

@@ -9,11 +9,12 @@ from perftui.trainer.diagnosis.evidence import area_share, number, percent, shar
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.rules.epoch_waits import only_cold, only_epoch_starts
 from perftui.trainer.diagnosis.rules.exchange import exchange_share, least_cost
-from perftui.trainer.diagnosis.rules.operators import main_operator, operator
+from perftui.trainer.diagnosis.rules.operators import main_operator, operator, operators_of
 from perftui.trainer.diagnosis.rules.proportions import backward_ratio
 from perftui.trainer.diagnosis.rules.starvation import find_starved
 from perftui.trainer.diagnosis.rules.straggler_input import find_straggler
 from perftui.trainer.diagnosis.signals import RankSignals
+from perftui.trainer.diagnosis.trusted import gpu_shares
 
 CODE = "compute.bound"
 _OWN = ("script", "logging", "dataset", "collate")
@@ -78,9 +79,9 @@ def _work(case: Case, rank: RankSignals) -> tuple[float, Evidence] | None:
     In a window without copies and communication that nothing hides; by the counters all its engines' work,
     communication that was timed left out.
     """
-    report, gpu = rank.report, case.gpu(rank)
-    if report is not None and report.gpu is not None:
-        busy = report.gpu.compute_only + report.gpu.overlap
+    report, shares, gpu = rank.report, gpu_shares(rank.report), case.gpu(rank)
+    if report is not None and shares is not None:
+        busy = shares.compute_only + shares.overlap
         return busy, number("GPU computing", busy, "share", len(report.steps))
     if gpu is None or gpu.graphics_share is None or not gpu.window_steps:
         return None
@@ -126,7 +127,7 @@ def _model_share(ranks: tuple[RankSignals, ...], wait: float, *, fed: bool) -> f
 
 
 def _unsure(case: Case, ranks: tuple[RankSignals, ...], *, on_cpu: bool) -> str | None:
-    if on_cpu or all(rank.report is not None and _computes(case, rank) for rank in ranks):
+    if on_cpu or all(gpu_shares(rank.report) is not None and _computes(case, rank) for rank in ranks):
         return None
     return "a profile window shows whether the GPU computes, copies, or waits for the host"
 
@@ -141,7 +142,7 @@ def _doubt(case: Case, rank: RankSignals) -> Abstention | None:
     if rank.device != "cpu" and pace.pacer == "host" and pace.confidence != "open":
         return Abstention(CODE, pace.why, _WINDOW, rank.rank)
     work = None if rank.device == "cpu" else _work(case, rank)
-    enough = policy.gpu_idle if rank.report is None else policy.gpu_computes
+    enough = policy.gpu_idle if gpu_shares(rank.report) is None else policy.gpu_computes
     if work is not None and work[0] < enough:
         reason = f"the GPU of rank {rank.rank} computes {percent(work[0])} of the time only"
         return Abstention(CODE, reason, _WINDOW, rank.rank)
@@ -196,7 +197,8 @@ def _evidence(rank: RankSignals, wait: float) -> list[Evidence]:
     }
     shown = [share(rank, name, value) for name, value in phases.items() if value is not None]
     waited = [number("loader wait", wait, "share", rank.window_steps)] if rank.patterns.wait_known else []
-    main, report = main_operator(rank.report), rank.report
+    report = operators_of(rank)
+    main = main_operator(report)
     if main is not None and report is not None:
         shown.append(number(f"of it in {main.name}, in a window", main.share, "share", len(report.steps)))
     return [*waited, *shown, step(rank)]

@@ -4,9 +4,8 @@ import math
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from perftui.ipc.facts import SamplingFacts
 from perftui.ipc.findings import Finding, Remedy
-from perftui.ipc.loader_facts import CopiedGenerator
+from perftui.ipc.loader_facts import CopiedGenerator, SamplingFacts
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import number
 from perftui.trainer.diagnosis.policy import Policy

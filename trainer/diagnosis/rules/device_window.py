@@ -14,12 +14,22 @@ from perftui.trainer.diagnosis.evidence import number, offered, percent, share, 
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.rules.emptied_cache import cache_emptied
 from perftui.trainer.diagnosis.signals import RankSignals
+from perftui.trainer.diagnosis.trusted import trusted
+from perftui.trainer.profiling.value_reads import held_by_reads, launched_reads, reads_latency
 
 _SETTLED = "a profile window"
 _NEARLY = 0.9
 _COPYING = ("aten::copy_", "aten::_to_copy", "aten::to")
 
 
+_READ_LESS = (
+    "read the loss every n-th step only, or keep it on the device and read it later (.detach(), one .item() "
+    "for many); no print, .cpu() or mask indexing in each step"
+)
+_READ_AT_ONCE = (
+    "read all values at once (one .tolist() or .cpu() of the whole tensor, before the loop over them), or "
+    "keep them on the device; what is only logged every n-th step"
+)
 _AS_GRAPHS = (
     'an experiment: torch.compile(mode="reduce-overhead") (CUDA graphs), or a larger batch; on an H200 with '
     "a slow CPU ResNet-50 at batch 16 went from 23.0 to 5.2 ms, and to 28.2 ms with the default mode"
@@ -37,11 +47,6 @@ def on_gpu(case: Case) -> Iterator[tuple[RankSignals, RankReport | None]]:
             yield rank, rank.report
 
 
-def believed(report: RankReport, code: str) -> bool:
-    """Tell whether no failed check of a trace speaks against a finding."""
-    return not any(check.passed is False and code in check.suppresses for check in report.trust)
-
-
 def sync(case: Case) -> Iterator[Finding | Abstention]:
     """Judge calls that make the GPU idle because the host waits for it."""
     for rank, report in on_gpu(case):
@@ -53,16 +58,17 @@ def sync(case: Case) -> Iterator[Finding | Abstention]:
 
 
 def _sync(case: Case, rank: RankSignals, report: RankReport | None) -> Finding | Abstention | None:
-    if report is None or report.idle is None:
+    sound = trusted(report, "sync.each_step")
+    if sound is None or sound.idle is None:
         return _sync_by_looks(case, rank)
-    return _sync_by_window(case, rank, report)
+    return _sync_by_window(case, rank, sound)
 
 
 def _sync_by_window(case: Case, rank: RankSignals, report: RankReport) -> Finding | None:
-    cost, policy = _drained(report), case.policy
-    if cost < policy.sync_share or not believed(report, "sync.each_step") or not case.paced_by(rank, "host"):
+    cost, policy = _drained(report) + reads_latency(report), case.policy
+    if cost < policy.sync_share or not case.paced_by(rank, "host"):
         return None
-    worst = max(_own_syncs(report), key=lambda each: each.total_us, default=None)
+    worst = max(_own_syncs(report), key=_idle_and_long, default=None)
     place = wait_place(rank)
     at = worst.where if worst is not None and worst.where else place.at if place is not None else None
     return _sync_finding(
@@ -77,6 +83,7 @@ def _sync_by_window(case: Case, rank: RankSignals, report: RankReport) -> Findin
             *_calls(report, worst),
             step(rank),
         ],
+        advice=_READ_AT_ONCE if held_by_reads(report) else _READ_LESS,
         at=at,
         unsure=None,
     )
@@ -109,6 +116,7 @@ def _sync_by_looks(case: Case, rank: RankSignals) -> Finding | Abstention | None
             number("GPU with work", gpu.graphics_share, "share", gpu.window_steps),
             step(rank),
         ],
+        advice=_READ_LESS,
         at=None if place is None else place.at,
         unsure="a profile window measures how long the GPU idles after such calls",
     )
@@ -122,6 +130,7 @@ def _sync_finding(
     *,
     sentence: str,
     evidence: list[Evidence],
+    advice: str,
     at: str | None,
     unsure: str | None,
 ) -> Finding:
@@ -134,8 +143,7 @@ def _sync_finding(
         evidence=evidence,
         remedy=Remedy(
             bound=round(1 / (1 - min(cost, 0.99)), 2),
-            advice="read the loss every n-th step only, or keep it on the device and read it later "
-            "(.detach(), one .item() for many); no print, .cpu() or mask indexing in each step",
+            advice=advice,
             at=at,
             caution="the gain ends where the GPU's own work begins: it may be smaller",
         ),
@@ -150,6 +158,10 @@ def staged_share(report: RankReport) -> float:
     """
     waited = sum(each.total_us for each in report.syncs)
     return 0.0 if waited <= 0 else _all_drained(report) * sum(map(_us, _staging(report))) / waited
+
+
+def _idle_and_long(each: SyncFigures) -> tuple[float, float]:
+    return each.drained_us or 0.0, each.total_us
 
 
 def _us(each: SyncFigures) -> float:
@@ -191,6 +203,9 @@ def _calls(report: RankReport, worst: SyncFigures | None) -> list[Evidence]:
     shown = [number(f"time in {worst.operator or worst.call}", worst.total_us / 1e3, "ms", len(report.steps))]
     if worst.per_step is not None:
         shown.append(number("such calls a step", worst.per_step, "", len(report.steps)))
+    if held_by_reads(report) and report.launches is not None:
+        reads = launched_reads(report) / report.launches.count
+        shown.append(number("launches that are reads of values", reads, "share", len(report.steps)))
     return shown
 
 
@@ -199,7 +214,8 @@ def launch(case: Case) -> Iterator[Finding | Abstention]:
     for rank, report in on_gpu(case):
         if (case.wait(rank) or 0.0) >= case.policy.wait_warning:
             continue
-        found = _by_window(case, rank, report) if report is not None else _by_readings(case, rank)
+        sound = trusted(report, "launch.bound")
+        found = _by_window(case, rank, sound) if sound is not None else _by_readings(case, rank)
         if found is not None:
             yield found
             return
@@ -207,13 +223,16 @@ def launch(case: Case) -> Iterator[Finding | Abstention]:
 
 def _by_window(case: Case, rank: RankSignals, report: RankReport) -> Finding | None:
     launches, idle, policy = report.launches, report.idle, case.policy
-    if launches is None or idle is None or not believed(report, "launch.bound"):
+    if launches is None or idle is None:
         return None
     if _mostly_copies(report, launches.count):
         return None
+    sound = trusted(report, "sync.each_step")
+    if sound is not None and held_by_reads(sound) and _sync_by_window(case, rank, sound) is not None:
+        return None  # that says it, and graphs would not help
     # What a waiting call has drained has to be launched anew: that is the call's, not the launches'.
     drained = max(0.0, _all_drained(report) - idle.sync_call)
-    cost = max(0.0, idle.host_other + idle.launch_latency - drained)
+    cost = max(0.0, idle.host_other + idle.launch_latency - drained - reads_latency(report))
     if cost < policy.launch_idle or launches.delay_us_p50 >= policy.launch_delay_us:
         return None
     if launches.short_share < policy.launch_short:

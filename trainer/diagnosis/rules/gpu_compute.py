@@ -10,6 +10,7 @@ from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import number, offered, percent, step
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.signals import RankSignals
+from perftui.trainer.diagnosis.trusted import trusted
 
 _SETTLED = "a profile window names the kernels"
 _OTHER_PRODUCTS = re.compile(r"gemv|bf16|bfloat|half|f16|f64|double|dgemm")
@@ -36,9 +37,10 @@ def fp32(case: Case) -> Iterator[Finding | Abstention]:
 
 
 def _fp32(case: Case, rank: RankSignals, backends: BackendFacts) -> Finding | Abstention | None:
-    if rank.report is None or not rank.report.kernels:
+    report = trusted(rank.report, "gpu")
+    if report is None or not report.kernels:
         return _fp32_by_counters(case, rank)
-    return _fp32_by_kernels(case, rank, rank.report, convolutions=backends.cudnn_allow_tf32 is False)
+    return _fp32_by_kernels(case, rank, report, convolutions=backends.cudnn_allow_tf32 is False)
 
 
 def _fp32_by_kernels(
@@ -133,7 +135,7 @@ def _exact(backends: BackendFacts) -> bool:
 def layout(case: Case) -> Iterator[Finding | Abstention]:
     """Judge kernels that turn the memory format of images round and back."""
     for rank in case.ranks:
-        model, report = rank.facts.model, rank.report
+        model, report = rank.facts.model, trusted(rank.report, "gpu")
         if model is None or not model.four_d or not rank.device.startswith("cuda"):
             continue
         if (model.channels_last or 0.0) > 0.5 or not case.paced_by(rank, "device"):

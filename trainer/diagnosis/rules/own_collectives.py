@@ -3,8 +3,8 @@
 from perftui.ipc.trace_report import RankReport
 from perftui.trainer.diagnosis.evidence import area_share
 from perftui.trainer.diagnosis.policy import Policy
-from perftui.trainer.diagnosis.rules.device_window import believed
 from perftui.trainer.diagnosis.signals import RankSignals
+from perftui.trainer.diagnosis.trusted import gpu_shares, trusted
 
 _AREA = "communication"
 _ALL_REDUCES = ("c10d::allreduce_", "c10d::allreduce_coalesced_")
@@ -20,9 +20,8 @@ def own_share(rank: RankSignals, policy: Policy) -> float | None:
     if parallel is None or parallel.ddp is not None or rank.world_size < 2:
         return None
     if rank.device != "cpu":
-        report = rank.report
-        known = report is not None and report.gpu is not None and believed(report, "comm.exposed")
-        return report.gpu.comm_exposed if known and report is not None and report.gpu is not None else None
+        shares = gpu_shares(trusted(rank.report, "comm.exposed"))
+        return None if shares is None else shares.comm_exposed
     if model is None or model.sharded:
         return None
     return area_share(rank.facts.stacks, policy.stack_looks, _AREA)

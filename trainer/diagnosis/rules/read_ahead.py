@@ -7,7 +7,7 @@ from perftui.ipc.messages import LoaderFacts
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import main_place, number, percent, step
 from perftui.trainer.diagnosis.signals import RankSignals
-from perftui.trainer.diagnosis.wait_remedy import setting_name
+from perftui.trainer.diagnosis.wait_remedy import semantics_of_workers, setting_name
 from perftui.trainer.tuning.predictor import propose_workers
 
 _WAITING = re.compile(r"\.(?:get|wait|acquire|join|recv|popleft|pop)\(|\bnext\(")
@@ -84,5 +84,8 @@ def _remedy(case: Case, rank: RankSignals, facts: LoaderFacts, cost: float) -> R
         bound=bound,
         expected=round(min(proposal.expected, bound), 2),
         advice="the thread that reads ahead is needless beside workers, which prefetch by themselves",
-        caution="the samples and their order stay, random augmentations draw another stream of numbers",
+        semantics=semantics_of_workers(facts),
+        caution="the samples and their order stay, random augmentations draw another stream of numbers"
+        if not facts.iterable
+        else "each worker has a part of the stream: the samples come in another order",
     )

@@ -4,8 +4,14 @@ from collections.abc import Iterator
 
 from perftui.ipc.findings import Evidence, Finding, Remedy, Severity
 from perftui.trainer.diagnosis.case import Case
-from perftui.trainer.diagnosis.evidence import main_place, number, percent, step
-from perftui.trainer.diagnosis.own_lines import own_lines, python_at_least
+from perftui.trainer.diagnosis.evidence import number, percent, step
+from perftui.trainer.diagnosis.own_lines import (
+    OwnLines,
+    order_known,
+    own_lines,
+    own_place,
+    python_at_least,
+)
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.rules.read_ahead import starved_behind_a_thread
 from perftui.trainer.diagnosis.rules.stragglers import find_late
@@ -13,6 +19,14 @@ from perftui.trainer.diagnosis.signals import RankSignals
 
 _PREPARING = ("dataset", "collate")
 _SETTLED = "a profile window with stacks shows which lines"
+_FOR_OUTPUTS = (
+    "in tensor operations for the whole batch instead of Python, on the GPU where there is one, in a library "
+    "in C, or every n-th step"
+)
+_OUT_OF_THE_LOOP = (
+    "take it out of the loop: every n-th step, in tensor operations instead of Python, or in the dataset "
+    "where workers run it"
+)
 
 
 def inline(case: Case) -> Iterator[Finding | Abstention]:
@@ -37,7 +51,7 @@ def inline(case: Case) -> Iterator[Finding | Abstention]:
         if behind is not None and _idles(rank, cost):
             yield behind
             return
-        place = main_place(rank.facts.stacks, case.policy.place_share, "script", *_PREPARING)
+        place = own_place(rank.facts.stacks, case.policy.place_share, "script", *_PREPARING)
         where = "" if place is None else f" ({place.at})"
         beside = "after the loader has delivered" if fed else "and this thread asks no DataLoader"
         yield Finding(
@@ -50,10 +64,7 @@ def inline(case: Case) -> Iterator[Finding | Abstention]:
             evidence=_evidence(rank, cost, before=fed),
             remedy=Remedy(
                 bound=round(1 / (1 - min(cost, 0.99)), 2),
-                advice=_into_the_dataset(rank)
-                if fed
-                else "move the preparation into a Dataset and let a DataLoader with workers do it; where "
-                "another thread reads one ahead, give that one workers: threads share Python's lock",
+                advice=_into_the_dataset(rank, fed=fed, ordered=order_known(rank, case.policy)),
                 at=None if place is None else place.at,
                 semantics="neutral",
                 caution="workers draw another stream of random numbers",
@@ -63,11 +74,17 @@ def inline(case: Case) -> Iterator[Finding | Abstention]:
         return
 
 
-def _into_the_dataset(rank: RankSignals) -> str:
+def _into_the_dataset(rank: RankSignals, *, fed: bool, ordered: bool) -> str:
+    """Return the advice; where it is not known what comes before the model's call, for both kinds of work."""
     advice = "move the preparation into the Dataset, where workers do it beside the model"
-    if rank.loader is not None and not rank.loader.num_workers:
+    if not fed:
+        advice = (
+            "move the preparation into a Dataset and let a DataLoader with workers do it; where another "
+            "thread reads one ahead, give that one workers: threads share Python's lock"
+        )
+    elif rank.loader is not None and not rank.loader.num_workers:
         advice += "; the DataLoader has none yet: num_workers=2 or more"
-    return advice
+    return advice if ordered else f"{advice}; what needs the model's outputs: {_FOR_OUTPUTS}"
 
 
 def _does(case: Case, rank: RankSignals, cost: float) -> str:
@@ -106,46 +123,58 @@ def python(case: Case) -> Iterator[Finding | Abstention]:
     """Judge Python of the script's own that the training thread runs beside loader and model."""
     late = find_late(case)  # of whom that is said already, with the line
     for rank in case.ranks:
-        if not rank.patterns.wait_known or not case.paced_by(rank, "host"):
+        beside = rank.patterns.wait_known and case.paced_by(rank, "host")
+        own = own_lines(rank, case.policy)
+        between = _between(case, rank, own)
+        if not beside and not between:
             continue
         if late is not None and late.by == "host" and late.rank is rank:
             continue
-        found = _python(case, rank)
+        found = _python(case, rank, own, between, beside=beside)
         if found is not None:
             yield found
             return
 
 
-def _python(case: Case, rank: RankSignals) -> Finding | Abstention | None:
+def _between(case: Case, rank: RankSignals, own: OwnLines | None) -> float:
+    """Return the share of the step in lines past the model's call, where that makes steps longer."""
+    if own is None or _hides_nothing(case, rank) or (rank.device != "cpu" and not rank.patterns.wait_known):
+        return 0.0
+    return own.between
+
+
+def _python(
+    case: Case, rank: RankSignals, own: OwnLines | None, between: float, *, beside: bool
+) -> Finding | Abstention | None:
     policy, stacks = case.policy, rank.facts.stacks
     # On a GPU the host may merely wait for it in these lines, unless the GPU waits itself.
     if rank.device != "cpu" and case.paces[rank.rank].pacer != "host":
         return None
-    own = own_lines(rank, policy)
     if own is None:
         return _unexplained(case, rank) if rank.device == "cpu" else None
-    cost = own.after
+    cost = between + (own.after if beside else 0.0)
     if cost < policy.in_loop_python or cost * rank.step_ms.mean < policy.in_loop_ms:
-        if own.looks >= policy.own_looks or rank.device != "cpu":
+        if not beside or own.looks >= policy.own_looks or rank.device != "cpu":
             return None
         return _by_window(case, rank) or _unexplained(case, rank)
-    place = main_place(stacks, policy.place_share, "script")
+    place = own_place(stacks, policy.place_share, "script")
     where = "" if place is None else f", mostly at {place.at}"
     waits = _waits_there(case, rank, cost)
     doing = "waits in lines of the script's own" if waits else "is in lines of the script's own"
+    mostly_between = 2 * between > cost
+    past = ", past the model's call" if mostly_between else ""
     return Finding(
         code="cpu.python",
         severity="critical" if cost >= 2 * policy.wait_critical and _long(case, rank) else "warning",
         share=min(1.0, cost),
         rank=rank.rank if len(case.signals.ranks) > 1 else None,
         host=rank.host,
-        sentence=f"The training thread {doing} for {percent(cost)} of the time{where}: neither loader nor "
-        "model goes on meanwhile.",
-        evidence=_evidence(rank, cost),
+        sentence=f"The training thread {doing} for {percent(cost)} of the time{past}{where}: neither loader "
+        "nor model goes on meanwhile.",
+        evidence=_evidence(rank, cost, before=mostly_between),
         remedy=Remedy(
             bound=round(1 / (1 - min(cost, 0.99)), 2),
-            advice="take it out of the loop: every n-th step, in tensor operations instead of Python, or "
-            "in the dataset where workers run it"
+            advice=(_FOR_OUTPUTS if mostly_between else _OUT_OF_THE_LOOP)
             + (f"; the line: {place.line}" if place is not None and place.line else ""),
             at=None if place is None else place.at,
         ),

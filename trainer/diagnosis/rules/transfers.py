@@ -11,6 +11,7 @@ from perftui.trainer.diagnosis.policy import Policy
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.rules.device_window import on_gpu, staged_share
 from perftui.trainer.diagnosis.signals import RankSignals
+from perftui.trainer.diagnosis.trusted import believed, trusted
 from perftui.trainer.diagnosis.wait_remedy import setting_name
 
 _WINDOW = "a profile window tells where the copies come from"
@@ -40,6 +41,7 @@ def pageable(case: Case) -> Iterator[Finding | Abstention]:
     for rank, report in on_gpu(case):
         if not case.paced_by(rank, "host", "device"):
             continue
+        report = trusted(report, "gpu")
         seen = report is not None and bool(report.memcpy)
         found = _by_window(case, rank, report) if report is not None and seen else _by_events(case, rank)
         if found is not None:
@@ -54,8 +56,8 @@ def _by_window(case: Case, rank: RankSignals, report: RankReport) -> Finding | N
     mib = sum(each.mib or 0.0 for each in copies) / steps
     if not copies or not report.window_ms or mib < policy.pageable_mib or tiny_copies(report, policy):
         return None
-    exposed = sum(each.exposed_us for each in copies) / 1e3 / report.window_ms
-    cost = min(1.0, exposed + (report.copy_drained_share or 0.0) + staged_share(report))
+    exposed = report.share_of_devices(sum(each.exposed_us for each in copies)) or 0.0
+    cost = min(1.0, exposed + _waited(report))
     if cost < policy.copy_share:
         return None
     rates = [each.gib_s for each in copies if each.gib_s is not None]
@@ -66,6 +68,13 @@ def _by_window(case: Case, rank: RankSignals, report: RankReport) -> Finding | N
         step(rank),
     ]
     return _pageable_finding(case, rank, cost, evidence, sure=True)
+
+
+def _waited(report: RankReport) -> float:
+    """Return the share of the window in which the GPU idled after copies from pageable memory."""
+    if not believed(report, "idle"):
+        return 0.0
+    return (report.copy_drained_share or 0.0) + staged_share(report)
 
 
 def _by_events(case: Case, rank: RankSignals) -> Finding | None:
@@ -124,11 +133,12 @@ def many_small(case: Case) -> Iterator[Finding | Abstention]:
     """Judge many tiny copies a step: what they cost is their calls, and the waits that these are."""
     policy = case.policy
     for rank, report in on_gpu(case):
+        report = trusted(report, "gpu")
         most = tiny_copies(report, policy)
         if report is None or most is None or not case.paced_by(rank, "host"):
             continue
-        exposed = most.exposed_us / 1e3 / report.window_ms if report.window_ms else 0.0
-        waited = (report.copy_drained_share or 0.0) + staged_share(report) if most.pageable else 0.0
+        exposed = report.share_of_devices(most.exposed_us) or 0.0
+        waited = _waited(report) if most.pageable else 0.0
         cost = min(1.0, exposed + waited)
         steps = len(report.steps)
         yield Finding(

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import torch
 from torch import nn
+from torch.fx import _symbolic_trace
 
 from perftui.trainer.probe.altering.book import TORCH_ERRORS
 from perftui.trainer.probe.border import Foreign
@@ -17,6 +18,37 @@ SEAM = "_compiled_call_impl"
 Call: TypeAlias = Callable[..., Foreign]
 Around: TypeAlias = Callable[[Call, tuple[Foreign, ...], dict[str, Foreign]], Foreign]
 """Takes the call that it stands round, and the arguments."""
+_jit: Foreign = torch.jit
+_is_tracing: Callable[[], bool] = _jit.is_tracing
+_transforms: Callable[[], Foreign] = torch._C._functorch.peek_interpreter_stack  # private
+_compiler: Foreign = torch.compiler
+_fx: Foreign = _symbolic_trace
+# the newer, where it is, warns of nothing; it leaves torch.export to the other question, new in torch 2.7
+_is_fx_tracing: Callable[[], bool] = getattr(_fx, "is_fx_symbolic_tracing", None) or _fx.is_fx_tracing
+_is_exporting: Callable[[], bool] = getattr(_compiler, "is_exporting", _is_fx_tracing)
+
+
+def is_traced() -> bool:
+    """Tell whether a graph is being made of what is called: by torch.jit.trace, torch.fx, torch.export.
+
+    What is traced is the module as it is written: torch compiles nothing meanwhile, and an autocast would
+    stay in what is exported.
+    """
+    return _is_tracing() or _is_fx_tracing() or _is_exporting()
+
+
+def is_traced_or_transformed() -> bool:
+    """Tell whether torch compiles nothing just now: within vmap and the others of torch.func as well."""
+    return is_traced() or _transforms() is not None
+
+
+def unless(within: Callable[[], bool], call: Call, as_written: Call) -> Call:
+    """Return what calls the one, and the other where `within` says so."""
+
+    def either(*args: Foreign, **kwargs: Foreign) -> Foreign:
+        return as_written(*args, **kwargs) if within() else call(*args, **kwargs)
+
+    return either
 
 
 def alter_call(
@@ -56,4 +88,4 @@ def alter_call(
             proven()
         return result
 
-    module.__dict__[SEAM] = call
+    module.__dict__[SEAM] = unless(is_traced, call, foreign._call_impl)

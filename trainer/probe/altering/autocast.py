@@ -11,10 +11,15 @@ import inspect
 from collections.abc import Callable
 
 import torch
+from torch import nn
 from torch.utils import _pytree as pytree
 
 from perftui.trainer.probe.altering.altered_call import Around, Call
-from perftui.trainer.probe.altering.called_modules import autocast_dtype
+from perftui.trainer.probe.altering.called_modules import (
+    autocast_dtype,
+    trained_numbers,
+    under_ours,
+)
 from perftui.trainer.probe.border import Foreign
 
 DTYPES: dict[str, torch.dtype] = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -49,9 +54,40 @@ def why_not(device_type: str, dtype: torch.dtype, parameters: list[torch.dtype])
     return None
 
 
+class Within:
+    """Reads what autocast casts to where a part of the module computes: its forward may set another one."""
+
+    def __init__(self, part: nn.Module | None, device_type: str) -> None:
+        self._part, self._device_type = part, device_type
+        self._handle: Foreign = None
+        self.dtype = autocast_dtype(device_type)
+
+    def __enter__(self) -> "Within":
+        """Begin to read, at each call of the part."""
+        if self._part is not None:
+            self._handle = self._part.register_forward_pre_hook(self._read)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Leave no hook."""
+        if self._handle is not None:
+            self._handle.remove()
+
+    def _read(self, _module: nn.Module, _inputs: Foreign) -> None:
+        if torch.is_grad_enabled():
+            self.dtype = autocast_dtype(self._device_type)
+
+
+def where_most_is_trained(module: nn.Module) -> nn.Module | None:
+    """Return the part that trains the most numbers; None where that is the module itself."""
+    part = max(module.modules(), key=trained_numbers)
+    return None if part is module else part
+
+
 def under_autocast(
     device_type: str,
     dtype: torch.dtype,
+    part: nn.Module | None,
     found: Callable[[str | None], None],
     wanted: Callable[[], bool],
 ) -> Around:
@@ -60,7 +96,8 @@ def under_autocast(
     Args:
         device_type: of the module's parameters.
         dtype: to cast to.
-        found: told once what was in force within, as a value of the setting.
+        part: of the module, in which what is in force is read; None: round its forward alone.
+        found: told once what was in force there, as a value of the setting.
         wanted: whether it still is: fp16 ends with the scaling of its losses.
     """
     told = False
@@ -69,11 +106,13 @@ def under_autocast(
         nonlocal told
         if not torch.is_grad_enabled() or not wanted():
             return own(*args, **kwargs)
-        with torch.autocast(device_type, dtype=dtype):
-            result = own(*args, **kwargs)
-            if not told:
-                told = True
-                found(name_of(autocast_dtype(device_type)))
+        with under_ours(), torch.autocast(device_type, dtype=dtype):
+            if told:
+                return widened(own(*args, **kwargs), dtype)
+            told = True
+            with Within(part, device_type) as within:
+                result = own(*args, **kwargs)
+            found(name_of(within.dtype))
         return widened(result, dtype)
 
     return around

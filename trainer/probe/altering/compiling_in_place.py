@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from perftui.ipc.settings import SettingValue
-from perftui.trainer.probe.altering.altered_call import SEAM
+from perftui.trainer.probe.altering.altered_call import SEAM, is_traced_or_transformed, unless
 from perftui.trainer.probe.altering.optimised_modules import Optimised, compiled_by_script, sharded_by
 from perftui.trainer.probe.border import Foreign
 
@@ -25,8 +25,18 @@ def compile_options(asked: Mapping[str, SettingValue]) -> dict[str, SettingValue
     }
 
 
-def why_not_compiled(module: Optimised) -> str | None:
-    """Return why a module is left as it is; None when it can be compiled."""
+def why_not_compiled(
+    module: Optimised, options: Mapping[str, SettingValue], *, differentiated_again: bool
+) -> str | None:
+    """Return why a module is left as it is; None when it can be compiled.
+
+    Args:
+        module: about to be compiled.
+        options: of torch.compile.
+        differentiated_again: the script differentiates gradients.
+    """
+    if differentiated_again and options.get("backend") != "eager":
+        return "the script differentiates gradients again (create_graph): what is compiled does not allow it"
     if compiled_by_script(module.called):
         return "the script compiles its model itself: it is left as it is"
     if isinstance(module.inner, torch.jit.ScriptModule):
@@ -47,10 +57,14 @@ def compile_in_place(module: nn.Module, options: Mapping[str, SettingValue]) -> 
     arguments: dict[str, Foreign] = dict(options)
     units = _innermost_units(module)
     for unit in units:
-        unit.__dict__["forward"] = torch.compile(_framed(unit, unit.forward), **arguments)
+        forward = unit.forward
+        compiled = torch.compile(_framed(unit, forward), **arguments)
+        unit.__dict__["forward"] = unless(is_traced_or_transformed, compiled, forward)
     if not units:
         foreign: Foreign = module
-        module.__dict__[SEAM] = torch.compile(_framed(module, foreign._call_impl), **arguments)
+        own = foreign._call_impl
+        compiled = torch.compile(_framed(module, own), **arguments)
+        module.__dict__[SEAM] = unless(is_traced_or_transformed, compiled, own)
 
 
 def _framed(module: nn.Module, call: Callable[..., Foreign]) -> Callable[..., Foreign]:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from torch import nn
 
 from perftui.ipc.settings import SettingValue
+from perftui.ipc.units import MIB
 from perftui.trainer.probe.altering.book import TORCH_ERRORS, AlterationBook
 from perftui.trainer.probe.border import Foreign
 
 _PREFIX = "ddp."
-_MIB = 2**20
 NOT_BUILT = "the script builds no DistributedDataParallel"
 
 
@@ -57,6 +57,6 @@ def read_argument(name: str, modules: list[Foreign]) -> tuple[SettingValue, str 
     own = vars(modules[-1])
     if name == "ddp.bucket_cap_mb":
         cap = own.get("bucket_bytes_cap")
-        return (None, "this torch does not tell it") if cap is None else (round(cap / _MIB), None)
+        return (None, "this torch does not tell it") if cap is None else (round(cap / MIB), None)
     value = own.get(name.removeprefix(_PREFIX))
     return (None, "this torch does not tell it") if value is None else (bool(value), None)

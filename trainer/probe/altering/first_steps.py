@@ -15,6 +15,8 @@ from perftui.trainer.probe.altering.book import AlterationBook
 from perftui.trainer.probe.altering.called_modules import CalledModules
 from perftui.trainer.probe.altering.module_alterations import ModuleAlterations, Situation
 from perftui.trainer.probe.altering.optimised_modules import optimised_modules
+from perftui.trainer.probe.altering.own_functions import functions_behind
+from perftui.trainer.probe.altering.second_derivatives import SecondDerivatives, have_graphs
 from perftui.trainer.probe.altering.switches import Switches, freeze
 from perftui.trainer.probe.border import Border, Foreign
 from perftui.trainer.probe.live_objects import live_objects
@@ -44,7 +46,10 @@ class FirstSteps:
         self.modules = ModuleAlterations(book, step_left_out)
         self._book = book
         self._switches = Switches(book)
-        self._called = CalledModules()
+        casts = "precision.autocast" in book.of_modules()
+        look = border.guard("settings: functions of the script", functions_behind)
+        self._called = CalledModules(look if casts else None)
+        self._again = SecondDerivatives()
         self._stepped: set[int] = set()
         """Optimizers whose modules have been altered, or searched for in vain."""
         self._looked: dict[int, int] = {}
@@ -54,6 +59,8 @@ class FirstSteps:
         self._handles: list[Foreign] = []
         if self._watching:
             self._called.install()
+        if any(name.startswith("compile.") for name in book.of_modules()):
+            border.guard("settings: second derivatives", self._again.install)()
         before = border.guard("settings before a step", self._before)
         after = border.guard("settings after a step", self._after)
 
@@ -82,7 +89,7 @@ class FirstSteps:
         if found.modules:
             self._stepped.add(id(optimizer))
             closure = next((argument for argument in args[1:]), kwargs.get("closure")) is not None
-            self.modules.alter(found.modules, _situation(optimizer, closure=closure))
+            self.modules.alter(found.modules, _situation(optimizer, self._again, closure=closure))
             return
         looked = self._looked[id(optimizer)] = self._looked.get(id(optimizer), 0) + 1
         if looked < _LOOKS:
@@ -100,6 +107,7 @@ class FirstSteps:
         if self._watching and (self._all_stepped() or self._steps >= _STEPS_WATCHED):
             self._watching = False
             self._called.remove()
+            self._again.remove()
         if not self._watching and not self._switches.any:
             for handle in self._handles:
                 handle.remove()
@@ -122,7 +130,7 @@ class FirstSteps:
         return all(id(optimizer) in self._stepped for optimizer in live_objects.optimizers.all())
 
 
-def _situation(optimizer: torch.optim.Optimizer, *, closure: bool) -> Situation:
+def _situation(optimizer: torch.optim.Optimizer, again: SecondDerivatives, *, closure: bool) -> Situation:
     distributed: Foreign = torch.distributed
     together = distributed.is_available() and distributed.is_initialized()
     return Situation(
@@ -131,4 +139,5 @@ def _situation(optimizer: torch.optim.Optimizer, *, closure: bool) -> Situation:
         scaler=any(scaler.is_enabled() for scaler in live_objects.scalers.all()),
         world_size=int(distributed.get_world_size()) if together else 1,
         closure=closure,
+        differentiated_again=again.seen or have_graphs(optimizer),
     )

@@ -40,12 +40,25 @@ def failures(alterations: Alterations, *, at_end: bool) -> dict[str, str]:
     failed = dict(book.failed)
     if at_end and not alterations.first_steps.begun:
         failed |= {name: NO_STEP for name in _wait_for_a_step(book) if name not in failed}
+    if alterations.first_steps.begun:
+        failed |= _optimizers_changed(book)
     failed |= {
         name: f"the script did not get {' '.join(words)} among its arguments"
         for name, words in book.words.items()
         if not _among_arguments(words)
     }
     return failed
+
+
+def _optimizers_changed(book: AlterationBook) -> dict[str, str]:
+    """Return what the optimizers were built with and have lost: by then they have stepped with it."""
+    found: dict[str, str] = {}
+    alive = live_objects.optimizers.all()
+    for name in book.names("optimizer.") if alive else ():
+        value, reason = optimizer_arguments.read_argument(name, alive)
+        if reason is not None or bool(value) is not book.asked[name]:
+            found[name] = reason or f"the script gives its groups of parameters another one ({value})"
+    return found
 
 
 def _wait_for_a_step(book: AlterationBook) -> list[str]:

@@ -11,11 +11,11 @@ import inspect
 import weakref
 from collections.abc import Callable
 from threading import get_ident
-from types import MethodType
 
 import torch
 
 from perftui.trainer.probe.altering.called_modules import in_backward
+from perftui.trainer.probe.altering.method_for import method_for
 from perftui.trainer.probe.altering.optimised_modules import Optimised, sharded_by
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.live_objects import live_objects
@@ -170,7 +170,6 @@ class LossScale:
     def _patch_step(self, optimizer: Foreign) -> None:
         original: Callable[..., Foreign] = optimizer.step
 
-        @functools.wraps(original)
         def step(_self: Foreign, *args: Foreign, **kwargs: Foreign) -> Foreign:
             if not self._on:
                 return original(*args, **kwargs)
@@ -189,7 +188,7 @@ class LossScale:
                 self._good_steps = 0
             return original(*args, **kwargs)
 
-        optimizer.step = MethodType(step, optimizer)  # a method: schedulers ask for its function
+        optimizer.step = method_for(optimizer, original, step)
 
     def _overflowed(self) -> bool:
         found = bool(self._not_finite.item())  # waits for the GPU, as GradScaler does

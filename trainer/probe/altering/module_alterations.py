@@ -7,12 +7,18 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
-from perftui.trainer.probe.altering import autocast, compiling_in_place, loss_scale, memory_format
+from perftui.trainer.probe.altering import (
+    autocast,
+    compiling_in_place,
+    loss_scale,
+    memory_format,
+    own_functions,
+)
 from perftui.trainer.probe.altering.altered_call import Around, alter_call
 from perftui.trainer.probe.altering.book import TORCH_ERRORS, AlterationBook
 from perftui.trainer.probe.altering.called_modules import device_type_of, in_backward
 from perftui.trainer.probe.altering.loss_scale import LossScale
-from perftui.trainer.probe.altering.optimised_modules import Optimised, sharded_by
+from perftui.trainer.probe.altering.optimised_modules import Optimised, compiled_by_script, sharded_by
 from perftui.trainer.probe.border import Foreign
 
 _AUTOCAST, _LAYOUT, _COMPILE = "precision.autocast", "layout.channels_last", "compile."
@@ -30,6 +36,8 @@ class Situation:
     world_size: int
     closure: bool
     """The step about to begin is given one."""
+    differentiated_again: bool = False
+    """The script differentiates gradients."""
 
 
 @dataclass
@@ -46,7 +54,7 @@ class ModuleAlterations:
     _compiled: "list[weakref.ref[nn.Module]]" = field(default_factory=list["weakref.ref[nn.Module]"])
     _graphs_before: int = 0
     _scale: LossScale | None = None
-    _altered: set[int] = field(default_factory=set[int])
+    _altered: "list[weakref.ref[nn.Module]]" = field(default_factory=list["weakref.ref[nn.Module]"])
 
     @property
     def any(self) -> bool:
@@ -55,21 +63,41 @@ class ModuleAlterations:
 
     def alter(self, modules: Sequence[Optimised], situation: Situation) -> None:
         """Alter the modules of one optimizer, just before its first step."""
-        fresh = [module for module in modules if id(module.called) not in self._altered]
-        self._altered.update(id(module.called) for module in fresh)
+        fresh = [module for module in modules if not self._is_altered(module.called)]
+        self._altered += [weakref.ref(module.called) for module in fresh]
         if not fresh:
             return
+        for module in fresh:
+            self._give_up_parts(module.called)
         layout = self._lay_out(fresh, situation.optimizer)
         dtype = self._autocast_dtype(fresh)
         if dtype is torch.float16 and not situation.scaler:
             dtype = self._scale_losses(fresh, situation)
-        compiled = [module for module in fresh if self._compile(module)]
+        if dtype is not None:
+            for module in fresh:
+                for function in module.functions:
+                    own_functions.protect(function, device_type_of(module.called), dtype)
+        compiled = [module for module in fresh if self._compile(module, situation)]
         for module in fresh:
-            around = self._around(module, dtype, layout=layout)
+            hooked = module not in compiled and not compiled_by_script(module.called)
+            part = autocast.where_most_is_trained(module.called) if hooked else None
+            around = self._around(module, dtype, part, layout=layout)
             if around is not None or module in compiled:
                 self._alter_call(module, around or _as_it_is, compiled=module in compiled)
 
     # the parts
+
+    def _is_altered(self, module: nn.Module) -> bool:
+        """Tell whether a module, or one that it stands in, has been altered already."""
+        altered = [whole for each in self._altered if (whole := each()) is not None]
+        return any(part is module for whole in altered for part in whole.modules())
+
+    def _give_up_parts(self, whole: nn.Module) -> None:
+        """Let parts run as they are written that were altered for another optimizer, before their whole."""
+        for part in whole.modules():
+            if part is not whole and any(each() is part for each in self._altered):
+                compiling_in_place.take_back(part)
+                self._compiled = [each for each in self._compiled if each() is not part]
 
     def _lay_out(self, modules: Sequence[Optimised], optimizer: torch.optim.Optimizer) -> bool:
         if _LAYOUT not in self.book.of_modules():
@@ -137,15 +165,17 @@ class ModuleAlterations:
         self._scale.install()
         return torch.float16
 
-    def _compile(self, module: Optimised) -> bool:
+    def _compile(self, module: Optimised, situation: Situation) -> bool:
         names = [name for name in self.book.of_modules() if name.startswith(_COMPILE)]
         if not names:
             return False
-        reason = compiling_in_place.why_not_compiled(module)
+        options = compiling_in_place.compile_options(self.book.asked)
+        reason = compiling_in_place.why_not_compiled(
+            module, options, differentiated_again=situation.differentiated_again
+        )
         if reason is None:
             self._graphs_before = compiling_in_place.graphs_compiled() or 0
             try:
-                options = compiling_in_place.compile_options(self.book.asked)
                 compiling_in_place.compile_in_place(module.inner, options)
             except TORCH_ERRORS as error:
                 reason = f"torch.compile refused it: {type(error).__name__}: {error}"
@@ -155,12 +185,15 @@ class ModuleAlterations:
         self._compiled.append(weakref.ref(module.inner))
         return True
 
-    def _around(self, module: Optimised, dtype: torch.dtype | None, *, layout: bool) -> Around | None:
+    def _around(
+        self, module: Optimised, dtype: torch.dtype | None, part: nn.Module | None, *, layout: bool
+    ) -> Around | None:
         around: Around | None = None
         if dtype is not None:
             around = autocast.under_autocast(
                 device_type_of(module.called),
                 dtype,
+                part,
                 self._found_autocast,
                 lambda: _AUTOCAST not in self.book.failed,
             )

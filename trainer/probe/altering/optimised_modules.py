@@ -28,7 +28,9 @@ class Optimised:
     inner: nn.Module
     """The same without DistributedDataParallel."""
     autocast: torch.dtype | None
-    """The script's own autocast round it."""
+    """The script's own autocast round it, or within."""
+    functions: frozenset[type] = frozenset()
+    """With a backward of the script's own, and not written for autocast."""
 
     @property
     def wrapped(self) -> bool:
@@ -54,23 +56,27 @@ def optimised_modules(optimizer: torch.optim.Optimizer, called: Sequence[CalledM
     trained = _trained(optimizer)
     found: list[tuple[Optimised, int]] = []
     parts: list[tuple[nn.Module, int]] = []
-    for known in called:
-        module = known.reference()
-        if module is None:
-            continue
+    for known, module in _outermost(called):
         held = sum(trained.get(id(parameter), 0) for parameter in module.parameters())
         if not held:
             continue
         inner = _without_wrapper(module)
         if next(inner.children(), None) is None:
             parts.append((inner, held))
-        found.append((Optimised(module, inner, known.autocast), held))
+        found.append((Optimised(module, inner, known.autocast, frozenset(known.functions)), held))
     total = sum(trained.values())
     whole = sum(held for _, held in found) - sum(held for _, held in parts)
     if whole >= _MOST * total and total:
         leaves = {id(part) for part, _ in parts}
         return Search([each for each, _ in found if id(each.inner) not in leaves])
     return _of_leaves(found, parts, total)
+
+
+def _outermost(called: Sequence[CalledModule]) -> list[tuple[CalledModule, nn.Module]]:
+    """Return those that are no part of another one: a script may call `model.encoder` before `model`."""
+    alive = [(known, module) for known in called if (module := known.reference()) is not None]
+    parts = {id(part) for _, module in alive for part in module.modules() if part is not module}
+    return [(known, module) for known, module in alive if id(module) not in parts]
 
 
 def _of_leaves(found: list[tuple[Optimised, int]], parts: list[tuple[nn.Module, int]], total: int) -> Search:

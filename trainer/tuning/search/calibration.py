@@ -12,7 +12,10 @@ from statistics import median
 from types import MappingProxyType
 
 from perftui.ipc.ledger_records import Comparison
+from perftui.ipc.search_records import SEARCH_ID_PREFIX
 
+HISTORY = 200
+"""Newest lines of a host that predictions are held against."""
 _FEWEST = 3
 _LEAST, _MOST = 0.2, 1.5
 _LEAST_EXPECTED = 1.01
@@ -26,6 +29,8 @@ def calibration_of(history: Iterable[Comparison]) -> dict[str, float]:
     """Return what lines of the ledger say of the predictions for each setting."""
     ratios: dict[str, list[float]] = defaultdict(list)
     for line in history:
+        if line.finding is None and (line.parent or "").startswith(SEARCH_ID_PREFIX):
+            continue  # the end of a search: what is expected there is what its trials have measured
         gain, expected = line.verdict.gain, line.expected
         if len(line.set) != 1 or gain is None or gain <= -1 or expected is None or expected < _LEAST_EXPECTED:
             continue

@@ -33,8 +33,9 @@ from perftui.trainer.tuning.judge import failed_verdict, judge
 from perftui.trainer.tuning.loss_check import NOT_COMPARABLE, check_losses
 from perftui.trainer.tuning.measure import Followed, Progress
 from perftui.trainer.tuning.plan import Caps
+from perftui.trainer.tuning.program import with_program
 from perftui.trainer.tuning.regression import Label, Noise
-from perftui.trainer.tuning.search.calibration import calibration_of
+from perftui.trainer.tuning.search.calibration import HISTORY, calibration_of
 from perftui.trainer.tuning.search.ending import end_sentence
 from perftui.trainer.tuning.search.next_move import (
     BeginMove,
@@ -48,15 +49,13 @@ from perftui.trainer.tuning.search.observe import observe, picture_of
 from perftui.trainer.tuning.search.promise import promised_se
 from perftui.trainer.tuning.search.proposals import Choice
 from perftui.trainer.tuning.search.search_ledger import open_search_ledger
-from perftui.trainer.tuning.search.state import Experiment, SearchState, advance
+from perftui.trainer.tuning.search.state import Experiment, SearchState, advance, same_program
 from perftui.trainer.tuning.subject import Subject
 from perftui.trainer.tuning.trials import Conditions, Trial, run_trial
 
 _STEPS_OF_A_LAUNCH = 300
 """What is not known to 2 % after so many steps hardly ever is after twice as many; and the time for so many
 steps like the original's is enough for a change that halves the speed."""
-_HISTORY = 200
-"""Newest lines of the ledger that predictions are held against."""
 _FEWEST_CAP_S = 30.0
 _MOST_CAP_S = 600.0
 
@@ -137,7 +136,7 @@ class Search:
 
     def _known(self) -> Known:
         with open_search_ledger(ledger_path()) as ledger:
-            calibration = calibration_of(ledger.newest(_HISTORY, self.state.plan.host))
+            calibration = calibration_of(ledger.newest(HISTORY, self.state.plan.host))
         return Known(self._noise(), self._cpus, time.monotonic() - self._began, calibration)
 
     def _noise(self) -> Noise:
@@ -157,14 +156,18 @@ class Search:
         """Launch and measure; what is broken off leaves no entry."""
         began = time.monotonic()
         self._wait_for_gpus()
-        if self._over():
+        if self._over() or self._begins_anew():
             return
         seen: list[Picture] = []
         wanted = self.state.configuration(move.settings) not in self.state.pictures
 
+        broken_off = False
+
         def look(places: RunPlaces, followed: Followed) -> None:
+            nonlocal broken_off
             if wanted:
                 seen.append(observe(places, followed, self._over))
+                broken_off = self._over()  # half seen, and never looked at again once it is written down
 
         trial = run_trial(
             move.label,
@@ -175,8 +178,18 @@ class Search:
             self._over,
             look,
         )
-        if not trial.cancelled:
+        if not trial.cancelled and not broken_off:
             self._add(_measured(trial, time.monotonic() - began, seen))
+
+    def _begins_anew(self) -> bool:
+        """Sit down anew where the program was edited meanwhile: what was measured is of another one."""
+        now = with_program(msgspec.structs.replace(self._sitting, unix=time.time()), self.state.plan)
+        if same_program(self._sitting, now):
+            return False
+        self._say("the script was edited meanwhile: no launch of before is compared with one of now")
+        self._sitting = now
+        self._add(now)
+        return True
 
     def _conditions(self, label: Label) -> Conditions:
         opened = self.state.open
@@ -227,7 +240,7 @@ class Search:
                 notes=verdict.notes,
             )
         judged = Judged(verdict=verdict, kept=verdict.verdict == "faster")
-        line = _ledger_line(self.state.plan, opened, verdict)
+        line = _ledger_line(self.state.plan, self._sitting, opened, verdict)
         with open_search_ledger(ledger_path()) as ledger:
             ledger.add_judged(
                 self.state.plan.search_id, judged, line, [each.steps_s for each in opened.measured]
@@ -250,12 +263,19 @@ def subject_of(plan: SearchPlan) -> Subject:
 
 
 def caps_for(state: SearchState) -> Caps:
-    """Return how long a launch may take: of the original as long as it needs, of others by its step time."""
+    """Return how long a launch may take: of the original as long as it needs, of others by its step time.
+
+    Only steps count: a launch must not fail because it compiles, validates or saves while it is measured.
+    """
     baseline = state.baseline
     if baseline is None or baseline.step_ms is None:
         return Caps(steps=_STEPS_OF_A_LAUNCH)
     seconds = _STEPS_OF_A_LAUNCH * baseline.step_ms / 1000
-    return Caps(steps=_STEPS_OF_A_LAUNCH, seconds=min(max(seconds, _FEWEST_CAP_S), _MOST_CAP_S))
+    return Caps(
+        steps=_STEPS_OF_A_LAUNCH,
+        seconds=_MOST_CAP_S,
+        usual_seconds=min(max(seconds, _FEWEST_CAP_S), _MOST_CAP_S),
+    )
 
 
 def _measured(trial: Trial, wall_s: float, seen: list[Picture]) -> Measured:
@@ -274,7 +294,7 @@ def _numbers(losses: dict[int, float | None]) -> dict[int, float]:
     return {step: math.nan if loss is None else loss for step, loss in losses.items()}
 
 
-def _ledger_line(plan: SearchPlan, opened: Experiment, verdict: Verdict) -> Comparison:
+def _ledger_line(plan: SearchPlan, sitting: Sitting, opened: Experiment, verdict: Verdict) -> Comparison:
     return Comparison(
         comparison_id=opened.comparison_id,
         unix=time.time(),
@@ -289,8 +309,8 @@ def _ledger_line(plan: SearchPlan, opened: Experiment, verdict: Verdict) -> Comp
         launches=opened.launches,
         verdict=verdict,
         finding=None if opened.purpose == "final" else opened.proposal.code,
-        commit=plan.commit,
-        dirty=plan.dirty,
-        versions=plan.versions,
+        commit=sitting.commit,
+        dirty=sitting.dirty,
+        versions=sitting.versions,
         parent=plan.search_id,
     )

@@ -1,13 +1,15 @@
 """The end of a search in one honest sentence, and its exit code. Pure."""
 
+from collections.abc import Sequence
+
 from perftui.ipc.findings import Finding
 from perftui.ipc.ledger_records import Launch, Verdict
 from perftui.ipc.search_records import StopReason
 from perftui.ipc.settings import Semantics, semantics_of
 from perftui.trainer.tuning.search.proposals import NOT_ALLOWED, Choice, change_words
-from perftui.trainer.tuning.search.state import SearchState, says_something
+from perftui.trainer.tuning.search.state import NO_WORD, Experiment, SearchState, says_something
 from perftui.trainer.tuning.verdict import SE_LIMIT
-from perftui.trainer.tuning.wording import percent
+from perftui.trainer.tuning.wording import fine_percent
 
 EXIT_CODES: dict[StopReason, int] = {
     "nothing_left": 0,
@@ -43,9 +45,18 @@ def end_sentence(state: SearchState, reason: StopReason, choice: Choice) -> str:
     forbidden = [each for each in choice.aside if each.reason.startswith(NOT_ALLOWED)]
     listed = ", ".join(change_words(each.proposal.set) for each in forbidden)
     more = f"Not tried, as it was not allowed: {listed}." if forbidden else None
-    unsaid = [each for each in state.judged[state.earlier :] if not says_something(each.verdict)]
-    again = "--resume measures again what was too noisy." if unsaid and reason == "nothing_left" else None
+    unsaid = [each for each in state.judged[state.earlier :] if not says_something(each)]
+    again = _again(unsaid) if unsaid and reason == "nothing_left" else None
     return " ".join(each for each in (_result(state, reason), more, again, _LIMITS.get(reason)) if each)
+
+
+def _again(unsaid: Sequence[Experiment]) -> str:
+    what = "what was too noisy" if _were_noisy(unsaid) else "what could not be compared"
+    return f"--resume measures again {what}."
+
+
+def _were_noisy(done: Sequence[Experiment]) -> bool:
+    return all(each.verdict is None or each.verdict.verdict in NO_WORD for each in done)
 
 
 def _result(state: SearchState, reason: StopReason) -> str:
@@ -104,7 +115,7 @@ def _refused(state: SearchState, reason: StopReason) -> str:
     known = [launch.se for launch in launches if launch.se is not None]
     what = "its step time was still changing" if not known else ""
     if known:
-        known_to, limit = percent(max(known), signed=False), percent(SE_LIMIT, signed=False)
+        known_to, limit = fine_percent(max(known), signed=False), fine_percent(SE_LIMIT, signed=False)
         what = f"step times are known to {known_to} only, and {limit} is the limit"
         if max(known) <= SE_LIMIT:
             what = (
@@ -122,11 +133,13 @@ def _refused(state: SearchState, reason: StopReason) -> str:
 def _nothing(state: SearchState) -> str:
     picture = state.picture
     leading = _leading(picture.findings) if picture else None
-    tried = [each for each in state.trials if says_something(each.verdict)]
+    tried = [each for each in state.trials if says_something(each)]
     if tried:
         return f"Nothing is worth changing: nothing that was tried proved faster ({_tried(state)})."
     if state.trials:
-        return "Nothing was decided: the launches were too noisy for a verdict on what was tried."
+        if _were_noisy(state.trials):
+            return "Nothing was decided: the launches were too noisy for a verdict on what was tried."
+        return f"Nothing was decided: what was tried could not be compared ({_tried(state)})."
     if leading is None:
         return "Nothing is worth changing: no cause of slowness is seen that a setting could mend."
     advice = leading.remedy.advice if leading.remedy else None

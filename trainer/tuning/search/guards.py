@@ -5,20 +5,19 @@ import math
 from perftui.ipc.facts import BatchFacts
 from perftui.ipc.search_records import Picture
 from perftui.ipc.settings import Settings
+from perftui.ipc.units import MIB
+from perftui.trainer.tuning.predictor import most_processes
 
-_SPARE_CORES = 2.0
-_SPARE_SHARE = 0.5
 _WAITING_A_CORE = 8.0
 _MEMORY_SHARE = 0.5
 """Of the memory that is free, and of the free /dev/shm: what batches loaded ahead may take."""
 _PREFETCH = 2
-_MIB = 1024 * 1024
 _BYTES = {"64": 8, "32": 4, "16": 2, "8": 1, "bool": 1}
 
 
 def most_workers(cpus: float, ranks: int) -> int:
     """Return the most workers of a rank that are tried unasked: some more than there are cores."""
-    return max(1, math.floor((cpus + max(_SPARE_CORES, _SPARE_SHARE * cpus)) / max(1, ranks)))
+    return max(1, math.floor(most_processes(cpus) / max(1, ranks)))
 
 
 def most_waiting_workers(cpus: float, ranks: int) -> int:
@@ -31,7 +30,7 @@ def batch_mib(batch: BatchFacts | None) -> float | None:
     if batch is None or not batch.newest.tensors:
         return None
     sizes = [math.prod(each.shape) * _bytes_of(each.dtype) for each in batch.newest.tensors]
-    return sum(sizes) / _MIB
+    return sum(sizes) / MIB
 
 
 def _bytes_of(dtype: str) -> int:

@@ -22,6 +22,8 @@ from perftui.trainer.tuning.search.visible import is_noisy, smallest_visible
 
 MOST_LAUNCHES = 4
 """Of one comparison."""
+MOST_TRIALS = 10
+"""Of one search, where nothing else is said."""
 FINAL_CODE = "final"
 """Stands for a finding's code where the original is compared with the result."""
 _BASELINES_TO_CALM_DOWN = 2

@@ -7,7 +7,7 @@ import msgspec
 
 from perftui.ipc.search_records import Picture, Proposal
 from perftui.ipc.settings import Settings
-from perftui.trainer.tuning.search.state import Experiment
+from perftui.trainer.tuning.search.state import Experiment, says_something
 
 _PART_OF_WHAT_IS_LEFT = 0.5
 _TOO_FAR = frozenset({"slower", "failed"})
@@ -52,6 +52,8 @@ def _next(
     now = best.get(name, in_force.get(name))
     if trial.kept and now == value:
         return _further(trial, name, value, picture)
+    if not says_something(trial):
+        return None
     if trial.verdict is not None and trial.verdict.verdict in _TOO_FAR and isinstance(now, int):
         between = round(math.sqrt(max(1, now) * value)) if value > now else round((value + now) / 2)
         if between not in (now, value) and between > 0:

@@ -33,7 +33,7 @@ from perftui.trainer.tuning.search.further import FURTHER, UNTOLD, Further
 from perftui.trainer.tuning.search.guards import most_waiting_workers, most_workers, why_too_much
 from perftui.trainer.tuning.search.number_ladder import neighbours
 from perftui.trainer.tuning.search.state import Configuration, SearchState, says_something
-from perftui.trainer.tuning.wording import percent
+from perftui.trainer.tuning.wording import fine_percent
 
 NOT_ALLOWED = "needs --allow"
 _PART_OF_BOUND = 0.5
@@ -94,12 +94,10 @@ def propose(
 def _measured(state: SearchState) -> set[Configuration]:
     """Return every configuration that has been measured, and the original.
 
-    What the host was too noisy for in an earlier sitting is as good as never measured.
+    What an earlier sitting came to no word on is as good as never measured.
     """
     counted = [
-        each
-        for place, each in enumerate(state.judged)
-        if place >= state.earlier or says_something(each.verdict)
+        each for place, each in enumerate(state.judged) if place >= state.earlier or says_something(each)
     ]
     judged = {state.configuration(side) for each in counted for side in (each.before, each.after)}
     return {state.configuration(state.plan.baseline), state.configuration(state.best), *judged}
@@ -140,7 +138,7 @@ def _gain_since(state: SearchState) -> dict[frozenset[tuple[str, SettingValue]],
     for trial in state.trials:
         gain = 1 + (trial.verdict.gain or 0.0) if trial.kept and trial.verdict else 1.0
         since = {change: factor * gain for change, factor in since.items()}
-        if not trial.kept and says_something(trial.verdict):
+        if not trial.kept and says_something(trial):
             since[frozenset(trial.proposal.set.items())] = 1.0
     return since
 
@@ -257,10 +255,10 @@ def _why_not(
     if too_much is not None:
         return too_much
     if proposal.bound is not None and proposal.bound < visible:
-        most, seen = percent(proposal.bound - 1), percent(visible - 1, signed=False)
+        most, seen = fine_percent(proposal.bound - 1), fine_percent(visible - 1, signed=False)
         return f"{most} at most, and less than {seen} does not show here"
     if proposal.expected is not None and proposal.expected < SMALLEST_GAIN:
-        return f"expected to bring {percent(proposal.expected - 1)} only"
+        return f"expected to bring {fine_percent(proposal.expected - 1)} only"
     if _STRENGTH[proposal.semantics] > _STRENGTH[allow]:
         return f"{NOT_ALLOWED} {proposal.semantics}"
     return None

@@ -13,6 +13,7 @@ import msgspec
 from perftui.ipc.ledger_records import Comparison
 from perftui.ipc.search_records import Judged, SearchEntry, SearchPlan
 from perftui.trainer.tuning.ledger import Ledger
+from perftui.trainer.tuning.ledger_queries import ENTRIES, PLANS
 
 
 class SearchLedger(Ledger):
@@ -57,16 +58,12 @@ class SearchLedger(Ledger):
 
     def plans(self, host: str) -> list[SearchPlan]:
         """Return the searches of a host, newest first."""
-        rows = self._connection.execute(
-            "SELECT record FROM searches WHERE host = ? ORDER BY unix DESC, rowid DESC", (host,)
-        )
+        rows = self._connection.execute(PLANS, (host,))
         return [msgspec.json.decode(record, type=SearchPlan) for (record,) in rows]
 
     def entries(self, search_id: str) -> list[SearchEntry]:
         """Return what was done in a search, in order."""
-        rows = self._connection.execute(
-            "SELECT record FROM search_entries WHERE search_id = ? ORDER BY place", (search_id,)
-        )
+        rows = self._connection.execute(ENTRIES, (search_id,))
         return [msgspec.json.decode(record, type=SearchEntry) for (record,) in rows]
 
     def all_entries(self) -> Iterator[SearchEntry]:

@@ -5,7 +5,7 @@ done is written.
 """
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Literal
 
 from perftui.ipc.harmless import harmless
@@ -13,6 +13,7 @@ from perftui.ipc.ledger_records import Launch, Verdict
 from perftui.ipc.search_records import Ended, Judged, Measured, Picture, SearchEntry
 from perftui.ipc.settings import Settings
 from perftui.ipc.settings_as_code import lines_to_write
+from perftui.trainer.text_table import NEVER, table
 from perftui.trainer.tuning.measure import Progress
 from perftui.trainer.tuning.search.ending import baseline_words
 from perftui.trainer.tuning.search.next_move import MOST_LAUNCHES, LaunchMove
@@ -20,12 +21,11 @@ from perftui.trainer.tuning.search.proposals import Choice, change_words
 from perftui.trainer.tuning.search.search_document import not_tried
 from perftui.trainer.tuning.search.state import Experiment, SearchState
 from perftui.trainer.tuning.subject import run_words
-from perftui.trainer.tuning.wording import percent
+from perftui.trainer.tuning.wording import fine_percent
 
 _HEADINGS = ("", "change", "verdict", "gain", "98 % interval", "step", "predicted")
 _CLEAR = "\r\x1b[K"
 _WIDTH = 110
-_DASH = "—"
 Write = Callable[[str], object]
 
 
@@ -103,7 +103,7 @@ def _what(state: SearchState, move: LaunchMove) -> str:
 def _measured_words(launch: Launch) -> str:
     if launch.log_step_s is None:
         return f"could not be measured: {launch.note or launch.outcome}"
-    known = f", known to {percent(launch.se, signed=False)}" if launch.se is not None else ""
+    known = f", known to {fine_percent(launch.se, signed=False)}" if launch.se is not None else ""
     settled = "" if launch.settled else "; its step time was still changing"
     return f"{baseline_words(launch)} ({launch.steps} steps{known}{settled})"
 
@@ -137,19 +137,11 @@ def ladder(state: SearchState) -> list[str]:
     baseline = state.baseline
     original = change_words(state.plan.baseline) if state.plan.baseline else "as the script has it"
     rows: list[tuple[str, ...]] = [_HEADINGS]
-    rows.append(("0", original, _DASH, _DASH, _DASH, _step(baseline), _DASH))
+    rows.append(("0", original, NEVER, NEVER, NEVER, _step(baseline), NEVER))
     rows += [_row(str(number), trial) for number, trial in enumerate(state.trials, start=1)]
     if state.final is not None:
         rows.append(_row("=", state.final))
-    return aligned(rows)
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows as lines with columns of equal width."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]
+    return table(rows)
 
 
 def _row(number: str, done: Experiment) -> tuple[str, ...]:
@@ -158,22 +150,22 @@ def _row(number: str, done: Experiment) -> tuple[str, ...]:
     if done.purpose == "final":
         change = "the result against the original"
     word = verdict.verdict.replace("_", " ")
-    gain = _DASH if verdict.gain is None else percent(verdict.gain)
-    interval = _DASH
+    gain = NEVER if verdict.gain is None else fine_percent(verdict.gain)
+    interval = NEVER
     if verdict.lo is not None and verdict.hi is not None:
-        interval = f"{percent(verdict.lo).removesuffix(' %')} to {percent(verdict.hi)}"
+        interval = f"{fine_percent(verdict.lo).removesuffix(' %')} to {fine_percent(verdict.hi)}"
     fate = word if done.purpose == "final" else f"{word}, {_fate(done)}"
     return (number, change, fate, gain, interval, _step(done.launch_of("B")), _predicted(done))
 
 
 def _step(launch: Launch | None) -> str:
-    return _DASH if launch is None or launch.step_ms is None else f"{launch.step_ms:.3g} ms"
+    return NEVER if launch is None or launch.step_ms is None else f"{launch.step_ms:.3g} ms"
 
 
 def _predicted(done: Experiment) -> str:
     expected, bound = done.proposal.expected, done.proposal.bound
     most = "" if bound is None else f"at most {bound:.3g}×"
-    return ", ".join(each for each in ("" if expected is None else f"{expected:.3g}×", most) if each) or _DASH
+    return ", ".join(each for each in ("" if expected is None else f"{expected:.3g}×", most) if each) or NEVER
 
 
 def end_lines(state: SearchState, choice: Choice) -> list[str]:

@@ -10,13 +10,11 @@ from perftui.trainer.telemetry.host import effective_cpus
 from perftui.trainer.telemetry.processes import is_alive
 from perftui.trainer.tuning.known_noise import known_noise
 from perftui.trainer.tuning.ledger_reading import newest_comparisons, recorded_search
-from perftui.trainer.tuning.search.calibration import calibration_of
+from perftui.trainer.tuning.search.calibration import HISTORY, calibration_of
 from perftui.trainer.tuning.search.next_move import Known, choice_now
 from perftui.trainer.tuning.search.proposals import Choice
 from perftui.trainer.tuning.search.search_view import search_view
 from perftui.trainer.tuning.search.state import SearchState, fold
-
-_HISTORY = 200
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ def found_search(word: str = "") -> FoundSearch | None:
     if found is None:
         return None
     state = fold(*found)
-    lines = [each for each in newest_comparisons(ledger_path(), _HISTORY) if each.host == host]
+    lines = newest_comparisons(ledger_path(), HISTORY, host)
     noise = known_noise(lines, state.plan.command)
     known = Known(noise, effective_cpus(), 0.0, calibration_of(lines))
     return FoundSearch(state, choice_now(state, known), _progress(host))

@@ -3,13 +3,11 @@
 from perftui.ipc.search_records import SearchPlan
 from perftui.ipc.search_view import SearchAside, SearchProgress, SearchTrial, SearchView
 from perftui.ipc.settings_as_code import lines_to_write
-from perftui.trainer.tuning.search.next_move import MOST_LAUNCHES
+from perftui.trainer.tuning.search.next_move import MOST_LAUNCHES, MOST_TRIALS
 from perftui.trainer.tuning.search.proposals import Choice
 from perftui.trainer.tuning.search.search_document import not_tried
 from perftui.trainer.tuning.search.state import Experiment, SearchState
 from perftui.trainer.tuning.subject import run_words
-
-_MOST_TRIALS = 10
 
 
 def search_view(state: SearchState, choice: Choice, progress: SearchProgress | None) -> SearchView:
@@ -30,7 +28,7 @@ def search_view(state: SearchState, choice: Choice, progress: SearchProgress | N
         host=plan.host,
         command=plan.command,
         allow=sitting.allow if sitting else "neutral",
-        most_trials=sitting.most_trials if sitting else _MOST_TRIALS,
+        most_trials=sitting.most_trials if sitting else MOST_TRIALS,
         most_launches=MOST_LAUNCHES,
         most_minutes=sitting.most_minutes if sitting else None,
         goes_on=goes_on,

@@ -2,7 +2,8 @@
 
 A launch is a *neighbour* of the next one when nothing came between them: then it may serve in the next
 comparison too, which saves a launch a change. Launches that lie far apart, or on both sides of a restart of
-the host, are no neighbours: drift between them is not what the procedure allows for.
+the host, are no neighbours: drift between them is not what the procedure allows for. Nor are launches of
+another program, or on other GPUs: the difference would not be the change's.
 """
 
 from collections.abc import Iterable
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from perftui.ipc.ledger_records import Launch, Verdict
+from perftui.ipc.ledger_records import BROKEN, Launch, Verdict
 from perftui.ipc.search_records import (
     Begun,
     Ended,
@@ -100,12 +101,12 @@ class SearchState:
     def final(self) -> Experiment | None:
         """The newest comparison of the original with what is now the best.
 
-        One that an earlier sitting was too noisy for is as good as none.
+        One from which an earlier sitting learned nothing is as good as none.
         """
         finals = [
             each
             for place, each in enumerate(self.judged)
-            if each.purpose == "final" and (place >= self.earlier or says_something(each.verdict))
+            if each.purpose == "final" and (place >= self.earlier or says_something(each))
         ]
         if not finals or self.configuration(finals[-1].after) != self.configuration(self.best):
             return None
@@ -134,9 +135,20 @@ class SearchState:
         return {**(picture.in_force if picture else {}), **self.best}
 
 
-def says_something(verdict: Verdict | None) -> bool:
-    """Tell whether a verdict says anything of the change."""
-    return verdict is not None and verdict.verdict not in NO_WORD
+def says_something(done: Experiment) -> bool:
+    """Tell whether a comparison says anything of its change.
+
+    One that failed does where the change is to blame: a launch with it broke down or could not be measured,
+    or its losses went wrong. A launch without it that failed, or launches on other GPUs, say nothing of it.
+    """
+    verdict = done.verdict
+    if verdict is None or verdict.verdict in NO_WORD:
+        return False
+    if verdict.verdict != "failed":
+        return True
+    with_change = [each for each in done.launches if each.label == "B"]
+    broke = any(each.log_step_s is None or each.outcome in BROKEN for each in with_change)
+    return broke or verdict.loss_agrees is False
 
 
 def begin(plan: SearchPlan) -> SearchState:
@@ -176,12 +188,23 @@ def _sat_down(state: SearchState, sitting: Sitting) -> SearchState:
     near = (
         state.last is not None
         and before.boot_id == sitting.boot_id
+        and same_program(before, sitting)
         and 0 <= sitting.unix - last.unix <= NEIGHBOUR_S
     )
     if near:
         return state
     opened = None if state.open is None else replace(state.open, measured=())
     return replace(state, last=None, open=opened)
+
+
+def same_program(before: Sitting, now: Sitting) -> bool:
+    """Tell whether launches of two sittings run the same code on the same GPUs, as far as is known."""
+    return (before.commit, before.versions, before.code, before.devices) == (
+        now.commit,
+        now.versions,
+        now.code,
+        now.devices,
+    )
 
 
 def _measured(state: SearchState, entry: Measured) -> SearchState:

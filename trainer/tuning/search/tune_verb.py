@@ -4,7 +4,6 @@ The search runs in this process; its trials end with it. What it finds is in the
 """
 
 import contextlib
-import fcntl
 import os
 import signal
 import socket
@@ -21,31 +20,32 @@ import msgspec
 from perftui.ipc.argument_templates import ArgumentTemplate
 from perftui.ipc.errors import NoSuchRun, Refused, UsageError
 from perftui.ipc.harmless import harmless, harmless_json
-from perftui.ipc.places import ledger_path, run_places, state_root
+from perftui.ipc.pid_space import boot_id
+from perftui.ipc.places import ledger_path, run_places
 from perftui.ipc.run_files import RunDescription, read_record, write_bytes
-from perftui.ipc.search_records import SearchEntry, SearchPlan, Sitting
-from perftui.ipc.settings import Semantics, Settings, SettingValue
+from perftui.ipc.search_records import SEARCH_ID_PREFIX, SearchEntry, SearchPlan, Sitting
+from perftui.ipc.settings import Semantics, Settings, SettingValue, environment_of
 from perftui.trainer.launch.environment_line import environment_line
 from perftui.trainer.launch.run_names import name_of, new_run_id
 from perftui.trainer.launch.spec import LaunchSpec
 from perftui.trainer.launch.start import check_launch, exit_of, require_seen
+from perftui.trainer.tuning.alone import measuring_alone, require_free_gpus
 from perftui.trainer.tuning.measure import Progress
 from perftui.trainer.tuning.plan import Caps
+from perftui.trainer.tuning.program import with_program
 from perftui.trainer.tuning.provenance import commit_of, versions_of
 from perftui.trainer.tuning.search.carry_out import Search
 from perftui.trainer.tuning.search.ending import exit_code
 from perftui.trainer.tuning.search.host_at_rest import crowd_words
-from perftui.trainer.tuning.search.next_move import MOST_LAUNCHES, LaunchMove
+from perftui.trainer.tuning.search.next_move import MOST_LAUNCHES, MOST_TRIALS, LaunchMove
 from perftui.trainer.tuning.search.proposals import Choice
 from perftui.trainer.tuning.search.search_document import TuneDocument, search_document
 from perftui.trainer.tuning.search.search_ledger import open_search_ledger
 from perftui.trainer.tuning.search.search_lines import SearchLines, end_lines, ladder
 from perftui.trainer.tuning.search.shared_progress import SharedProgress
-from perftui.trainer.tuning.search.state import SearchState, fold
+from perftui.trainer.tuning.search.state import SearchState, fold, same_program
 from perftui.trainer.tuning.subject import check_words, not_owned
-
-MOST_TRIALS = 10
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+from perftui.trainer.tuning.trial_command import HARMLESS
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,8 @@ class Asked:
     most_minutes: float | None = None
     gpu_readings: bool = True
     yes: bool = False
+    beside: bool = False
+    """Also on a GPU on which a live run trains."""
     json_target: str | None = None
 
 
@@ -81,9 +83,14 @@ def tune_verb(asked: Asked, ask: Callable[[str], str] | None, caps: Caps | None 
         PerftuiError: a trial could not be stopped, or the ledger cannot be written.
     """
     lines = SearchLines(_to_stderr, is_terminal=sys.stderr.isatty())
-    with _alone():
+    with measuring_alone():
         state = _taken_up(asked, lines) if asked.resume is not None else _begun(asked, lines)
+        if not asked.beside:
+            require_free_gpus({**os.environ, **environment_of(state.plan.baseline)})
         sitting = _sitting(asked, state)
+        changed = _changed_since(state.sitting, sitting) if state.sitting is not None else None
+        if changed is not None:
+            lines.line(changed)
         for text in _preview(state, sitting):
             lines.line(text)
         crowd = crowd_words()
@@ -174,7 +181,7 @@ def _plan(
 ) -> SearchPlan:
     check_words(command, str(cwd))
     return SearchPlan(
-        search_id=new_run_id(f"tune-{name}"),
+        search_id=new_run_id(f"{SEARCH_ID_PREFIX}{name}"),
         unix=time.time(),
         host=socket.gethostname(),
         name=name,
@@ -195,20 +202,29 @@ def _taken_up(asked: Asked, lines: SearchLines) -> SearchState:
     with open_search_ledger(ledger_path()) as ledger:
         plan = _chosen(asked, ledger.plans(socket.gethostname()))
         entries = ledger.entries(plan.search_id)
-    state = fold(plan, entries)
-    check_launch(LaunchSpec(command=plan.command, cwd=Path(plan.cwd)))
+    check = check_launch(LaunchSpec(command=plan.command, cwd=Path(plan.cwd)))
+    state = fold(msgspec.structs.replace(plan, interpreter=check.path), entries)
     lines.line(f"{plan.search_id}: {' '.join(plan.command)}")
     for text in ladder(state):
         lines.line(f"  {text}")
     if state.open is not None:
         lines.line(f"  broken off in the middle of a comparison with {len(state.open.measured)} launches")
-    commit, _ = commit_of(Path(plan.cwd))
-    if commit != plan.commit:
-        lines.line(
-            f"  the commit is another one now ({_short(plan.commit)} then, {_short(commit)} now): what was "
-            "measured then counts as it is; a search without --resume begins anew"
-        )
     return state
+
+
+def _changed_since(before: Sitting, now: Sitting) -> str | None:
+    """Say that the program is another one than in the last sitting, or on other GPUs; None: it is not."""
+    if same_program(before, now):
+        return None
+    what = "the script, its versions or the interpreter are other ones now"
+    if before.commit != now.commit:
+        what = f"the commit is another one now ({_short(before.commit)} then, {_short(now.commit)} now)"
+    elif before.devices != now.devices:
+        what = f"other GPUs are visible now ({before.devices or 'all'} then, {now.devices or 'all'} now)"
+    return (
+        f"  {what}: no launch of then is compared with one of now; verdicts of then count as they are, and a "
+        "search without --resume begins anew"
+    )
 
 
 def _short(commit: str | None) -> str:
@@ -229,22 +245,17 @@ def _chosen(asked: Asked, plans: list[SearchPlan]) -> SearchPlan:
 
 def _sitting(asked: Asked, state: SearchState) -> Sitting:
     """Return how far this sitting may go; what is not said stays as it was the last time."""
-    before = state.sitting
+    before, plan = state.sitting, state.plan
     allow = asked.allow or (before.allow if before else "neutral")
-    return Sitting(
+    sitting = Sitting(
         unix=time.time(),
-        boot_id=_boot_id(),
+        boot_id=boot_id() or "",
         allow=allow,
         most_trials=asked.most_trials or (before.most_trials if before else MOST_TRIALS),
         most_minutes=asked.most_minutes,
+        versions=versions_of(plan.interpreter),
     )
-
-
-def _boot_id() -> str:
-    try:
-        return _BOOT_ID.read_text().strip()
-    except OSError:
-        return ""
+    return with_program(sitting, plan)
 
 
 def _preview(state: SearchState, sitting: Sitting) -> list[str]:
@@ -255,7 +266,7 @@ def _preview(state: SearchState, sitting: Sitting) -> list[str]:
         f"$ {' '.join(plan.command)}",
         f"{plan.search_id}: up to {sitting.most_trials} changes{done}, one at a time, each by 2 to "
         f"{MOST_LAUNCHES} fresh launches{minutes}; allowed: {_allowed(sitting.allow)}",
-        "files that the training saves go to a scratch folder, trackers stay offline",
+        HARMLESS,
     ]
 
 
@@ -269,25 +280,6 @@ def _allowed(allow: Semantics) -> str:
 
 def _agreed(ask: Callable[[str], str] | None) -> bool:
     return ask is not None and ask("Launch trials of this command? [y/N] ").strip().lower() in ("y", "yes")
-
-
-@contextlib.contextmanager
-def _alone() -> Iterator[None]:
-    """Keep a second search of this user off this host: they would measure each other.
-
-    Raises:
-        Refused: one goes on.
-    """
-    path = state_root() / f"tune-{socket.gethostname()}.lock"
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise Refused("another search goes on on this host: they would measure each other") from None
-        yield
-    finally:
-        os.close(handle)
 
 
 @contextlib.contextmanager

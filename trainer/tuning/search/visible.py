@@ -7,13 +7,9 @@ import math
 
 from perftui.ipc.ledger_records import Launch
 from perftui.trainer.tuning.regression import Label, Noise, Point, compare
-from perftui.trainer.tuning.verdict import SE_LIMIT
+from perftui.trainer.tuning.verdict import OBVIOUS_GAIN, OBVIOUS_SE, SE_LIMIT, visible_log_gain
 
 _ABBA: tuple[Label, ...] = ("A", "B", "B", "A")
-_POWER_OF_INTERVAL = 1.3
-"""An effect this many half intervals large is seen four times out of five (research: t.99 + 0.85)."""
-_OBVIOUS_GAIN = 0.15
-_OBVIOUS_SE = 4.0
 
 
 def is_noisy(launch: Launch) -> bool:
@@ -29,7 +25,6 @@ def smallest_visible(launch: Launch, noise: Noise) -> float:
     """
     se = launch.se if launch.se is not None else SE_LIMIT
     if is_noisy(launch):
-        return math.exp(max(math.log1p(_OBVIOUS_GAIN), _OBVIOUS_SE * math.sqrt(2) * se))
+        return math.exp(max(math.log1p(OBVIOUS_GAIN), OBVIOUS_SE * math.sqrt(2) * se))
     points = [Point(label, 0.0, se, launch.df or 1.0) for label in _ABBA]
-    effect = compare(points, noise)
-    return math.exp(_POWER_OF_INTERVAL * (effect.hi - effect.lo) / 2)
+    return math.exp(visible_log_gain(compare(points, noise)))

@@ -1,8 +1,8 @@
 """Simulated launches with the noise that trainings have, to check the procedure against a known truth.
 
-Apart from the tests because the benchmark scripts draw from the same model. Five hosts, from a quiet one to
-one that is shared: log step times with correlated, heavy-tailed noise, spikes, a loader's periodic stall, and
-a level that differs, drifts and walks from launch to launch.
+Benchmarks and tests draw from the same model. Five hosts, from a quiet one to one that is shared: log step
+times with correlated, heavy-tailed noise, spikes, a loader's periodic stall, and a level that differs, drifts
+and walks from launch to launch.
 """
 
 import math

@@ -1,0 +1,4 @@
+"""Sizes that all rooms count in."""
+
+MIB = 1 << 20
+"""Bytes."""
