@@ -9,6 +9,8 @@ from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
+from perftui.ipc.loader_facts import LoadingFacts, SamplingFacts
+
 RunPhase: TypeAlias = Literal[
     "starting", "training", "validation", "checkpoint", "compiling", "between", "ending"
 ]
@@ -225,38 +227,6 @@ class ModelFacts(_Facts, frozen=True, kw_only=True):
     is trained, and of parameters and buffers that are not. None: no such numbers there."""
 
 
-class SamplingFacts(_Facts, frozen=True, kw_only=True):
-    """In which order the training loader asks for samples, as far as the parent process can tell."""
-
-    loader: int
-    """Index of the loader."""
-    sampler: str
-    """Class of what draws the indices."""
-    batch_sampler: str | None = None
-    shuffle: bool | None = None
-    distributed: bool = False
-    """Whether each rank gets a part of its own."""
-    num_replicas: int | None = None
-    rank: int | None = None
-    seed: int | None = None
-    epochs_begun: int = 0
-    """Epochs so far of which a batch was trained on."""
-    epoch: int | None = None
-    """What the sampler takes the epoch to be."""
-    set_epoch: bool | None = None
-    """Whether the sampler's epoch changes; None: no such sampler, or the first epoch still."""
-    worker_init_fn: bool = False
-    """The script prepares its workers itself; without that torch seeds random, NumPy and itself in each."""
-    generator: bool = False
-    """The script passes a random generator of its own."""
-    workers_alike: list[str] | None = None
-    """Of random, numpy and torch those whose generators began in the same state in all workers, once the
-    script had prepared them; None: not known (fewer than two, not forked, or not prepared by the script)."""
-    epochs_alike: int | None = None
-    """Epochs in a row, up to the newest, that began with the same random state, so that they have the same
-    order; None: not known, or the order is not drawn from that state."""
-
-
 class TensorFacts(_Facts, frozen=True, kw_only=True):
     """One tensor of a batch."""
 
@@ -382,6 +352,7 @@ class RankFacts(_Facts, frozen=True, kw_only=True):
     """Subject → why it is None."""
     process: ProcessFacts | None = None
     stacks: StackFacts | None = None
+    loading: LoadingFacts | None = None
 
     @property
     def compiles_now(self) -> bool:

@@ -81,11 +81,20 @@ def check_from_rank(message: FromRank, frame_bytes: int) -> None:
         check_whole(message, "duration_ns", message.duration_ns, -_LARGEST, _LARGEST)
     elif isinstance(message, LossSample):
         check_whole(message, "step", message.step, -1, _LARGEST)
-    elif isinstance(message, Facts) and message.facts.phases is not None:
-        phases = message.facts.phases
+    elif isinstance(message, Facts):
+        _check_facts(message)
+
+
+def _check_facts(message: Facts) -> None:
+    phases, loading = message.facts.phases, message.facts.loading
+    if phases is not None:
         _numbers(message, "phases.seconds", phases.seconds.values())
         for name in ("since_ns", "at_ns", "began_ns", "newest_ns"):
             check_whole(message, f"phases.{name}", getattr(phases, name), -LARGEST_CLOCK, LARGEST_CLOCK)
+    if loading is not None:
+        _numbers(message, "loading", (loading.fetch_s, loading.collate_s))
+        if min(loading.fetch_s, loading.collate_s) < 0:
+            raise ProtocolError("facts: loading has a time below 0")
 
 
 def _check_steps(batch: StepBatch) -> None:

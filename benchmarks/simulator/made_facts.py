@@ -18,11 +18,11 @@ from perftui.ipc.facts import (
     PhaseFacts,
     ProcessFacts,
     RankFacts,
-    SamplingFacts,
     StackFacts,
     StackPlace,
     TensorFacts,
 )
+from perftui.ipc.loader_facts import SamplingFacts
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
 

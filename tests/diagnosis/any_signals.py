@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from perftui.ipc.facts import BackendFacts, CompileFacts, ModelFacts, PhaseFacts, RankFacts, StackFacts
 from perftui.ipc.host_view import LoaderWorkers
+from perftui.ipc.loader_facts import LoadingFacts
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.trace_report import OperatorFigures, RankReport
 from perftui.ipc.view import GpuView, Shares, StepStats
@@ -130,6 +131,13 @@ _phases = st.builds(
     newest_ns=st.just(1),
     seconds=st.fixed_dictionaries({"compiling": st.floats(0, 500)}),
 )
+_loadings = st.builds(
+    LoadingFacts,
+    loader=st.integers(0, 3),
+    batches=st.integers(1, 1000),
+    fetch_s=st.floats(0, 1e6),
+    collate_s=st.floats(0, 1e6),
+)
 _compiles = st.builds(
     CompileFacts,
     frames=st.integers(0, 9),
@@ -161,6 +169,7 @@ def _facts(draw: st.DrawFn) -> RankFacts:
         model=draw(st.none() | _models),
         compile=draw(st.none() | _compiles),
         phases=draw(st.none() | _phases),
+        loading=draw(st.none() | _loadings),
         backends=draw(
             st.none()
             | st.builds(

@@ -2,15 +2,17 @@
 
 from dataclasses import replace
 
+import msgspec.structs
 import pytest
 
-from perftui.ipc.facts import BatchFacts, BatchSignature, StackPlace, TensorFacts
+from perftui.ipc.facts import BatchFacts, BatchSignature, RankFacts, StackPlace, TensorFacts
+from perftui.ipc.loader_facts import LoadingFacts
 from perftui.ipc.trace_report import OperatorFigures, RankReport
 from perftui.ipc.worker_stacks import WorkerFrame, WorkerStacks
 from perftui.trainer.diagnosis import POLICY, judge
 from perftui.trainer.diagnosis.batch_costs import collating_in_workers
 from perftui.trainer.diagnosis.readiness import won_share
-from perftui.trainer.diagnosis.signals import RankSignals, StepPatterns
+from perftui.trainer.diagnosis.signals import HostSignals, RankSignals, StepPatterns
 
 from .made import BUSY, QUIET, facts, found, lead, loader, rank, run, shares, stacks, workers
 
@@ -124,6 +126,112 @@ def test_workers_that_mostly_make_samples() -> None:
     )
     busy = replace(_fed(cpu_share=0.95), worker_stacks=(_stacked(40, *decoding),))
     assert lead(run(busy, host=_FULL)).code == "input.item"
+
+
+def _timed(collating: float, loader: int = 0) -> RankFacts:
+    fetch_s, collate_s = 100 * (1 - collating), 100 * collating
+    return facts(loading=LoadingFacts(loader=loader, batches=99, fetch_s=fetch_s, collate_s=collate_s))
+
+
+@pytest.mark.parametrize(
+    ("collating", "of_loader", "code"),
+    [
+        (POLICY.collating_timed, 0, "input.collate"),
+        (POLICY.collating_timed - 0.01, 0, "input.item"),
+        (POLICY.collating_timed, 1, "input.item"),
+    ],
+)
+def test_workers_that_time_their_batches_need_no_window(collating: float, of_loader: int, code: str) -> None:
+    busy = replace(_fed(cpu_share=0.95), facts=_timed(collating, of_loader))
+    finding = lead(run(busy, host=_FULL))
+    assert finding.code == code
+    share = [each.value for each in finding.evidence if "puts samples together" in each.name]
+    assert share == ([] if of_loader else [pytest.approx(collating)])
+    if code == "input.collate":
+        assert "50 % of the time they work on a batch" in finding.sentence
+    elif not of_loader:
+        assert "they compute all the time, 51 % of it to fetch samples" in finding.sentence
+
+
+@pytest.mark.parametrize(
+    ("figures", "host", "code"),
+    [
+        ({"cpu_share": 0.95}, replace(_FULL, run_storage_read_mib_s=POLICY.storage_mib_s), "input.item"),
+        ({"cpu_share": 0.1, "blocked_share": 0.5}, _FULL, "input.storage"),
+        ({"cpu_share": 0.1}, _FULL, "input.workers"),
+        ({"cpu_share": 0.5}, _FULL, "input.collate"),
+        ({"cpu_share": 0.1, "cpu_wait_share": 0.5}, _FULL, "input.collate"),
+    ],
+)
+def test_putting_together_that_waits_for_something_is_not_blamed(
+    figures: dict[str, float], host: HostSignals, code: str
+) -> None:
+    """Samples that are views of a file are read when they are copied into the batch."""
+    assert lead(run(replace(_fed(**figures), facts=_timed(0.9)), host=host)).code == code
+
+
+def test_workers_whose_cpu_was_not_seen_have_their_times() -> None:
+    unseen = replace(_fed(), workers=None, facts=_timed(0.9))
+    assert lead(run(unseen, host=_FULL)).code == "input.collate"
+    assert lead(run(replace(unseen, facts=_timed(0.4)), host=_FULL)).code != "input.collate"
+
+
+@pytest.mark.parametrize(
+    ("collate", "tensors", "told", "advice"),
+    [
+        ("join", 2, "on putting samples together (join)", "not from Python lists"),
+        ("default_collate", 2, "on putting samples together.", "copy fewer bytes"),
+        ("default_collate", 9, "on putting samples together.", "not from Python lists"),
+    ],
+)
+def test_what_puts_samples_together_is_named_and_what_it_is_given(
+    collate: str, tensors: int, told: str, advice: str
+) -> None:
+    one = TensorFacts(shape=[64], dtype="float32", device="cpu")
+    timed = _timed(0.9)
+    assert timed.loading is not None
+    known = msgspec.structs.replace(
+        timed,
+        loading=msgspec.structs.replace(timed.loading, collate=collate),
+        batch=BatchFacts(looked=2, newest=BatchSignature(tensors=[one] * tensors), distinct_shapes=1),
+    )
+    finding = lead(run(replace(_fed(cpu_share=0.95), facts=known), host=_FULL))
+    assert finding.code == "input.collate"
+    assert told in finding.sentence
+    assert finding.remedy is not None
+    assert advice in (finding.remedy.advice or "")
+
+
+def test_times_stand_before_looks() -> None:
+    busy = replace(_fed(cpu_share=0.95), worker_stacks=(_stacked(40, *_PUTTING),))
+    assert lead(run(replace(busy, facts=_timed(0.3)), host=_FULL)).code == "input.item"
+    told = lead(run(replace(busy, facts=_timed(0.8)), host=_FULL))
+    assert "80 % of the time they work on a batch" in told.sentence
+
+
+@pytest.mark.parametrize(("collating", "code"), [(0.6, "input.collate"), (0.3, "input.workers")])
+@pytest.mark.parametrize("looked", [False, True])
+def test_a_thread_without_workers_times_its_batches(collating: float, code: str, looked: bool) -> None:
+    place = StackPlace(area="collate", at="train.py:7 rows", line="return torch.tensor(rows)", count=28)
+    seen = stacks(100, place, collate=40, dataset=10, model=50) if looked else None
+    told = msgspec.structs.replace(_timed(collating), stacks=seen)
+    alone = rank(shares=shares(wait=0.5, forward=0.15), loader=loader(num_workers=0), facts=told)
+    finding = lead(run(alone))
+    assert finding.code == code
+    if code == "input.collate":
+        assert "60 % of it is putting samples together" in finding.sentence
+
+
+def test_a_thread_that_copies_samples_is_told_to_copy_less() -> None:
+    at = "/venv/torch/utils/data/_utils/collate.py:275 collate_tensor_fn"
+    place = StackPlace(area="collate", at=at, line="return torch.stack(batch, 0, out=out)", count=37)
+    told = msgspec.structs.replace(_timed(0.9), stacks=stacks(100, place, collate=38, loader=10, model=52))
+    alone = rank(shares=shares(wait=0.5, forward=0.15), loader=loader(num_workers=0), facts=told)
+    remedy = lead(run(alone)).remedy
+    assert remedy is not None
+    assert "copy fewer bytes" in (remedy.advice or "")
+    stored = replace(QUIET, run_storage_read_mib_s=POLICY.storage_mib_s)
+    assert lead(run(alone, host=stored)).code != "input.collate"
 
 
 def test_a_dataset_within_a_dataset_counts_once() -> None:

@@ -5,7 +5,8 @@ from dataclasses import replace
 import msgspec.structs
 import pytest
 
-from perftui.ipc.facts import OptimizerFacts, ParallelFacts, RankFacts, SamplingFacts
+from perftui.ipc.facts import OptimizerFacts, ParallelFacts, RankFacts
+from perftui.ipc.loader_facts import SamplingFacts
 from perftui.ipc.view import DeviceView
 from perftui.trainer.diagnosis import POLICY, judge
 from perftui.trainer.diagnosis.signals import RunSignals

@@ -8,8 +8,10 @@ import pytest
 from perftui.ipc import codec
 from perftui.ipc.dashboard_messages import ProfileCommand, Pull, RelaunchCommand, SeekCommand, StopCommand
 from perftui.ipc.errors import ProtocolError
+from perftui.ipc.facts import RankFacts
 from perftui.ipc.frame_checks import PID_MAX, RANKS_MAX, SMALL_FRAME_BYTES, STEPS_PER_FRAME_MAX
 from perftui.ipc.host_messages import ForRank, HostHello
+from perftui.ipc.loader_facts import LoadingFacts
 from perftui.ipc.messages import (
     ArmWindow,
     CancelWindow,
@@ -125,3 +127,11 @@ def test_only_steps_may_be_long() -> None:
     frame = codec.encode(batch)
     assert len(frame) > SMALL_FRAME_BYTES
     assert codec.decode_from_rank(frame) == batch
+
+
+@pytest.mark.parametrize("seconds", [-1.0, float("inf"), float("nan"), 2.0**60])
+@pytest.mark.parametrize("name", ["fetch_s", "collate_s"])
+def test_times_of_making_batches_are_measurements(name: str, seconds: float) -> None:
+    loading = LoadingFacts(loader=0, batches=3, fetch_s=1.0, collate_s=1.0)
+    loading = msgspec.structs.replace(loading, **{name: seconds})
+    assert "loading has a" in _refusal(Facts, facts=RankFacts(loading=loading))

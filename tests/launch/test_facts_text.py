@@ -14,8 +14,8 @@ from perftui.ipc.facts import (
     OptimizerFacts,
     ParallelFacts,
     RankFacts,
-    SamplingFacts,
 )
+from perftui.ipc.loader_facts import SamplingFacts
 from perftui.trainer.launch.facts_text import facts_lines
 
 

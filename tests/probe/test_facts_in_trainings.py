@@ -130,6 +130,7 @@ for epoch in range(4):
     loader = DataLoader(data, batch_size=4, shuffle=True, num_workers=WORKERS, worker_init_fn=prepare)
     for x, y in loader:
         step(net, optimizer, x, y)
+time.sleep(2)  # on a busy host the last reading may be cut short: one is due meanwhile
 """
 )
 
@@ -139,9 +140,101 @@ def test_a_loader_built_anew_at_each_epoch_and_seeded_alike(hub: "Hub", workers:
     outcome = hub.train(SEEDED.replace("WORKERS", str(workers)))
     assert outcome.exit_code == 0, outcome.stderr
     told = last(outcome).sampling
-    assert told is not None
+    assert told is not None, last(outcome).missing
     assert (told.epochs_begun, told.epochs_alike) == (4, 3)
     assert told.workers_alike == (["random"] if workers else None)
+
+
+COPIED = (
+    PREAMBLE
+    + """
+import random
+class Noisy(torch.utils.data.Dataset):
+    def __init__(self):
+        self.chance = random.Random(0)
+    def __len__(self):
+        return 16
+    def __getitem__(self, index):
+        return data[index][0] + self.chance.random(), data[index][1]
+
+net = nn.Linear(8, 2)
+optimizer = torch.optim.SGD(net.parameters(), 0.01)
+for epoch in range(2):
+    for x, y in DataLoader(Noisy(), batch_size=4, num_workers=2, worker_init_fn=PREPARE):
+        step(net, optimizer, x, y)
+time.sleep(2)  # on a busy host the last reading may be cut short: one is due meanwhile
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("prepare", "copied"),
+    [
+        ("None", ["Noisy.chance"]),
+        ("lambda worker: torch.utils.data.get_worker_info().dataset.chance.seed(worker)", []),
+    ],
+)
+def test_a_generator_that_workers_have_copies_of(hub: "Hub", prepare: str, copied: list[str]) -> None:
+    outcome = hub.train(COPIED.replace("PREPARE", prepare))
+    assert outcome.exit_code == 0, outcome.stderr
+    told = last(outcome).sampling
+    assert told is not None, last(outcome).missing
+    assert [f"{each.owner}.{each.attribute}" for each in told.copied_generators] == copied
+
+
+PUTTING = (
+    PREAMBLE
+    + """
+def put_together(rows):
+    spent = time.perf_counter()
+    while time.perf_counter() - spent < 0.01:
+        pass
+    return torch.stack([x for x, _ in rows]), torch.stack([y for _, y in rows])
+
+net = nn.Linear(8, 2)
+optimizer = torch.optim.SGD(net.parameters(), 0.01)
+for epoch in range(2):
+    for x, y in DataLoader(data, batch_size=4, num_workers=WORKERS, collate_fn=put_together):
+        step(net, optimizer, x, y)
+time.sleep(2)  # on a busy host the last reading may be cut short: one is due meanwhile
+"""
+)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_what_making_batches_takes(hub: "Hub", workers: int) -> None:
+    outcome = hub.train(PUTTING.replace("WORKERS", str(workers)))
+    assert outcome.exit_code == 0, outcome.stderr
+    assert outcome.of(Goodbye)[0].errors == 0
+    told = last(outcome).loading
+    assert told is not None, last(outcome).missing
+    assert (told.loader, told.batches) == (0, 24)
+    assert told.collate_s >= 24 * 0.01
+    assert told.fetch_s > 0
+
+
+SPAWNED = (
+    PREAMBLE
+    + """
+def main():
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), 0.01)
+    for x, y in DataLoader(data, batch_size=4, num_workers=1, multiprocessing_context="spawn"):
+        step(net, optimizer, x, y)
+    time.sleep(2)  # on a busy host the last reading may be cut short: one is due meanwhile
+
+if __name__ == "__main__":
+    main()
+"""
+)
+
+
+def test_workers_that_do_not_share_memory_are_not_timed(hub: "Hub") -> None:
+    outcome = hub.train(SPAWNED)
+    assert outcome.exit_code == 0, outcome.stderr
+    assert outcome.of(Goodbye)[0].errors == 0
+    assert last(outcome).loading is None
+    assert "not forked" in last(outcome).missing["loading"]
 
 
 LOOKED_AT = (

@@ -8,7 +8,7 @@ import torch
 from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, RandomSampler, Sampler
 from torch.utils.data.distributed import DistributedSampler
 
-from perftui.ipc.facts import SamplingFacts
+from perftui.ipc.loader_facts import SamplingFacts
 from perftui.trainer.probe.loader_settings import LoaderBook
 from perftui.trainer.probe.sampler_reading import GONE, NOT_SEEN, SamplerWatch
 

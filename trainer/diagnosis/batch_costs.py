@@ -9,6 +9,7 @@ from perftui.trainer.diagnosis.signals import RankSignals
 _FETCHING = frozenset({"fetch"})
 _ASKING = frozenset({"__getitem__", "__getitems__", "__iter__", "__next__"})
 _STACKING = frozenset({"aten::stack", "aten::cat"})
+_COLLATES_OF_TORCH = frozenset({"default_collate", "default_convert"})
 _LOADER_OF_TORCH = "torch/utils/data/dataloader.py"
 """Is on the stack of every forked worker, as it was when it was forked."""
 
@@ -65,6 +66,32 @@ def collating_in_workers(rank: RankSignals, policy: Policy) -> float | None:
     asking = sum(seen.samples * _share_in(seen, _ASKING) for seen in stacks)
     bare = sum(seen.samples * frame.self_share for seen in stacks for frame in seen.frames if _fetches(frame))
     return max(0.0, fetching - asking - bare) / fetching
+
+
+def collating_timed(rank: RankSignals) -> float | None:
+    """Return the share of the time on batches in which samples are put together, as timed where it is done.
+
+    None: not timed, or it is another loader's. Waits for storage and for a core are part of the times.
+    """
+    timed = rank.facts.loading
+    if timed is None or rank.loader is None or timed.loader != rank.loader.index:
+        return None
+    spent_s = timed.fetch_s + timed.collate_s
+    return timed.collate_s / spent_s if spent_s > 0 else None
+
+
+def putting_together(rank: RankSignals) -> str:
+    """Return "putting samples together", with the function that does it where it is known and not torch's."""
+    timed = None if collating_timed(rank) is None else rank.facts.loading
+    known = timed is not None and timed.collate and timed.collate not in _COLLATES_OF_TORCH
+    return f"putting samples together ({timed.collate})" if known and timed else "putting samples together"
+
+
+def copies_tensors(rank: RankSignals, policy: Policy) -> bool:
+    """Tell whether torch's own function makes few tensors of the samples: then they are such, or numbers."""
+    timed, batch = rank.facts.loading, rank.facts.batch
+    torchs = timed is not None and timed.collate in _COLLATES_OF_TORCH
+    return torchs and batch is not None and not in_pieces(rank, policy)
 
 
 def costs_more_than_it_brings(case: Case, rank: RankSignals, taking: float) -> bool:

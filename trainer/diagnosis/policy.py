@@ -98,6 +98,8 @@ class Policy:
     """Tensors of a batch, more than which it is handed over in pieces; as many as are looked at."""
     collating: float = 0.60
     """Share of the time that workers spend on a batch, from which putting it together is the cause."""
+    collating_timed: float = 0.50
+    """The same where each batch is timed and not only looked at; own choice: most of it."""
     connected: float = 0.5
     """Share of looks at idle workers that find them receiving from a socket: it is that; own choice: most."""
     worker_looks: int = 20

@@ -10,8 +10,11 @@ from typing import Literal, TypeAlias
 from perftui.ipc.facts import StackFacts
 from perftui.trainer.diagnosis.batch_costs import (
     collating_in_workers,
+    collating_timed,
+    copies_tensors,
     costs_more_than_it_brings,
     in_pieces,
+    putting_together,
     stacking,
     taking_over,
 )
@@ -72,14 +75,9 @@ def cause_of(case: Case, rank: RankSignals) -> WaitCause:
 
 def _in_the_training_thread(case: Case, rank: RankSignals, host: HostSignals | None) -> WaitCause:
     policy = case.policy
-    collating = _collating(rank.facts.stacks, policy)
-    loading = area_share(rank.facts.stacks, policy.stack_looks, "collate", "dataset", "loader")
-    if collating is not None and loading and collating >= policy.collating * loading:
-        return WaitCause("collate", f"{100 * collating / loading:.0f} % of it is putting samples together")
-    stacked = stacking(rank)
-    if stacked is not None and stacked >= policy.collating * (rank.shares.loader_wait or 1.0):
-        why = f"at least {100 * stacked:.0f} % of each step is copying samples into a batch"
-        return WaitCause("collate", why, stacked=True)
+    putting = _collated_here(case, rank, host)
+    if putting is not None:
+        return putting
     busy = _busy_while_waiting(case, rank)
     # On a busy host a thread that wants to compute may not be let: it looks idle and is not.
     if busy is None or busy > policy.worker_idle or case.strongly_contended(rank.host):
@@ -87,6 +85,31 @@ def _in_the_training_thread(case: Case, rank: RankSignals, host: HostSignals | N
     if storage_seen(case, rank, host):
         return WaitCause("storage", "the thread waits for storage")
     return WaitCause("latency", "the thread does not compute meanwhile, each sample waits for something")
+
+
+def _collated_here(case: Case, rank: RankSignals, host: HostSignals | None) -> WaitCause | None:
+    """Return putting samples together in the training thread as the cause; None: it is not.
+
+    Where each batch is timed, looks and operators must not tell otherwise. Samples that are views of a file
+    are read from storage only when they are copied into the batch: that is no collating.
+    """
+    policy, stacks, timed = case.policy, rank.facts.stacks, collating_timed(rank)
+    if timed is not None and timed < policy.collating_timed:
+        return None
+    collating = _collating(stacks, policy)
+    loading = area_share(stacks, policy.stack_looks, "collate", "dataset", "loader")
+    if collating is not None and loading and collating >= policy.collating * loading:
+        share = collating / loading if timed is None else timed
+        return WaitCause("collate", f"{100 * share:.0f} % of it is {putting_together(rank)}")
+    stacked = stacking(rank)
+    if stacked is not None and stacked >= policy.collating * (rank.shares.loader_wait or 1.0):
+        why = f"at least {100 * stacked:.0f} % of each step is copying samples into a batch"
+        return WaitCause("collate", why, stacked=True)
+    if timed is None or storage_seen(case, rank, host):
+        return None
+    found = area_share(stacks, policy.stack_looks, "collate")
+    copied = found is not None and collating is not None and collating < found / 2
+    return WaitCause("collate", f"{100 * timed:.0f} % of it is {putting_together(rank)}", stacked=copied)
 
 
 def _collating(stacks: StackFacts | None, policy: Policy) -> float | None:
@@ -137,24 +160,27 @@ def _surely_busy(case: Case, rank: RankSignals, wait: float) -> float:
 def _in_workers(case: Case, rank: RankSignals, host: HostSignals | None) -> WaitCause:
     policy, seen = case.policy, rank.workers
     if seen is None or seen.cpu_share is None or not seen.count:
-        return _by_the_host(case, host)
+        cause = _by_the_host(case, host)
+        return (_collated_in_workers(case, rank, host) or cause) if cause.cause == "unknown" else cause
     held_up, busy = seen.cpu_wait_share or 0.0, _between_heads(rank, seen.cpu_share)
     idle = held_up < policy.worker_cpu_wait and busy + held_up < policy.worker_busy
     if idle and not storage_seen(case, rank, host):
         taking = taking_over(case, rank)
         if taking is not None:
             return _taken_over(case, rank, taking)
-    putting = collating_in_workers(rank, policy)
-    if putting is not None and putting >= policy.collating:
-        why = f"they spend {100 * putting:.0f} % of the time they work on a batch on putting samples together"
-        return WaitCause("collate", why)
+    computing = busy > policy.worker_idle or held_up >= policy.worker_cpu_wait
+    putting = _collated_in_workers(case, rank, host, computing=computing)
+    if putting is not None:
+        return putting
     if busy + held_up >= policy.worker_busy:
-        return WaitCause("compute", "they compute all the time")
+        timed = collating_timed(rank)
+        fetching = "" if timed is None else f", {100 * (1 - timed):.0f} % of it to fetch samples"
+        return WaitCause("compute", f"they compute all the time{fetching}")
     if storage_seen(case, rank, host):
         return WaitCause("storage", "they wait for storage")
     if _connected(rank, policy):
         return WaitCause("connection", "they wait for the other end of a network connection")
-    if busy > policy.worker_idle or held_up >= policy.worker_cpu_wait:
+    if computing:
         return WaitCause("unknown", "")
     if wait_ms(rank) < policy.needless_item_ms:
         return WaitCause("needless", "they have hardly anything to do")
@@ -162,6 +188,27 @@ def _in_workers(case: Case, rank: RankSignals, host: HostSignals | None) -> Wait
         why = "they hardly compute meanwhile, and other work keeps the cores busy: who waits for whom is open"
         return WaitCause("untold", why)
     return WaitCause("latency", "they do not compute meanwhile, each sample waits for something")
+
+
+def _collated_in_workers(
+    case: Case, rank: RankSignals, host: HostSignals | None, *, computing: bool = True
+) -> WaitCause | None:
+    """Return putting samples together in workers as the cause, from a window or as they time it; None: no.
+
+    What they time holds waits as well: it counts where they are known to compute, and not to wait for
+    storage, as samples that are views of a file are read only when they are copied into the batch.
+    """
+    policy, timed = case.policy, collating_timed(rank)
+    if timed is not None and timed < policy.collating_timed:
+        return None
+    seen = collating_in_workers(rank, policy)
+    by_looks = seen is not None and seen >= policy.collating
+    by_time = timed is not None and computing and not storage_seen(case, rank, host)
+    share = timed if timed is not None else seen
+    if share is None or not (by_looks or by_time):
+        return None
+    why = f"they spend {100 * share:.0f} % of the time they work on a batch on {putting_together(rank)}"
+    return WaitCause("collate", why, stacked=copies_tensors(rank, policy))
 
 
 def _between_heads(rank: RankSignals, cpu_share: float) -> float:

@@ -101,6 +101,7 @@ class FactsTeller:
             ("allocator", _OFTEN_NS, lambda: self._allocator.read(self._device)),
             ("sampling", _OFTEN_NS, self._read_sampling),
             ("batch", _OFTEN_NS, self._read_batch),
+            ("loading", _OFTEN_NS, lambda: self._recorder.making.read(self._loader)),
             ("phases", _OFTEN_NS, self.phases.read),
             ("backends", _SELDOM_NS, self._read_backends),
             ("environment", _SELDOM_NS, lambda: (read_environment(), None)),

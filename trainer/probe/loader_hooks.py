@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader
 from torch.utils.data import dataloader as loader_module
 
 from perftui.trainer.probe.after_import import after_import
+from perftui.trainer.probe.batch_making import patch_fetchers
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.kept_workers import remember
 from perftui.trainer.probe.loader_reading import built_by_script
@@ -44,6 +45,7 @@ def patch_iterators(recorder: Recorder) -> None:
     _patch_iter(recorder, DataLoader)
     for name in _ITERATORS:
         _patch_making(recorder, vars(loader_module)[name])
+    recorder.border.guard("install batch making", patch_fetchers)(recorder.making, recorder.border)
 
 
 def patch_others(recorder: Recorder) -> None:
@@ -123,11 +125,16 @@ def _ask_workers(recorder: Recorder, loader: Foreign) -> _Asked | None:
     return asked
 
 
+def _begin_timed(recorder: Recorder, loader: Foreign) -> int:
+    return recorder.making.begin(recorder.book.index(loader), vars(loader).get("collate_fn"))
+
+
 def _patch_making(recorder: Recorder, kind: Foreign) -> None:
     """Note iterators of torch that something else makes than a loader's patched `__iter__`."""
     original: Callable[..., None] = kind.__init__
     note = recorder.border.guard("iterator end", recorder.note_iterator)
     ask = recorder.border.guard("worker states", functools.partial(_ask_workers, recorder))
+    begin_timed = recorder.border.guard("batch making", functools.partial(_begin_timed, recorder))
 
     @untraced
     @functools.wraps(original)
@@ -135,9 +142,11 @@ def _patch_making(recorder: Recorder, kind: Foreign) -> None:
         known = built_by_script(loader)
         begun = recorder.begin_iterator(known)
         asked: _Asked | None = ask(loader)
+        timed = begin_timed(known)
         try:
             original(self, loader, *args, **kwargs)
         finally:
+            recorder.making.end(timed)
             if asked is not None:
                 loader.worker_init_fn = asked.init
                 self.__dict__[STATES_KEY] = asked.states

@@ -16,9 +16,11 @@ from typing import Protocol, TypeVar
 import torch
 
 from perftui.ipc.messages import FLAG_PROFILED
+from perftui.trainer.probe.batch_making import BatchMaking
 from perftui.trainer.probe.batch_signature import BatchBook
 from perftui.trainer.probe.border import Border, Foreign
 from perftui.trainer.probe.compiling import CompileWatch
+from perftui.trainer.probe.copied_generators import copied_generators
 from perftui.trainer.probe.elsewhere import Elsewhere
 from perftui.trainer.probe.expected_window import wanted_window
 from perftui.trainer.probe.loader_settings import LOADERS_KEPT, LoaderBook
@@ -104,6 +106,8 @@ class Recorder:
         self._at_window = border.guard("window", self._tell_window)
         self._key_of = border.guard("iterator", book.key)
         self._read_loader = border.guard("loader", book.note)
+        self._read_generators = border.guard("generators", copied_generators)
+        self.making = BatchMaking()
         self.compiling = CompileWatch(border, self._compiled, self._compile_begins)
         self.reset()
 
@@ -219,6 +223,7 @@ class Recorder:
         self.workers.note(key, iterator)
         self.book.samplers.iterate(index, iterator)
         self.book.samplers.keep_states(index, vars(iterator).get(STATES_KEY))
+        self.book.samplers.keep_generators(index, self._read_generators(loader) or [])
         if get_ident() == self.thread:
             self.iterator = weakref.ref(iterator)
 

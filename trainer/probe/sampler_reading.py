@@ -11,7 +11,7 @@ import msgspec.structs
 from torch.utils.data import RandomSampler, SequentialSampler
 from torch.utils.data.distributed import DistributedSampler
 
-from perftui.ipc.facts import SamplingFacts
+from perftui.ipc.loader_facts import CopiedGenerator, SamplingFacts
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.worker_states import WorkerStates
 
@@ -39,6 +39,7 @@ class _Order:
     """Iterators in a row that drew the same."""
     states: WorkerStates | None = None
     """Of the newest workers."""
+    generators: list[CopiedGenerator] = field(default_factory=list)
     known: SamplingFacts | None = None
     """The last reading: a loader that the script does not keep is gone between two epochs."""
 
@@ -85,6 +86,12 @@ class SamplerWatch:
         if order is not None:
             order.states = states
 
+    def keep_generators(self, index: int, generators: list[CopiedGenerator]) -> None:
+        """The newest workers of a loader have copies of these."""
+        order = self._orders.get(index)
+        if order is not None:
+            order.generators = generators
+
     def read(self, index: int | None, trained: int) -> tuple[SamplingFacts | None, str | None]:
         """Return what is known of a loader, or None with the reason.
 
@@ -108,6 +115,7 @@ class SamplerWatch:
             set_epoch=None if order.known.epoch is None else _changes(order.epochs, epochs),
             workers_alike=None if order.states is None else order.states.alike(),
             epochs_alike=None if order.alike is None else min(order.alike, epochs),
+            copied_generators=order.generators,
         ), None
 
 

@@ -8,8 +8,6 @@ worker something else, and so do random numbers, which torch seeds apart in each
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from dis import get_instructions
 from functools import partial
 from itertools import islice
 from types import CodeType, FunctionType, MethodType, ModuleType
@@ -17,6 +15,7 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from torch.utils.data import Dataset, IterableDataset
 
 from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.reached_code import is_own, members, named_by, words_of
 from perftui.trainer.probe.source_lines import is_installed, lines_of
 
 _ASKS = ("worker_info", "worker_id")
@@ -82,7 +81,7 @@ def _of_classes(classes: list[type]) -> bool | None:
         return None
     of_a_stream = any(issubclass(kind, IterableDataset) for kind in classes)
     begin = _ITERATION if of_a_stream else {name for kind in classes for name in vars(kind)}
-    found = [each for _, each in _members(classes, begin)]
+    found = [each for _, each in members(classes, begin)]
     return _reached([each for each in found if isinstance(each, FunctionType)], classes)
 
 
@@ -107,50 +106,18 @@ def _reached(waiting: list[FunctionType], classes: list[type]) -> bool | None:
         if function.__code__ in seen:
             continue
         seen.add(function.__code__)
-        names, imported = _words_of(function.__code__)
+        words = words_of(function.__code__)
+        names = words.names
         if any(asking in name for name in names for asking in _ASKS):
             return True
-        if names & _DRAWS or len(seen) > _FUNCTIONS_SEEN or not all(map(_plain, imported)):
+        if names & _DRAWS or len(seen) > _FUNCTIONS_SEEN or not all(map(_plain, words.imported)):
             answers.add(None)
-        for value in (*_named_by(function, names), *(each for _, each in _members(classes, names))):
-            if isinstance(value, FunctionType) and _own(value.__module__):
+        for _, value in (*named_by(function, words), *members(classes, names)):
+            if isinstance(value, FunctionType) and is_own(value.__module__):
                 waiting.append(value)
             else:
                 answers.add(_of_value(value, _DEPTH))
     return _together(answers)
-
-
-def _members(classes: list[type], names: set[str]) -> Iterator[tuple[str, Foreign]]:
-    """Return what classes define under these names: functions as they are called."""
-    for kind in classes:
-        for name in names & set(vars(kind)):
-            found: Foreign = vars(kind)[name]
-            found = getattr(found, "fget", None) or found
-            yield name, getattr(found, "__func__", found)
-
-
-def _words_of(code: CodeType) -> tuple[set[str], set[str]]:
-    """Return the names that some code uses, and the modules it imports; of functions within it as well."""
-    names = set(code.co_names)
-    imported = {str(each.argval) for each in get_instructions(code) if each.opname == "IMPORT_NAME"}
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            more, modules = _words_of(inner)
-            names |= more
-            imported |= modules
-    return names, imported
-
-
-def _named_by(function: FunctionType, names: set[str]) -> Iterator[Foreign]:
-    """Return the globals and closed-over values that a function names; of modules of the script's, theirs."""
-    with suppress(ValueError):  # of a cell that is not filled yet
-        yield from [cell.cell_contents for cell in function.__closure__ or ()]
-    for name in names & set(function.__globals__):
-        value = function.__globals__[name]
-        if isinstance(value, ModuleType) and _own(value.__name__):
-            yield from (vars(value)[inner] for inner in names & set(vars(value)))
-        else:
-            yield value
 
 
 def _of_held(thing: Foreign, depth: int) -> bool | None:
@@ -162,9 +129,9 @@ def _of_held(thing: Foreign, depth: int) -> bool | None:
 def _of_value(value: Foreign, depth: int) -> bool | None:
     """Look at something that a dataset holds or names: False where it cannot divide."""
     if isinstance(value, ModuleType):
-        return False if _own(value.__name__) or _plain(value.__name__) else None
+        return False if is_own(value.__name__) or _plain(value.__name__) else None
     if isinstance(value, FunctionType):
-        if _own(value.__module__):
+        if is_own(value.__module__):
             return _once(value.__code__, lambda: _reached([value], []))
         return False if _plain(value.__module__) else None
     if isinstance(value, type):
@@ -184,13 +151,13 @@ def _of_parts(value: Foreign, kind: type[Foreign], depth: int) -> Iterator[bool 
         parts = tuple(value.values())
     elif issubclass(kind, (list, tuple, set)):
         parts = value
-    elif _own(kind.__module__) or _is_indexed(kind):
+    elif is_own(kind.__module__) or _is_indexed(kind):
         yield _of_held(value, depth)
     yield from (_of_value(each, depth - 1) for each in islice(parts, _PARTS_SEEN))
 
 
 def _of_type(kind: type[Foreign]) -> bool | None:
-    if _own(kind.__module__):
+    if is_own(kind.__module__):
         return _of_kind(kind)
     return False if _plain(kind.__module__) or _is_indexed(kind) else None
 
@@ -199,11 +166,6 @@ def _is_indexed(kind: type[Foreign]) -> bool:
     """Tell whether something is a dataset of torch's that is asked for samples by their numbers."""
     of_torch = kind.__module__.startswith("torch.utils.data") and Dataset in kind.__mro__
     return of_torch and not hasattr(kind, "__iter__")
-
-
-def _own(module: str | None) -> bool:
-    file = getattr(sys.modules.get(module or ""), "__file__", None)
-    return file is not None and not is_installed(file)
 
 
 def _plain(module: str | None) -> bool:

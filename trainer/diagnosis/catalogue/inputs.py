@@ -82,7 +82,9 @@ ENTRIES = (
         seen="A slow loader although the dataset itself is quick.",
         signals=(
             "exposed loader wait",
-            "without workers: most looks in the loader are in collate, stacking left out",
+            "both timed for each batch, in forked workers or the training thread: collating takes more than "
+            "half, and storage is not what is waited for",
+            "not timed and without workers: most looks in the loader are in collate, stacking left out",
             "without workers, in a profile window: time in stack and cat that only the loading can hold",
             "with workers: their stacks in a profile window, outside of the dataset's own methods",
             "or: workers idle and the training thread computes for 0.4 of its wait, to take batches over",
@@ -92,8 +94,8 @@ ENTRIES = (
         do="Return one array or tensor for each field; a collate_fn that stacks; workers, to do it beside "
         "the model.",
         semantics="neutral",
-        against="Without a window, what workers spend their time on is not seen: then it is `input.item` or "
-        "`input.workers`.",
+        against="Workers that are spawned, and loaders and fetchers that are not torch's, are not timed: "
+        "then without a window it is `input.item` or `input.workers`.",
         reports=(
             report("collating 32 large images takes 0.3 s", "pytorch/pytorch/issues/22789"),
             report("format conversions of a dataset", "huggingface/datasets/issues/5841"),

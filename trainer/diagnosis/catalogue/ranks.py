@@ -209,10 +209,19 @@ ENTRIES = (
         code="data.worker_seed",
         title="Workers may draw the same random numbers.",
         seen="Nothing.",
-        signals=("Python's, NumPy's and torch's generators in each forked worker, after worker_init_fn",),
-        why="worker_init_fn seeds all workers with one number. Without it torch seeds each otherwise.",
-        do="Seed by torch.initial_seed() % 2**32 in worker_init_fn.",
+        signals=(
+            "Python's, NumPy's and torch's generators in each forked worker, after worker_init_fn",
+            "or: a generator (NumPy's Generator and RandomState, random.Random, torch.Generator) that exists "
+            "before two workers or more start, kept by the dataset, its transforms or the collate function, "
+            "or a global, and named by the code by which they fetch",
+        ),
+        why="worker_init_fn seeds all workers with one number: without it torch seeds each otherwise. Or the "
+        "dataset makes a generator of its own in its constructor: each worker has a copy in the same state.",
+        do="Seed by torch.initial_seed() % 2**32 in worker_init_fn; a generator of one's own likewise, or "
+        "make it in the worker when it is first used.",
         semantics="changes-training",
+        against="A generator is not judged where the code that uses it seeds, stores or copies it or asks "
+        "which worker it is in, nor where worker_init_fn touches the dataset or the generator.",
         reports=(report("the same draws in every worker", "pytorch/pytorch/issues/5059"),),
     ),
     Entry(

@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from perftui.ipc.findings import Evidence, Finding, Severity
+from perftui.trainer.diagnosis.batch_costs import collating_timed
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import number, percent, step
 from perftui.trainer.diagnosis.policy import Policy
@@ -134,6 +135,9 @@ def _evidence(case: Case, starved: Starved, cause: WaitCause) -> list[Evidence]:
         shown.append(number("usable cores", host.cpus, "cores"))
     if seen is not None and seen.cpu_share is not None:
         shown.append(number("CPU of each worker", seen.cpu_share, "cores"))
+    putting = collating_timed(worst)
+    if putting is not None:
+        shown.append(number("time on batches that puts samples together", putting, "share"))
     if cause.cause == "storage":
         shown += _storage_evidence(case, worst)
     if cause.slow_worker is not None:

@@ -1,0 +1,64 @@
+"""What a rank tells of its training loader: part of `facts`, apart for its length."""
+
+import msgspec
+
+
+class CopiedGenerator(msgspec.Struct, frozen=True, kw_only=True):
+    """A random generator that was made before the workers started, and that they draw from as they fetch."""
+
+    owner: str
+    """Class that keeps it, or the module of which it is a global."""
+    attribute: str
+    kind: str
+    """numpy.Generator, numpy.RandomState, random.Random, torch.Generator."""
+
+
+class SamplingFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """In which order the training loader asks for samples, as far as the parent process can tell."""
+
+    loader: int
+    """Index of the loader."""
+    sampler: str
+    """Class of what draws the indices."""
+    batch_sampler: str | None = None
+    shuffle: bool | None = None
+    distributed: bool = False
+    """Whether each rank gets a part of its own."""
+    num_replicas: int | None = None
+    rank: int | None = None
+    seed: int | None = None
+    epochs_begun: int = 0
+    """Epochs so far of which a batch was trained on."""
+    epoch: int | None = None
+    """What the sampler takes the epoch to be."""
+    set_epoch: bool | None = None
+    """Whether the sampler's epoch changes; None: no such sampler, or the first epoch still."""
+    worker_init_fn: bool = False
+    """The script prepares its workers itself; without that torch seeds random, NumPy and itself in each."""
+    generator: bool = False
+    """The script passes a random generator of its own."""
+    workers_alike: list[str] | None = None
+    """Of random, numpy and torch those whose generators began in the same state in all workers, once the
+    script had prepared them; None: not known (fewer than two, not forked, or not prepared by the script)."""
+    epochs_alike: int | None = None
+    """Epochs in a row, up to the newest, that began with the same random state, so that they have the same
+    order; None: not known, or the order is not drawn from that state."""
+    copied_generators: list[CopiedGenerator] = []
+    """Of which two workers or more have a copy each in the same state, as their code shows: at most 8."""
+
+
+class LoadingFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What making batches of the training loader takes: totals of its workers, or of the training thread.
+
+    Since the first batch, wall time of each; of the training thread where the loader has no workers.
+    """
+
+    loader: int
+    """Index of the loader."""
+    batches: int
+    fetch_s: float
+    """Seconds in which the dataset was asked for samples."""
+    collate_s: float
+    """Seconds in which samples were put together (`collate_fn`)."""
+    collate: str = ""
+    """Name of the function that does it, or of its class; default_collate and default_convert: torch's."""

@@ -1,0 +1,99 @@
+"""What the code of a class or a function names and leads to: read from its bytecode, nothing is run."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dis import get_instructions
+from functools import cached_property
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import NamedTuple
+
+from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.source_lines import is_installed
+
+_ANSWERS_KEPT = 1024
+_known: dict[CodeType, "Words"] = {}
+
+
+class Words(NamedTuple):
+    """What some code says, functions within it as well."""
+
+    names: frozenset[str]
+    """Attributes and globals that it uses."""
+    loaded: frozenset[str]
+    """Globals of these."""
+    own: frozenset[str]
+    """Attributes of these that it takes from its first argument: in a method, from the object."""
+    stored: frozenset[str]
+    """Attributes and globals that it sets."""
+    imported: frozenset[str]
+    """Modules."""
+
+
+def words_of(code: CodeType) -> Words:
+    """Return what some code says."""
+    words = _known.get(code)
+    if words is None:
+        if len(_known) >= _ANSWERS_KEPT:
+            _known.clear()
+        words = _known[code] = _read(code, code.co_varnames[0] if code.co_argcount else "")
+    return words
+
+
+def _read(code: CodeType, first: str) -> Words:
+    """Read some code; `first` is the name of its first argument, which functions within it may use."""
+    loaded, own, stored, imported = set[str](), set[str](), set[str](), set[str]()
+    before: Foreign = None
+    for each in get_instructions(code):
+        name = each.argval
+        if each.opname == "IMPORT_NAME":
+            imported.add(name)
+        elif each.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            loaded.add(name)
+        elif each.opname in ("STORE_ATTR", "STORE_GLOBAL"):
+            stored.add(name)
+        elif each.opname in ("LOAD_ATTR", "LOAD_METHOD") and before == first:
+            own.add(name)
+        before = name[-1] if isinstance(name, tuple) else name  # two are loaded at once since Python 3.13
+    said = [set(code.co_names), loaded, own, stored, imported]
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            said = [mine | more for mine, more in zip(said, _read(inner, first), strict=True)]
+    return Words(*map(frozenset, said))
+
+
+def members(classes: Iterable[type], names: Iterable[str]) -> Iterator[tuple[str, Foreign]]:
+    """Return what classes define under these names: functions as they are called."""
+    wanted = frozenset(names)
+    for kind in classes:
+        for name in wanted & vars(kind).keys():
+            yield name, _called(vars(kind)[name])
+
+
+def _called(found: Foreign) -> Foreign:
+    """Return the function behind what a class holds; by its type, so that no code of the script's runs."""
+    kind: type[Foreign] = type(found)
+    if issubclass(kind, property):
+        return found.fget
+    if issubclass(kind, cached_property):
+        return found.func
+    return found.__func__ if issubclass(kind, (staticmethod, classmethod, MethodType)) else found
+
+
+def named_by(function: FunctionType, words: Words) -> Iterator[tuple[str, Foreign]]:
+    """Return the globals and closed-over values that a function names; of modules of the script's, theirs."""
+    with suppress(ValueError):  # of a cell that is not filled yet
+        cells = [cell.cell_contents for cell in function.__closure__ or ()]
+        yield from zip(function.__code__.co_freevars, cells, strict=True)
+    for name in words.loaded & function.__globals__.keys():
+        value = function.__globals__[name]
+        if isinstance(value, ModuleType) and is_own(value.__name__):
+            yield from ((inner, vars(value)[inner]) for inner in words.names & vars(value).keys())
+        else:
+            yield name, value
+
+
+def is_own(module: str | None) -> bool:
+    """Return whether a module is the script's own: read from a file, and not installed."""
+    file = getattr(sys.modules.get(module or ""), "__file__", None)
+    return file is not None and not is_installed(file)
