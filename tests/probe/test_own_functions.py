@@ -127,8 +127,8 @@ class Prepared(Twice):
 
 
 _prepared: Any = Prepared
-_forward: Any = torch.amp.custom_fwd(Prepared.forward, device_type="cpu")
-_prepared.forward = staticmethod(_forward)
+_custom_fwd: Any = vars(torch.amp)["custom_fwd"]
+_prepared.forward = staticmethod(_custom_fwd(Prepared.forward, device_type="cpu"))
 
 
 def test_which_functions_are_found() -> None:

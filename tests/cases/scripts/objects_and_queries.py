@@ -54,7 +54,7 @@ def match(logits, boxes, labels, targets):
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    images = TensorDataset(torch.randn(1600, 36, 64), torch.randint(10, (1600, 20)), torch.rand(1600, 20, 4))
+    images = TensorDataset(torch.randn(1600, 36, 64), torch.randint(10, (1600, 28)), torch.rand(1600, 28, 4))
     loader, model, step = DataLoader(images, batch_size=32, shuffle=True), Detector(), 0
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
     while True:
