@@ -15,6 +15,7 @@ from types import FunctionType, MethodType
 from typing import NamedTuple
 
 import torch
+from torch.utils.data import DataLoader
 
 from perftui.ipc.loader_facts import CopiedGenerator
 from perftui.trainer.probe.border import Foreign
@@ -84,8 +85,11 @@ class _Found(NamedTuple):
 
 
 def copied_generators(loader: Foreign) -> list[CopiedGenerator]:
-    """Return the generators of which the workers of a loader have copies in the same state."""
-    if int(loader.num_workers) < 2:
+    """Return the generators of which the workers of a loader have copies in the same state.
+
+    Of a loader of another kind than torch's it is not known what its workers do: none.
+    """
+    if not isinstance(loader, DataLoader) or loader.num_workers < 2:
         return []
     search = _Search(forked=context_name(loader) == "fork")
     for root in (loader.dataset, loader.collate_fn):
