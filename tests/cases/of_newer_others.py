@@ -149,7 +149,7 @@ NEWER_OTHERS: tuple[Case, ...] = (
         ranks=2,
         fresh=True,
         mend=(("num_workers=2)", "num_workers=2, persistent_workers=True)"),),
-        note="Epochs of six batches, each with new workers.",
+        note="epochs of three batches, each with new workers.",
     ),
     Case("healthy_ddp_denoiser", HEALTHY, ranks=2, fresh=True),
 )

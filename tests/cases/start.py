@@ -15,11 +15,17 @@ from tests.processes import processes_below
 
 NAME = "train.py"
 _TAKEN_OUT = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-_BUSY = "while True: pass"
+_BUSY = """
+import os
+parent = os.getppid()
+while os.getppid() == parent:
+    sum(range(100_000))
+"""
 _BUSY_ON_GPU = """
-import torch
+import os, torch
 rows = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
-while True:
+parent = os.getppid()
+while os.getppid() == parent:
     for _ in range(50):
         rows @ rows
     torch.cuda.synchronize()

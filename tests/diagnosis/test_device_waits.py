@@ -3,7 +3,7 @@
 import msgspec.structs
 import pytest
 
-from perftui.ipc.facts import RankFacts, StackFacts, StackPlace
+from perftui.ipc.facts import CompileFacts, RankFacts, StackFacts, StackPlace
 from perftui.ipc.findings import Finding
 from perftui.ipc.trace_report import CopyFigures, LaunchFigures, RankReport, SyncFigures
 from perftui.ipc.view import DeviceView
@@ -213,6 +213,17 @@ def test_memory_that_ran_out_is_another_matter_and_a_warm_allocator_none() -> No
 def test_a_cpu_has_no_waits() -> None:
     seen = _looks(_place("loss.item()", 60, "script"), told=False, script=60, model=40)
     assert "sync.each_step" not in found(run(rank(facts=seen)))
+
+
+def test_launches_that_graphs_were_asked_to_spare_follow_from_their_being_skipped() -> None:
+    slow = report(host=0.7, launches=_launches(30))
+    compiled = CompileFacts(
+        frames=1, graphs=1, recompiles=0, graph_breaks=0, limit_hits=0, compile_s=4.0, cudagraph_skips=1
+    )
+    codes = found(run(gpu_rank(report=slow, facts=facts(compile=compiled))))
+    launches = codes["launch.bound"]
+    assert (launches.under, launches.remedy) == ("compile.cudagraph_skips", None)
+    assert codes["compile.cudagraph_skips"].severity == "critical"
 
 
 def test_what_runs_in_graphs_is_not_told_to_use_them() -> None:

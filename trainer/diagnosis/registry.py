@@ -152,7 +152,13 @@ CAUSES: dict[str, tuple[str, ...]] = {
         "scaling.small_per_rank_batch",
         "gpu.link",
     ),
-    "launch.bound": ("debug.launch_blocking", "debug.anomaly", "debug.profiler_left_on", "debug.detail"),
+    "launch.bound": (
+        "debug.launch_blocking",
+        "debug.anomaly",
+        "debug.profiler_left_on",
+        "debug.detail",
+        "compile.cudagraph_skips",
+    ),
     "compute.backward_ratio": (
         "debug.anomaly",
         "input.inline",

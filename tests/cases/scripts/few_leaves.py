@@ -13,7 +13,7 @@ from torchvision.transforms.functional import hflip, pil_to_tensor
 
 
 class Leaves(Dataset):
-    def __init__(self, count=192):
+    def __init__(self, count=96):
         pixels = torch.randint(256, (count, 4, 4, 3), dtype=torch.uint8).numpy()
         self.files = []
         for one in pixels:
