@@ -20,6 +20,7 @@ ROOMS = ("ipc", "trainer", "tui")
 SHIPPED = (*ROOMS, "demos")
 MOST_LINES = 400
 APP_MOST_LINES = 250
+LARGE_BYTES = 500_000
 SOURCES = sorted(path for room in (*SHIPPED, "tests", "benchmarks") for path in (ROOT / room).rglob("*.py"))
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 TEXTS = [*SOURCES, *DOCUMENTS, ROOT / "Makefile", ROOT / "pyproject.toml", ROOT / ".ci" / "run"]
@@ -126,3 +127,10 @@ def test_a_page_is_a_file_and_a_line() -> None:
         assert issubclass(page.kind, RunScreen), page
     keys = [page.key for page in PAGES]
     assert len(set(keys)) == len(keys)
+
+
+def test_no_file_is_large() -> None:
+    """What a script leaves behind is no part of the project."""
+    rooms = [ROOT / room for room in (*SHIPPED, "tests", "benchmarks", "docs")]
+    files = [path for room in rooms for path in room.rglob("*") if path.is_file()]
+    assert [str(path) for path in files if path.stat().st_size > LARGE_BYTES] == []
