@@ -34,7 +34,7 @@ def test_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "Rank 0 of 2 recorded: the GPU waited for the data loader for 48 % of these 2 steps; "
         "the GPU computed for 50 %."
     )
-    assert lines[2].startswith("rank 0: 2 steps, 2.0 ms, ")
+    assert lines[2].startswith("rank 0: 2 steps, 2.00 ms, ")
     assert lines[3] == "█" * 30 + "▒" + "·" * 29
     assert lines[4] == (
         "█ compute 50.2%  ▓ compute with communication 0.0%  ▒ communication 1.0%  "

@@ -1,6 +1,7 @@
 """What keeps trials apart from other measurements and from live runs on the same GPU."""
 
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -85,7 +86,7 @@ def test_trials_on_the_gpu_of_a_live_run_are_refused_and_how_to_do_it_all_the_sa
     a_live_run(monkeypatch, "cuda:0", "cuda:1", environment={VISIBLE: "2,3"})
     (tmp_path / "train.py").touch()
     monkeypatch.chdir(tmp_path)
-    asked = Asked(command=["python", "train.py"])
+    asked = Asked(command=[sys.executable, "train.py"])
     for given, word in ((None, "live-1 goes on on a GPU"), ("3", "live-1 goes on on a GPU"), ("1", "agreed")):
         monkeypatch.delenv(VISIBLE, raising=False)
         if given is not None:

@@ -6,11 +6,12 @@ import msgspec
 import pytest
 
 from perftui.trainer.tuning.comparison import Trials
-from perftui.trainer.tuning.regression import DEFAULT_NOISE
+from perftui.trainer.tuning.regression import Noise
 from perftui.trainer.tuning.trials import Trial
 from tests.made_ledger import measured_launch
 
 CURVE = {step: 2.0 - step / 400 for step in range(10, 210, 10)}
+STEADY = Noise(steady_past=True)
 SPOILT = dict.fromkeys(CURVE, 3.0)
 
 
@@ -19,7 +20,7 @@ def trial(label: str, step_s: float, losses: dict[int, float]) -> Trial:
 
 
 def trials(semantics: str, *done: Trial, most: int = 4) -> Trials:
-    return Trials({}, {"precision.tf32": True}, DEFAULT_NOISE, 2.0, most, semantics, list(done))
+    return Trials({}, {"precision.tf32": True}, STEADY, 2.0, most, semantics, list(done))
 
 
 def test_a_faster_numeric_change_takes_a_second_baseline_for_its_losses() -> None:

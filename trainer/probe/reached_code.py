@@ -54,7 +54,8 @@ def _read(code: CodeType, first: str) -> Words:
             stored.add(name)
         elif each.opname in ("LOAD_ATTR", "LOAD_METHOD") and before == first:
             own.add(name)
-        before = name[-1] if isinstance(name, tuple) else name  # two are loaded at once since Python 3.13
+        # two are loaded at once since Python 3.13; an empty tuple is a constant
+        before = name[-1] if isinstance(name, tuple) and name else name
     said = [set(code.co_names), loaded, own, stored, imported]
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
