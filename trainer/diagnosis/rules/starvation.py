@@ -137,7 +137,7 @@ def _evidence(case: Case, starved: Starved, cause: WaitCause) -> list[Evidence]:
         shown.append(number("CPU of each worker", seen.cpu_share, "cores"))
     putting = collating_timed(worst)
     if putting is not None:
-        shown.append(number("time on batches that puts samples together", putting, "share"))
+        shown.append(number("time for batches spent on collating", putting, "share"))
     if cause.cause == "storage":
         shown += _storage_evidence(case, worst)
     if cause.slow_worker is not None:
