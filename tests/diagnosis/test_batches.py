@@ -145,7 +145,7 @@ def test_workers_that_time_their_batches_need_no_window(collating: float, of_loa
     busy = replace(_fed(cpu_share=0.95), facts=_timed(collating, of_loader))
     finding = lead(run(busy, host=_FULL))
     assert finding.code == code
-    share = [each.value for each in finding.evidence if "puts samples together" in each.name]
+    share = [each.value for each in finding.evidence if "collating" in each.name]
     assert share == ([] if of_loader else [pytest.approx(collating)])
     if code == "input.collate":
         assert "50 % of the time they work on a batch" in finding.sentence
