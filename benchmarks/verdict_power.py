@@ -26,7 +26,7 @@ from typing import Any
 from benchmarks.simulated_launches import HOSTS, HostModel, simulate_launches
 from benchmarks.verdicts.binomial import exact_interval
 from benchmarks.verdicts.records import command_line
-from perftui.trainer.tuning.noise import Seen, before_repeats, learned_noise
+from perftui.trainer.tuning.noise import Seen, before_repeats, is_untold, learned_noise
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.procedure import next_label
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Noise, Point
@@ -96,7 +96,8 @@ def _compare(cell: Cell, log_gain: float, noise: Noise, rng: random.Random) -> l
     for _, point in simulate_launches(cell.host, log_gain, rng, Caps(), noise.tau0):
         points.append(point)
         known = before_repeats(noise, len(points))
-        if next_label(points, known, most_launches=cell.way.most_launches) is None:
+        untold = is_untold(noise, len(points))
+        if next_label(points, known, most_launches=cell.way.most_launches, untold=untold) is None:
             break
     return points
 

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.simulated_launches import HOSTS, HostModel, simulate_launches
 from perftui.trainer.tuning.enough import assess, sufficient_se, wanted_se
-from perftui.trainer.tuning.noise import Seen, before_repeats, learned_noise
+from perftui.trainer.tuning.noise import Seen, before_repeats, is_untold, learned_noise
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.procedure import next_label
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Noise, Point
@@ -22,7 +22,8 @@ def run_procedure(host: HostModel, gain: float, rng: random.Random, noise: Noise
     points: list[Point] = []
     for _, point in simulate_launches(host, gain, rng, CAPS, noise.tau0):
         points.append(point)
-        if next_label(points, before_repeats(noise, len(points))) is None:
+        known, untold = before_repeats(noise, len(points)), is_untold(noise, len(points))
+        if next_label(points, known, untold=untold) is None:
             break
     return decide(points, before_repeats(noise, len(points))).word
 

@@ -11,7 +11,7 @@ from perftui.trainer.tuning.noise import before_repeats, is_learned, is_untold
 from perftui.trainer.tuning.procedure import ORDER, next_label
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Label, Noise, Point
 from perftui.trainer.tuning.stalls import contradicts, plain_gain, stalls_words, unseen_epoch_words
-from perftui.trainer.tuning.verdict import DECIDED, Decision, decide, overwhelming
+from perftui.trainer.tuning.verdict import DECIDED, Decision, decide
 from perftui.trainer.tuning.wording import (
     decision_sentence,
     denied_sentence,
@@ -122,21 +122,13 @@ def next_launch(
         noise_under(noise, warm, cpus),
         most_launches=most_launches,
         uncontended=calm,
+        untold=is_untold(noise, len(warm)),
     )
     if label is None:
         look = _look(launches, noise, cpus, semantics)
-        vague = is_untold(noise, done) and _is_vague(look)
-        if not (vague or _explained(look) or _contradicted(look)):
+        if not _explained(look) and not _contradicted(look):
             return None
     return ORDER[done]  # perhaps under equal circumstances, or with equal stalls
-
-
-def _is_vague(look: _Look) -> bool:
-    """Whether a gain or loss that is sure may be less than half of what it seems, and is not overwhelming."""
-    effect, word = look.decision.effect, look.decision.word
-    if word not in ("faster", "slower") or overwhelming(look.points):
-        return False
-    return 2 * (effect.lo if word == "faster" else -effect.hi) < abs(effect.log_gain)
 
 
 def _explained(look: _Look) -> bool:
