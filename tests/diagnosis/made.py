@@ -192,3 +192,7 @@ def report(
         ),
     )
     return msgspec.structs.replace(made, **more)
+
+
+def of_parts(seen: StackFacts, **parts: float) -> RankSignals:
+    return rank(step_ms=7.0, shares=shares(**parts), facts=facts(stacks=seen))

@@ -12,20 +12,31 @@ from perftui.trainer.diagnosis import POLICY, judge
 from perftui.trainer.diagnosis.own_lines import own_lines, own_place
 from perftui.trainer.diagnosis.signals import PauseSignals, RankSignals, StepPatterns
 
-from .made import BUSY, QUIET, change, facts, found, gpu, gpu_rank, lead, loader, rank, run, shares, stacks
+from .made import (
+    BUSY,
+    QUIET,
+    change,
+    facts,
+    found,
+    gpu,
+    gpu_rank,
+    lead,
+    loader,
+    of_parts,
+    rank,
+    run,
+    shares,
+    stacks,
+)
 
 _SCORES = StackPlace(area="script", at="train.py:21 distance", line="row[b] = min(row[b], before)", count=10)
 _AUGMENT = StackPlace(area="script", at="train.py:20 augment", line="np.roll(picture, 1)", count=40)
 _LOADERLESS = StepPatterns(run_steps=200, wait_known=False)
 
 
-def _looked(seen: StackFacts, **parts: float) -> RankSignals:
-    return rank(step_ms=7.0, shares=shares(**parts), facts=facts(stacks=seen))
-
-
 def test_python_that_looks_seldom_find_counts_with_the_time_it_takes() -> None:
     seen = stacks(91, _SCORES, collate=46, model=10, script=19, backward=16)
-    finding = lead(run(_looked(seen, wait=0.06, other=0.7, optimizer=0.01, forward=0.11)))
+    finding = lead(run(of_parts(seen, wait=0.06, other=0.7, optimizer=0.01, forward=0.11)))
     assert (finding.code, finding.severity) == ("cpu.python", "critical")
     assert finding.share == pytest.approx(0.7)
     assert finding.remedy is not None
@@ -34,7 +45,7 @@ def test_python_that_looks_seldom_find_counts_with_the_time_it_takes() -> None:
 
 @pytest.mark.parametrize(("looks", "seen"), [(POLICY.own_looks - 1, False), (POLICY.own_looks, True)])
 def test_time_that_no_look_explains_is_not_blamed_on_python(looks: int, seen: bool) -> None:
-    judgement = judge(run(_looked(stacks(100, script=looks, model=20, backward=75), other=0.5, forward=0.2)))
+    judgement = judge(run(of_parts(stacks(100, script=looks, model=20, backward=75), other=0.5, forward=0.2)))
     codes = [finding.code for finding in judgement.findings]
     assert ("cpu.python" in codes) is seen
     assert ("cpu.python" in [each.code for each in judgement.abstained]) is not seen
@@ -43,7 +54,7 @@ def test_time_that_no_look_explains_is_not_blamed_on_python(looks: int, seen: bo
 @pytest.mark.parametrize(("other", "seen"), [(0.24, False), (0.26, True)])
 def test_python_after_the_step_at_its_threshold(other: float, seen: bool) -> None:
     seen_at = stacks(100, _SCORES, script=40, model=10, backward=50)
-    made = _looked(seen_at, other=other, forward=0.1)
+    made = of_parts(seen_at, other=other, forward=0.1)
     assert ("cpu.python" in found(run(made))) is seen
 
 
@@ -51,12 +62,12 @@ def test_python_after_the_step_at_its_threshold(other: float, seen: bool) -> Non
 def test_what_torch_does_besides_is_no_python(area: str, seen: bool) -> None:
     """A teacher's forward, or clipping of gradients, lies outside of what is measured and is no Python."""
     looks = {"model": 15, "optimizer": 7, "backward": 28, area: 60}
-    made = _looked(stacks(130, _SCORES, script=10, **looks), other=0.4, forward=0.15)
+    made = of_parts(stacks(130, _SCORES, script=10, **looks), other=0.4, forward=0.15)
     assert ("cpu.python" in found(run(made))) is seen
 
 
 def test_collections_and_checkpoints_are_no_python_of_the_scripts_own() -> None:
-    collecting = _looked(stacks(30, script=30), other=0.78, forward=0.05)
+    collecting = of_parts(stacks(30, script=30), other=0.78, forward=0.05)
     collecting = replace(collecting, facts=facts(stacks=stacks(60, script=60)), change=change(gc_ms=44_000.0))
     assert [f.code for f in judge(run(collecting)).findings] == ["pause.gc"]
     saving = PauseSignals(kind="checkpoint", count=9, total_ms=5.0, longest_ms=1.0, share=0.6)
@@ -69,7 +80,7 @@ def test_collections_and_checkpoints_are_no_python_of_the_scripts_own() -> None:
 
 def test_batches_that_are_prepared_after_the_loader_has_delivered() -> None:
     seen = stacks(75, _AUGMENT, script=58, model=5, backward=7, collate=5)
-    made = replace(_looked(seen, wait=0.03, other=0.006, optimizer=0.01, forward=0.877))
+    made = replace(of_parts(seen, wait=0.03, other=0.006, optimizer=0.01, forward=0.877))
     finding = lead(run(made))
     assert (finding.code, finding.severity) == ("input.inline", "critical")
     assert finding.share == pytest.approx(0.877 * 58 / 63, abs=0.01)
@@ -79,13 +90,13 @@ def test_batches_that_are_prepared_after_the_loader_has_delivered() -> None:
 
 
 def test_a_forward_that_is_long_by_itself_is_no_preparation() -> None:
-    made = _looked(stacks(100, script=3, model=80, backward=17), wait=0.05, other=0.01, forward=0.76)
+    made = of_parts(stacks(100, script=3, model=80, backward=17), wait=0.05, other=0.01, forward=0.76)
     assert "input.inline" not in found(run(made))
 
 
 @pytest.mark.parametrize(("step_ms", "seen"), [(3.9, False), (4.1, True)])
 def test_preparation_shorter_than_a_handover_is_not_moved_to_workers(step_ms: float, seen: bool) -> None:
-    made = _looked(stacks(100, _AUGMENT, script=50, model=20), wait=0.02, other=0.0, forward=0.7)
+    made = of_parts(stacks(100, _AUGMENT, script=50, model=20), wait=0.02, other=0.0, forward=0.7)
     made = replace(made, step_ms=msgspec.structs.replace(made.step_ms, mean=step_ms))
     cost = own_lines(made, POLICY)
     assert cost is not None
@@ -94,7 +105,7 @@ def test_preparation_shorter_than_a_handover_is_not_moved_to_workers(step_ms: fl
 
 
 def test_a_loader_that_is_waited_for_hides_what_comes_before_the_backward() -> None:
-    made = _looked(stacks(100, _AUGMENT, script=50, model=20), wait=0.3, other=0.0, forward=0.6)
+    made = of_parts(stacks(100, _AUGMENT, script=50, model=20), wait=0.3, other=0.0, forward=0.6)
     assert made.loader is not None
     fed = replace(made, loader=msgspec.structs.replace(made.loader, num_workers=2), cpu_share=0.7)
     assert "input.inline" in found(run(made))
@@ -109,7 +120,7 @@ _ASSIGN = StackPlace(area="script", at="train.py:35 assign", line="if least[j] <
 def _matching(script: int = 60, model: int = 20, forward: float = 0.6, **order: int) -> RankSignals:
     """A loop whose forward part holds Python of the script's own, with looks by the order of lines."""
     seen = stacks(100, _ASSIGN, script=script, model=model, backward=100 - script - model)
-    made = _looked(msgspec.structs.replace(seen, order=order), wait=0.02, other=0.01, forward=forward)
+    made = of_parts(msgspec.structs.replace(seen, order=order), wait=0.02, other=0.01, forward=forward)
     return replace(made, step_ms=rank(step_ms=34.0).step_ms)
 
 
@@ -250,62 +261,6 @@ def test_steps_of_a_millisecond_without_a_loader_are_healthy() -> None:
     assert [f.code for f in judge(run(made)).findings] == ["compute.bound", "self.overhead"]
 
 
-# --- logging ---
-
-
-def test_what_is_logged_beside_python_leads_by_its_part() -> None:
-    line = StackPlace(area="logging", at="train.py:34 log_metrics", line="json.dumps(", count=66)
-    made = _looked(
-        stacks(123, line, script=14, logging=66, model=12, backward=31), other=0.62, forward=0.1, wait=0.06
-    )
-    finding = lead(run(made))
-    assert (finding.code, finding.severity) == ("pause.logging", "critical")
-    assert finding.share == pytest.approx(0.62 * 66 / 80)
-    assert "cpu.python" not in found(run(made))
-
-
-def _drawn(*lines: tuple[str, str, int], step_ms: float = 0.5) -> RankSignals:
-    """A loop of half a millisecond, two thirds of which lie outside of the model; looks by area and place."""
-    places = [StackPlace(area=area, at=at, line=None, count=count) for area, at, count in lines]
-    areas: dict[str, int] = {}
-    for place in places:
-        areas[place.area] = areas.get(place.area, 0) + place.count
-    areas["backward"] = areas.get("backward", 0) + 100 - sum(areas.values())
-    seen = stacks(100, *places, **areas)
-    made = _looked(seen, wait=0.15, other=0.64, optimizer=0.03, forward=0.08)
-    return replace(made, step_ms=rank(step_ms=step_ms).step_ms)
-
-
-def test_lines_that_make_what_is_written_count_as_logging() -> None:
-    """A bar of a third of a millisecond: too short for Python of the loop's own, not for logging."""
-    made = _drawn(("script", "train.py:24 draw", 40), ("logging", "train.py:26 draw", 12))
-    finding = lead(run(made))
-    assert (finding.code, finding.severity) == ("pause.logging", "critical")
-    assert finding.share == pytest.approx(0.64)
-    apart = _drawn(("script", "train.py:24 score", 40), ("logging", "train.py:26 draw", 12))
-    assert found(run(apart)).keys().isdisjoint({"pause.logging", "cpu.python"})
-
-
-@pytest.mark.parametrize(("at_the_model", "seen"), [(4, True), (52, False)])
-def test_a_function_that_writes_of_the_model_is_none_that_runs_it(at_the_model: int, seen: bool) -> None:
-    lines = ("script", "train.py:24 draw", 40), ("logging", "train.py:26 draw", 12)
-    made = _drawn(*lines, ("model", "train.py:24 draw", at_the_model))
-    assert ("pause.logging" in found(run(made))) is seen
-
-
-def test_the_loop_itself_does_not_become_logging_by_its_print() -> None:
-    lines = ("script", "train.py:40 main", 40), ("logging", "train.py:42 main", 12)
-    trains = _drawn(*lines, ("backward", "train.py:37 main", 20), step_ms=7.0)
-    assert "pause.logging" not in found(run(trains))
-    assert lead(run(trains)).code == "cpu.python"
-
-
-@pytest.mark.parametrize(("step_ms", "seen"), [(0.15, False), (0.17, True)])
-def test_logging_at_its_floor(step_ms: float, seen: bool) -> None:
-    made = _drawn(("logging", "train.py:26 draw", 40), step_ms=step_ms)
-    assert ("pause.logging" in found(run(made))) is seen
-
-
 # --- behind a thread that reads ahead ---
 
 
@@ -414,7 +369,7 @@ def test_python_that_no_look_finds_is_told_by_what_operators_leave(operators: fl
         self_device_us=None, share=0.9, host_per_device=None,
     )  # fmt: skip
     window = RankReport(rank=0, path="trace.json", window_ms=100.0, operators=[busy])
-    looked = _looked(stacks(100, collate=60, model=30, backward=10), other=0.6, forward=0.2)
+    looked = of_parts(stacks(100, collate=60, model=30, backward=10), other=0.6, forward=0.2)
     judgement = judge(run(replace(looked, report=window)))
     assert ("cpu.python" in [each.code for each in judgement.findings]) is seen
     assert ("cpu.python" in [each.code for each in judgement.abstained]) is not seen
