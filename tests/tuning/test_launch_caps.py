@@ -63,17 +63,14 @@ def test_a_change_that_makes_steps_many_times_longer_is_given_up(places: RunPlac
     assert followed.reason == "its time was over after 10 steps: 60 steady ones are needed beside the warm-up"
 
 
-def test_the_time_on_the_clock_stays_limited(places: RunPlaces, monkeypatch: pytest.MonkeyPatch) -> None:
-    passed_s = 0.0
-    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + passed_s, sleep=time.sleep)
-    monkeypatch.setattr("perftui.trainer.tuning.measure.time", clock)
+def test_the_time_on_the_clock_stays_limited(places: RunPlaces) -> None:
+    """However little of it steps take: between two of them a script may do anything."""
+    caps = msgspec.structs.replace(CAPS, seconds=1.0)
 
     def script(pull: int) -> Update:
-        nonlocal passed_s
-        passed_s += 25.0
-        return update([rank_view(0, pull + 1)], [history(0, pull, [100.0])])
+        return update([rank_view(0, pull + 1)], [history(0, pull, [1.0])])
 
-    followed, _ = follow(places, script, caps=CAPS)
+    followed, _ = follow(places, script, caps=caps)
     assert followed.end == "failed"
     assert followed.reason is not None
     assert followed.reason.startswith("its time was over after ")
