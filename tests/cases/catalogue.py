@@ -8,6 +8,8 @@ from tests.cases.of_compute import COMPUTE
 from tests.cases.of_gpus import GPUS
 from tests.cases.of_health import HEALTH
 from tests.cases.of_input import INPUT
+from tests.cases.of_later_gpus import LATER_GPUS
+from tests.cases.of_later_others import LATER_OTHERS
 from tests.cases.of_newer_gpus import NEWER_GPUS
 from tests.cases.of_newer_others import NEWER_OTHERS
 from tests.cases.of_other_gpus import OTHER_GPUS
@@ -26,4 +28,6 @@ CASES: tuple[Case, ...] = (
     *OTHER_GPUS,
     *NEWER_OTHERS,
     *NEWER_GPUS,
+    *LATER_OTHERS,
+    *LATER_GPUS,
 )
