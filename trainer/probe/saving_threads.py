@@ -1,8 +1,8 @@
 """Which threads write a checkpoint at the moment, the training thread left out: noted as they begin and end.
 
-A thread that saves does more than to call torch.save: it flushes, syncs, renames and removes. So the function
-from which it saved is remembered, and a thread that is found in it counts as saving, unless it waits there
-for something to save.
+A thread that saves does more than to call torch.save: it flushes, syncs, renames and removes. So the script's
+function from which it saved is remembered, and a thread that is found in it counts as saving, unless it waits
+there for something to save.
 """
 
 import re
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import CodeType, FrameType
 from typing import Final
 
-from perftui.trainer.probe.source_lines import text_at
+from perftui.trainer.probe.source_lines import is_installed, text_at
 
 _DEPTH: Final = 60
 _CALLERS_KEPT: Final = 16
@@ -36,10 +36,15 @@ class SavingThreads:
         self._inside: dict[int, int] = {}
         """By thread: how many writers it is in; each thread writes its own."""
         self._callers: list[CodeType] = []
+        self.any = False
+        """A thread beside the training thread has saved before."""
 
     def begins(self, thread: int, caller: CodeType) -> None:
         """A thread begins to write."""
+        self.any = True
         self._inside[thread] = self._inside.get(thread, 0) + 1
+        if is_installed(caller.co_filename):
+            return  # what runs a pool's threads runs everything else that they do
         if caller not in self._callers and len(self._callers) < _CALLERS_KEPT:
             self._callers.append(caller)
 
@@ -50,11 +55,6 @@ class SavingThreads:
             self._inside[thread] = left
         else:
             self._inside.pop(thread, None)
-
-    @property
-    def any(self) -> bool:
-        """Whether any thread beside the training thread has ever saved."""
-        return bool(self._callers)
 
     def found(self, frames: Mapping[int, FrameType], but: int) -> bool:
         """Tell whether any thread saves.
