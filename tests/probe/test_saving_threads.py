@@ -64,7 +64,7 @@ def test_waiting_for_a_thread_that_saves_and_syncs() -> None:
 
     def write() -> None:
         run.save({"a": 1}, BytesIO())
-        _sync()
+        time.sleep(0.02)
 
     found = run.looked(lambda: run.pool.submit(write).result())
     assert found.saving > 0.6 * found.areas["script"] > 0
@@ -124,7 +124,3 @@ def test_a_write_that_raises_ends() -> None:
 
 def _frame() -> FrameType:
     return sys._getframe()
-
-
-def _sync() -> None:
-    time.sleep(0.02)
