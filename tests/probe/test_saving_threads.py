@@ -22,13 +22,17 @@ from perftui.trainer.probe.thread_looks import ThreadLooks
 pytestmark = pytest.mark.torch
 
 
+def _leave_no_stamp(_code: int, _at_ns: int, _cpu_ns: int, _value: int) -> None:
+    pass
+
+
 class _Run:
     """A training thread that is looked at, and what it saves by."""
 
     def __init__(self) -> None:
         self.saving, self.files = SavingThreads(), list[Save]()
         self.thread = 0
-        watch = SaveWatch(Border(), lambda *_: None, lambda: self.thread, self.files.append, self.saving)
+        watch = SaveWatch(Border(), _leave_no_stamp, lambda: self.thread, self.files.append, self.saving)
         self.save = watch.wrapped(torch.save, "f")
         self.pool = ThreadPoolExecutor(1)
 
@@ -123,4 +127,4 @@ def test_a_write_that_raises_ends() -> None:
 
 
 def _frame() -> FrameType:
-    return sys._getframe()
+    return sys._getframe()  # pyright: ignore[reportPrivateUsage]
