@@ -41,6 +41,25 @@ class IdleShares(msgspec.Struct, frozen=True, kw_only=True):
     """Launched long before: waited for another stream, an event, or a collective."""
 
 
+class HostWaits(msgspec.Struct, frozen=True, kw_only=True):
+    """Waits for the device, shares of the host's time; those of copies from pageable memory left out."""
+
+    in_calls: float
+    in_operators: float
+    """With the operators that make these calls: all that not making them would spare the host."""
+
+
+class HostWork(msgspec.Struct, frozen=True, kw_only=True):
+    """What the host did beside launching, loading and waiting while the device idled; of the window."""
+
+    computing: float
+    """In operators that launch nothing and take 100 µs or more: they compute on the CPU."""
+    outside: float
+    """In stretches of 1 ms or more outside of all operators: numpy, Python, files."""
+    undrained: float
+    """Of both the part in gaps that did not begin in a waiting call."""
+
+
 class IdleGap(msgspec.Struct, frozen=True, kw_only=True):
     """One stretch in which the device did nothing."""
 
@@ -295,6 +314,8 @@ class RankReport(msgspec.Struct, frozen=True, kw_only=True):
     for the device, with nothing queued. Of the window."""
     copy_drained_share: float | None = None
     """The same, where that call copied from pageable memory."""
+    host_waits: HostWaits | None = None
+    host_work: HostWork | None = None
     loader_share: float | None = None
     optimizer_share: float | None = None
     gaps: list[IdleGap] = []
