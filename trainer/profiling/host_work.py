@@ -40,13 +40,13 @@ def host_work(subject: Subject, gaps: Gaps) -> HostWork | None:
 
 
 def host_waits(subject: Subject) -> HostWaits | None:
-    """Return the share of the host range in waits for the device; None without a range.
+    """Return the share of the host range in waits for the device; None without a device.
 
     An operator that waits is taken as a whole, since all of it is spared where it is not called. One that
     also copies from pageable memory to the device is left out: it waits for that.
     """
     window, calls, host = subject.window, subject.trace.calls, subject.trace.host
-    if window.host_length <= 0:
+    if window.host_length <= 0 or not len(subject.devices):
         return None
     waiting = np.flatnonzero(subject.waiting_calls)
     around = _outermost_operator(subject, waiting)
