@@ -27,7 +27,7 @@ def idle_beside(case: Case, rank: RankSignals) -> IdleBeside | None:
     measured = measured_work(rank)
     if measured is not None:
         return IdleBeside(measured, measured=True)
-    gpu = case.gpu(rank)
+    gpu = case.gpu(rank) if case.paces[rank.rank].pacer == "host" else None
     if gpu is None or gpu.graphics_share is None or not gpu.window_steps:
         return None
     return IdleBeside(1 - gpu.graphics_share, measured=False)
