@@ -48,6 +48,15 @@ def test_operators_that_last_and_launch_nothing_compute(reported: Reporter, ns: 
     close(maker, reported(maker).host_work, **(dict.fromkeys(("computing", "undrained"), ns * counted)))
 
 
+def test_views_of_many_rows_compute_nothing(reported: Reporter) -> None:
+    """Nor does what makes them; a copy within one does."""
+    maker = begun()
+    maker.add("cpu_op", "aten::reshape", maker.now_ns, 6 * MS)
+    maker.add("cpu_op", "aten::copy_", maker.now_ns + MS, 2 * MS)
+    during(maker, "aten::unbind", 7 * MS)
+    close(maker, reported(maker).host_work, computing=2 * MS, undrained=2 * MS)
+
+
 def test_an_operator_that_calls_the_device_computes_nothing(reported: Reporter) -> None:
     """The call lies in an operator within it."""
     maker = begun()

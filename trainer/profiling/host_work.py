@@ -9,7 +9,7 @@ import numpy as np
 
 from perftui.ipc.trace_report import GAP_KINDS, HostWaits, HostWork
 from perftui.trainer.profiling.grouping import among, distinct
-from perftui.trainer.profiling.host_names import is_operator, issues
+from perftui.trainer.profiling.host_names import computes, is_operator, issues
 from perftui.trainer.profiling.idle_gaps import Gaps
 from perftui.trainer.profiling.intervals import Intervals
 from perftui.trainer.profiling.subject import Subject
@@ -69,7 +69,7 @@ def host_waits(subject: Subject) -> HostWaits | None:
 def _computing(subject: Subject) -> Intervals:
     """Return when a launching thread was in a long operator that launches nothing, nor calls the device."""
     host = subject.trace.host
-    mine = subject.named(host.name, is_operator) & among(host.thread, _threads(subject))
+    mine = subject.named(host.name, computes) & among(host.thread, _threads(subject))
     mine &= (host.end - host.start >= COMPUTING_NS) & ~_calls_inside(subject)
     return Intervals.union(host.start[mine], host.end[mine])
 

@@ -65,7 +65,7 @@ def undistorted(report: RankReport) -> RankReport:
         queued_gap_share=None if report.queued_gap_share is None else report.queued_gap_share * kept_queued,
         sync_drained_share=None if report.sync_drained_share is None else report.sync_drained_share * kept,
         host_waits=_waits(report.host_waits, scale),
-        host_work=None if report.host_work is None else _kept(report.host_work, kept),
+        host_work=None if report.host_work is None else _work(report.host_work, scale, host),
         copy_drained_share=None if report.copy_drained_share is None else report.copy_drained_share * kept,
         memcpy=[msgspec.structs.replace(copy, exposed_us=copy.exposed_us * scale) for copy in report.memcpy],
     )
@@ -80,9 +80,12 @@ def _waits(waits: HostWaits | None, factor: float) -> HostWaits | None:
     return HostWaits(in_calls=in_calls, in_operators=min(1.0, in_calls + around))
 
 
-def _kept(work: HostWork, kept: float) -> HostWork:
+def _work(work: HostWork, factor: float, most: float) -> HostWork:
+    """Return work that lasts as long without the profiler, which records none of it; at most so much."""
+    whole = work.computing + work.outside
+    factor = min(factor, most / whole) if whole > 0 else factor
     return HostWork(
-        computing=work.computing * kept, outside=work.outside * kept, undrained=work.undrained * kept
+        computing=work.computing * factor, outside=work.outside * factor, undrained=work.undrained * factor
     )
 
 
