@@ -3,8 +3,8 @@
     python ways.py WAY STEPS
 
 One line of JSON at the end: how many steps there were, and the median times of the last half on the device's
-own timeline in ms: of whole steps, and of backward and optimizer where each has a place of its own. No way has
-a loader: where the forward began is not known to others.
+own timeline in ms: of whole steps, and of backward and optimizer where each has a place of its own. No way
+has a loader: where the forward began is not known to others.
 """
 
 # torch annotates its own functions in part only
