@@ -192,8 +192,8 @@ def _python(
 def _undivided(cost: float, written: float, policy: Policy) -> bool:
     """Tell whether the script's lines and its output pass the threshold only together.
 
-    Looks find output, which lets go of the interpreter, more easily than plain Python: where the two are about
-    as large as each other, the parts say less than their sum.
+    Looks find output, which lets go of the interpreter, more easily than plain Python: where neither stands
+    out, the parts say less than their sum.
     """
     return max(cost, written) < policy.in_loop_python <= cost + written
 
