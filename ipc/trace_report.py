@@ -8,6 +8,8 @@ from typing import Literal, get_args
 
 import msgspec
 
+from perftui.ipc.host_work import HostWaits, HostWork
+
 OPERATOR_LIMIT = 500
 KERNEL_LIMIT = 500
 """Most rows of a rank, the costliest."""
@@ -39,25 +41,6 @@ class IdleShares(msgspec.Struct, frozen=True, kw_only=True):
     launch_latency: float
     dependency: float
     """Launched long before: waited for another stream, an event, or a collective."""
-
-
-class HostWaits(msgspec.Struct, frozen=True, kw_only=True):
-    """Waits for the device, shares of the host's time; those of copies from pageable memory left out."""
-
-    in_calls: float
-    in_operators: float
-    """With the operators that make these calls: all that not making them would spare the host."""
-
-
-class HostWork(msgspec.Struct, frozen=True, kw_only=True):
-    """What the host did beside launching, loading and waiting while the device idled; of the window."""
-
-    computing: float
-    """In operators that launch nothing and take 100 µs or more: they compute on the CPU."""
-    outside: float
-    """In stretches of 1 ms or more outside of all operators: numpy, Python, files."""
-    undrained: float
-    """Of both the part in gaps that did not begin in a waiting call."""
 
 
 class IdleGap(msgspec.Struct, frozen=True, kw_only=True):

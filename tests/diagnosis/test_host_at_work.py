@@ -7,7 +7,8 @@ import pytest
 
 from perftui.ipc.facts import ModelFacts, RankFacts, StackPlace
 from perftui.ipc.findings import Finding
-from perftui.ipc.trace_report import HostWaits, HostWork, LaunchFigures, RankReport, SyncFigures
+from perftui.ipc.host_work import HostWaits, HostWork
+from perftui.ipc.trace_report import LaunchFigures, RankReport, SyncFigures
 from perftui.trainer.diagnosis import RankSignals, judge
 from perftui.trainer.diagnosis.policy import POLICY
 from perftui.trainer.diagnosis.signals import StepPatterns

@@ -2,7 +2,7 @@
 
 import pytest
 
-from perftui.ipc.trace_report import HostWaits, HostWork
+from perftui.ipc.host_work import HostWaits, HostWork
 from perftui.trainer.profiling.host_names import is_operator, issues
 from tests.profiling.conftest import Reporter
 from tests.profiling.trace_maker import AUTOGRAD, MAIN, STREAM, TraceMaker

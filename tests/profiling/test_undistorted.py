@@ -5,15 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from perftui.ipc.trace_report import (
-    GpuShares,
-    HostWaits,
-    HostWork,
-    IdleShares,
-    RankReport,
-    StepSpan,
-    TrustCheck,
-)
+from perftui.ipc.host_work import HostWaits, HostWork
+from perftui.ipc.trace_report import GpuShares, IdleShares, RankReport, StepSpan, TrustCheck
 from perftui.trainer.profiling.sentence import rank_sentence
 from perftui.trainer.profiling.undistorted import undistorted, with_distortion
 

@@ -18,8 +18,8 @@ _VIEWS = frozenset(
         "alias", "as_strided", "chunk", "detach", "diagonal", "empty", "empty_like", "empty_strided",
         "expand", "expand_as", "flatten", "movedim", "narrow", "permute", "reshape", "resize_", "select",
         "slice", "split", "split_with_sizes", "squeeze", "swapaxes", "t", "tensor_split", "to", "transpose",
-        "unbind", "unflatten", "unflatten_dense_tensors", "unfold", "unsafe_chunk", "unsafe_split", "unsqueeze",
-        "view", "view_as",
+        "unbind", "unflatten", "unflatten_dense_tensors", "unfold", "unsafe_chunk", "unsafe_split",
+        "unsqueeze", "view", "view_as",
     )
 )  # fmt: skip
 """Operators that touch no numbers: unbind of thousands of rows takes milliseconds all the same. Where one of

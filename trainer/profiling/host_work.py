@@ -7,7 +7,8 @@ does something else: numpy, files, Python.
 
 import numpy as np
 
-from perftui.ipc.trace_report import GAP_KINDS, HostWaits, HostWork
+from perftui.ipc.host_work import HostWaits, HostWork
+from perftui.ipc.trace_report import GAP_KINDS
 from perftui.trainer.profiling.grouping import among, distinct
 from perftui.trainer.profiling.host_names import computes, is_operator, issues
 from perftui.trainer.profiling.idle_gaps import Gaps

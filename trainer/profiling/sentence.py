@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from perftui.ipc.host_work import HostWork
 from perftui.ipc.trace_report import (
     CopyFigures,
     GpuShares,
-    HostWork,
     IdleShares,
     LaunchFigures,
     RankReport,

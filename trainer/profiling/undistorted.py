@@ -8,7 +8,8 @@ where the host issues work, and the rest is scaled by k.
 
 import msgspec
 
-from perftui.ipc.trace_report import GpuShares, HostWaits, HostWork, IdleShares, RankReport, TrustCheck
+from perftui.ipc.host_work import HostWaits, HostWork
+from perftui.ipc.trace_report import GpuShares, IdleShares, RankReport, TrustCheck
 from perftui.trainer.profiling.thresholds import DISTORTION_BELIEVED, DISTORTION_SEEN
 
 
