@@ -29,7 +29,6 @@ LATER_OTHERS = (
     Case(
         "spectra_in_turn",
         ("data.same_order",),
-        fresh=True,
         costs_time=False,
         mend=(
             (

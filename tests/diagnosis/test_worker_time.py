@@ -22,13 +22,13 @@ def _made(batch_ms: float, batches: int = 1000, index: int = 0) -> LoadingFacts:
     return LoadingFacts(loader=index, batches=batches, fetch_s=batches * batch_ms / 1e3, collate_s=0.0)
 
 
-def _timed(batch_ms: float, count: int = 12, *, cpu_share: float = 0.03, **changes: object) -> RankSignals:
+def _timed(batch_ms: float, count: int = 12, **changes: object) -> RankSignals:
     """Half of each step of 20 ms is waiting for workers that need so long for a batch and hardly compute."""
     made = rank(
         step_ms=20.0,
         shares=shares(wait=0.5, forward=0.15),
         loader=loader(num_workers=count),
-        workers=workers(count, cpu_share=cpu_share, cpu_wait_share=0.0, lock_share=0.0),
+        workers=workers(count, cpu_share=0.03, cpu_wait_share=0.0, lock_share=0.0),
         facts=facts(loading=_made(batch_ms)),
         cpu_share=0.5,
     )
