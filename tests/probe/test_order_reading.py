@@ -51,7 +51,8 @@ class Once(Sampler[int]):
     """Shuffled in the constructor."""
 
     def __init__(self, count: int) -> None:
-        self.order = torch.randperm(count, generator=torch.Generator().manual_seed(5)).tolist()
+        generator = torch.Generator().manual_seed(5)
+        self.order: list[int] = torch.randperm(count, generator=generator).tolist()
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.order)
@@ -179,7 +180,7 @@ def _gone_through(watch: OrderWatch, loader: DataLoader[Any], batches: int | Non
     assert asks_by_index(iterator)
     let_pass(iterator, watch.begin().note)
     assert not asks_by_index(iterator)
-    found = []
+    found: list[list[int]] = []
     for number, batch in enumerate(iterator, 1):
         found.append(batch.tolist())
         assert (iterator._sampler_iter is own) is (number >= 32)  # it has stepped aside

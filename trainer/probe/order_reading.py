@@ -116,7 +116,7 @@ class _Passing:
         asked = next(self._dealing)
         if not self._note(asked):
             whose = self._whose()
-            if whose is not None and vars(whose).get("_sampler_iter") is self:
+            if whose is not None and whose._sampler_iter is self:
                 whose._sampler_iter = self._dealing
         return asked
 
@@ -133,7 +133,7 @@ def let_pass(iterator: Foreign, note: Note) -> None:
 
 def asks_by_index(iterator: Foreign) -> bool:
     """Tell whether an iterator of torch's loader asks its dataset by indices, and none are noted yet."""
-    held = vars(iterator)
+    held: dict[str, Foreign] = vars(iterator)
     dealing = held.get("_sampler_iter")
     return held.get("_dataset_kind") == _MAP_KIND and dealing is not None and type(dealing) is not _Passing
 
