@@ -159,7 +159,10 @@ def _said_by_train_doctor(folder: Path, output: str) -> str:
     except ValueError:
         return _NOT + "no report"
     findings: list[dict[str, Any]] = report.get("findings") or []
-    return str(findings[0]["id"]) if findings else _NOT + (str(report.get("error") or "no finding"))
+    if findings:
+        return str(findings[0]["id"])
+    error: dict[str, Any] | str = report.get("error") or "no finding"
+    return _NOT + str(error if isinstance(error, str) else error.get("hint") or "no finding")
 
 
 RIVALS = {

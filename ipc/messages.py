@@ -151,10 +151,12 @@ class DeviceSteps(RankMessage, frozen=True, kw_only=True, tag="device"):
     step: list[int]
     total_ms: list[float]
     wait_ms: list[float]
-    """From the fetch's beginning to its end, in which the thread gave the device nothing to do."""
+    """From the fetch's beginning to its end, in which the thread gave the device nothing to do; negative
+    where no fetch was seen."""
     h2d_ms: list[float]
     """Copies to the device; negative where they were not looked at."""
     forward_ms: list[float]
+    """Negative where no fetch was seen: what comes before the backward is other then."""
     backward_ms: list[float]
     comm_ms: list[float]
     """From the end of the backward's own work to the end of its communication; negative without DDP."""

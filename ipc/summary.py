@@ -29,7 +29,7 @@ class DeviceTime(msgspec.Struct, frozen=True, kw_only=True):
     busy: float | None = None
     """What the stream did not provably idle: an upper bound; a profile window tells more."""
     idle: float | None = None
-    """Waiting for the loader with nothing to do: a lower bound."""
+    """Waiting for the loader with nothing to do: a lower bound; None where no fetch is seen."""
     parts: DeviceView | None = None
 
 

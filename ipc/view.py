@@ -61,11 +61,13 @@ class DeviceView(msgspec.Struct, frozen=True, kw_only=True):
 
     sampled_steps: int
     step_ms: float
-    wait_ms: float
-    """In which the training thread waited for its loader and gave the device nothing to do: idle at least."""
+    wait_ms: float | None = None
+    """In which the training thread waited for its loader and gave the device nothing to do: idle at least.
+    None where no fetch is seen."""
     h2d_ms: float | None = None
     """Copies to the device; None where none were seen."""
-    forward_ms: float
+    forward_ms: float | None = None
+    """None where no fetch is seen: nobody knows then where it began, and that time is other."""
     backward_ms: float
     comm_exposed_ms: float | None = None
     """From the end of the backward's own work to the end of DDP's communication; None without DDP."""

@@ -99,7 +99,7 @@ LATER_OTHERS = (
                 + indent(_PART, "    "),
             ),
         ),
-        note="no_sync is entered around the backward only; DDP decides in the forward: each part is exchanged",
+        note="no_sync is entered around the backward only; DDP decides in the forward, so all are exchanged",
     ),
     Case(
         "spoken_digits",

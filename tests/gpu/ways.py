@@ -3,7 +3,8 @@
     python ways.py WAY STEPS
 
 One line of JSON at the end: how many steps there were, and the median times of the last half on the device's
-own timeline in ms: of whole steps, and of forward, backward and optimizer where each has a place of its own.
+own timeline in ms: of whole steps, and of backward and optimizer where each has a place of its own. No way
+has a loader: where the forward began is not known to others.
 """
 
 # torch annotates its own functions in part only
@@ -48,7 +49,7 @@ class Marks:
         rows = self.rows[half:-1]
         following = self.rows[half + 1 :]
         told = {"total": median(a[0].elapsed_time(b[0]) for a, b in zip(rows, following, strict=True))}
-        for place, name in enumerate(("forward", "backward", "optimizer")):
+        for place, name in enumerate(("backward", "optimizer"), 1):
             if all(len(row) == 4 for row in rows):
                 told[name] = median(row[place].elapsed_time(row[place + 1]) for row in rows)
         return told

@@ -77,6 +77,22 @@ def test_a_closures_phases_are_its_own_on_the_device_too() -> None:
     assert (twice.forward, twice.backward, twice.optimizer, twice.other) == (16.0, 60.0, 4.0, 0.5)
 
 
+def test_without_a_fetch_nobody_knows_where_the_forward_began() -> None:
+    marks = [
+        (stamps.OPTIMIZER_END, 3.0),
+        (stamps.BACKWARD_BEGIN, 4.0),
+        (stamps.BACKWARD_END, 0.5),
+        (stamps.OPTIMIZER_BEGIN, 2.0),
+    ]
+    assert device_times(marks) == DeviceTimes(
+        total=9.5, wait=-1.0, h2d=-1.0, forward=-1.0, backward=4.0, comm=-1.0, optimizer=2.0, other=3.5
+    )
+    within = [(stamps.OPTIMIZER_BEGIN, 3.0), (stamps.BACKWARD_BEGIN, 4.0), (stamps.BACKWARD_END, 0.5)]
+    times = device_times(within)
+    assert times is not None
+    assert (times.wait, times.forward, times.optimizer) == (-1.0, 3.0, 0.5), "a closure's forward is known"
+
+
 def test_a_stretch_without_training_is_no_step() -> None:
     assert device_times([(stamps.FETCH_BEGIN, 1.0), (stamps.FETCH_END, 2.0)]) is None
     assert device_times([]) is None
@@ -129,6 +145,10 @@ def test_the_hub_keeps_the_mean_of_sampled_steps_past_the_warm_up() -> None:
     newest = log.view(since_step=11)
     assert newest is not None
     assert newest.sampled_steps == 1
+    log.add(device_message(12, (-1.0, -1.0, -1.0, 6.0, -1.0, 7.0, 8.0)))
+    unfed = log.view(since_step=12)
+    assert unfed is not None
+    assert (unfed.wait_ms, unfed.forward_ms, unfed.other_ms) == (None, None, 8.0)
 
 
 WAITING_RANKS = """

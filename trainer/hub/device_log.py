@@ -40,9 +40,9 @@ class DeviceLog:
         return DeviceView(
             sampled_steps=len(rows),
             step_ms=_mean(total),
-            wait_ms=_mean(wait),
+            wait_ms=_mean_of_known(wait),
             h2d_ms=_mean_of_known(h2d),
-            forward_ms=_mean(forward),
+            forward_ms=_mean_of_known(forward),
             backward_ms=_mean(backward),
             comm_exposed_ms=_mean_of_known(comm),
             optimizer_ms=_mean(optimizer),

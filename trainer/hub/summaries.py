@@ -114,4 +114,5 @@ def _device_time(track: RankTrack) -> DeviceTime:
     view = track.device_log.view()
     if view is None:
         return DeviceTime()
-    return DeviceTime(busy=view.step_ms - view.wait_ms, idle=view.wait_ms, parts=view)
+    busy_ms = view.step_ms if view.wait_ms is None else view.step_ms - view.wait_ms
+    return DeviceTime(busy=busy_ms, idle=view.wait_ms, parts=view)

@@ -36,10 +36,12 @@ def device_times(marks: Marks) -> DeviceTimes | None:
     """Return where the time between a step's marks went; None where they tell of no training step.
 
     What lies between two marks belongs to the phase that the first of them opens, but for copies to the
-    device, and for what follows the backward's own work, which is communication.
+    device, and for what follows the backward's own work, which is communication. Where no fetch is seen
+    nobody knows where the forward began: what comes before the backward is other.
     """
     parts = dict.fromkeys(("wait", "h2d", "forward", "backward", "comm", "optimizer", "other"), 0.0)
     phase = "other"
+    fetched = any(code in (FETCH_BEGIN, FETCH_END) for code, _ in marks)
     copied = communicated = False
     for place, (code, span_ms) in enumerate(marks):
         part = phase = _phase_from(code, phase, marks, place)
@@ -52,9 +54,9 @@ def device_times(marks: Marks) -> DeviceTimes | None:
         return None
     return DeviceTimes(
         total=sum(parts.values()),
-        wait=parts["wait"],
+        wait=parts["wait"] if fetched else -1.0,
         h2d=parts["h2d"] if copied else -1.0,
-        forward=parts["forward"],
+        forward=parts["forward"] if fetched or parts["forward"] else -1.0,
         backward=parts["backward"],
         comm=parts["comm"] if communicated else -1.0,
         optimizer=parts["optimizer"],

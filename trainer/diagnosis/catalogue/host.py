@@ -65,7 +65,8 @@ ENTRIES = (
         seen="One core at 100 %, the rest of the machine waiting.",
         signals=(
             "time that is neither loading nor the model, collections and checkpoints left out",
-            "looks at the stack: lines of the script's own, five at least",
+            "looks at the stack: lines of the script's own, five at least; output among them where only both "
+            "together are worth a word",
             "of the time before the backward: what such lines past the model's call take",
             "or, in a profile window of one rank on a CPU: what operators of torch leave of that time",
         ),

@@ -12,6 +12,7 @@ from perftui.trainer.diagnosis.own_lines import (
     own_place,
     python_at_least,
 )
+from perftui.trainer.diagnosis.policy import Policy
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.rules.read_ahead import starved_behind_a_thread
 from perftui.trainer.diagnosis.rules.stragglers import find_late
@@ -153,6 +154,8 @@ def _python(
     if own is None:
         return _unexplained(case, rank) if rank.device == "cpu" else None
     cost = between + (own.after if beside else 0.0)
+    written = own.logging if beside and _undivided(cost, own.logging, policy) else 0.0
+    cost += written
     if cost < policy.in_loop_python or cost * rank.step_ms.mean < policy.in_loop_ms:
         if not beside or own.looks >= policy.own_looks or rank.device != "cpu":
             return None
@@ -161,11 +164,15 @@ def _python(
     where = "" if place is None else f", mostly at {place.at}"
     waits = _waits_there(case, rank, cost)
     doing = "waits in lines of the script's own" if waits else "is in lines of the script's own"
+    if written:
+        doing += " (output among them)"
     mostly_between = 2 * between > cost
     past = ", past the model's call" if mostly_between else ""
     return Finding(
         code="cpu.python",
-        severity="critical" if cost >= 2 * policy.wait_critical and _long(case, rank) else "warning",
+        severity="critical"
+        if cost >= 2 * policy.wait_critical and _long(case, rank) and not written
+        else "warning",
         share=min(1.0, cost),
         rank=rank.rank if len(case.signals.ranks) > 1 else None,
         host=rank.host,
@@ -178,7 +185,17 @@ def _python(
             + (f"; the line: {place.line}" if place is not None and place.line else ""),
             at=None if place is None else place.at,
         ),
+        unsure=f"how much of it is output is open: {_SETTLED}" if written else None,
     )
+
+
+def _undivided(cost: float, written: float, policy: Policy) -> bool:
+    """Tell whether the script's lines and its output pass the threshold only together.
+
+    Looks find output, which lets go of the interpreter, more easily than plain Python: where neither stands
+    out, the parts say less than their sum.
+    """
+    return max(cost, written) < policy.in_loop_python <= cost + written
 
 
 def _by_window(case: Case, rank: RankSignals) -> Finding | None:
