@@ -194,6 +194,8 @@ ENTRIES = (
             "looks at the stack: a fifth of those in model and script find the script's own lines, and not "
             "past the model's call, by the order of lines: there they are `cpu.python`",
             "without looks and without a loader: that time alone, as a doubt",
+            "beside a GPU without a loader: no more than the GPU idles meanwhile, by a window, else by its "
+            "counters",
         ),
         why="What could run beside the model runs before it.",
         do="The preparation into a Dataset, and a DataLoader with workers. What needs the model's outputs, "
