@@ -133,7 +133,7 @@ def let_pass(iterator: Foreign, note: Note) -> None:
 
 def asks_by_index(iterator: Foreign) -> bool:
     """Tell whether an iterator of torch's loader asks its dataset by indices, and none are noted yet."""
-    held: dict[str, Foreign] = vars(iterator)
+    held: Foreign = vars(iterator)
     dealing = held.get("_sampler_iter")
     return held.get("_dataset_kind") == _MAP_KIND and dealing is not None and type(dealing) is not _Passing
 
