@@ -53,8 +53,8 @@ class SamplingFacts(msgspec.Struct, frozen=True, kw_only=True):
     order_in_line: bool = False
     """Their indices only rise, or only fall."""
     draws: bool | None = None
-    """The code of the sampler draws by chance; False: it does not, or was told not to shuffle; None: it is
-    one of torch's that does not draw, or no sampler."""
+    """The code of the sampler draws by chance; False: it does not, sorts as well, or was told not to shuffle;
+    None: it is one of torch's that does not draw, or no sampler."""
     copied_generators: list[CopiedGenerator] = []
     """Of which two workers or more have a copy each in the same state, as their code shows: at most 8."""
 

@@ -66,6 +66,11 @@ class ByLength(Sampler[int]):
         return iter(sorted(range(len(self.lengths)), key=self.lengths.__getitem__))
 
 
+class ByLengthAndChance(ByLength):
+    def __iter__(self) -> Iterator[int]:
+        return iter(sorted(range(len(self.lengths)), key=lambda at: (self.lengths[at], random.random())))
+
+
 def _helper(count: int) -> list[int]:
     order = list(range(count))
     random.Random(3).shuffle(order)
@@ -252,6 +257,7 @@ def test_an_iterator_goes_as_soon_as_it_is_let_go() -> None:
     [
         (Once(8), True),
         (ByLength([3, 1, 2]), False),
+        (ByLengthAndChance([3, 1, 2]), False),
         (ByHelper(shuffle=True), True),
         (ByHelper(shuffle=False), False),
         (RandomSampler(Numbers()), True),

@@ -11,11 +11,15 @@ _DRAWING = frozenset(
         "randint", "randrange", "integers", "rand", "random", "random_", "default_rng", "RandomState",
     }
 )  # fmt: skip
+_SORTING = frozenset({"sort", "sorted", "argsort", "lexsort", "topk"})
+"""An order by length or difficulty, in which chance decides among equals, is the same again on purpose."""
 _NOT_OWN = ("torch", "builtins", "typing", "abc", "collections")
 
 
 def draws_by_chance(chain: Iterable[Foreign]) -> bool | None:
     """Return whether samplers draw an order; None where all are torch's, and none of those that draw.
+
+    False where one of them sorts, or was told not to shuffle.
 
     Args:
         chain: samplers that hand indices on to one another.
@@ -30,7 +34,10 @@ def draws_by_chance(chain: Iterable[Foreign]) -> bool | None:
             return False
         names = frozenset(name for kind in classes for name in vars(kind))
         functions = [each for _, each in members(classes, names)]
-        drawn = bool(drawn) or not _DRAWING.isdisjoint(reached_from(functions, classes).names)
+        words = reached_from(functions, classes).names
+        if not words.isdisjoint(_SORTING):
+            return False
+        drawn = bool(drawn) or not words.isdisjoint(_DRAWING)
     return drawn
 
 
