@@ -138,6 +138,25 @@ worker.join()
 """,
         0,
     ),
+    "waits for all its threads to end": (
+        """
+threading.Thread(target=time.sleep, args=(0.1,)).start()
+train(100)
+for each in threading.enumerate():
+    if each is not threading.main_thread():
+        each.join()
+print(threading.active_count())
+""",
+        0,
+    ),
+    "clears its environment": (
+        """
+os.environ.clear()
+train(100)
+sys.exit(13)
+""",
+        13,
+    ),
     "is left by a daemon thread that trains": (
         """
 seen = threading.Event()

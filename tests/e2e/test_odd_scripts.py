@@ -23,6 +23,13 @@ def test_the_training_is_the_same(desk: Desk, name: str) -> None:
         assert rank["steps"] == 400
 
 
+def test_a_script_that_clears_its_environment_stays_in_its_run(desk: Desk) -> None:
+    assert_unharmed(desk, desk.script(odd_script("clears its environment")))
+    (run,) = desk.runs()
+    (rank,) = desk.status(run["run_id"])["ranks"]
+    assert rank["steps"] == 100
+
+
 def test_a_probe_that_could_not_be_loaded_is_loaded_at_the_next_attempt(desk: Desk) -> None:
     ours = assert_unharmed(desk, desk.script(odd_script("breaks an import of the probe, once")))
     assert ours.code == 0, ours.error
