@@ -312,7 +312,8 @@ def _why_no_step(places: RunPlaces) -> str:
         return "neither an optimizer of torch nor `watch().step()`"
     return (
         "no process of the command imported torch with perftui's probe in it, which PYTHONPATH brings there; "
-        'one that is set anew (write PYTHONPATH=".:$PYTHONPATH"), and -I, -E and -S of Python, keep it out'
+        'one that is set anew (write PYTHONPATH=".:$PYTHONPATH") or taken away (env -i), and -I, -E and -S '
+        "of Python, keep it out"
     )
 
 
