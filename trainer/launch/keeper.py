@@ -276,7 +276,8 @@ def main(arguments: list[str]) -> int:
     read_end, write_end = os.pipe()
     if os.fork():
         os.close(write_end)
-        return 0 if os.read(read_end, 1) == b"+" else 1
+        # at once: under PYTHONINSPECT an interpreter that ends asks for more
+        os._exit(0 if os.read(read_end, 1) == b"+" else 1)
     os.close(read_end)
     os.setsid()
     try:

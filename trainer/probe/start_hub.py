@@ -117,7 +117,7 @@ def _new_run(key: str) -> RunPlaces:
             run_id=places.run_id,
             name=name,
             command=arguments,
-            cwd=str(Path.cwd()),
+            cwd=_folder(),
             host=socket.gethostname(),
             started_unix=time.time(),
             started_monotonic_s=time.monotonic(),
@@ -130,6 +130,13 @@ def _new_run(key: str) -> RunPlaces:
         ),
     )
     return places
+
+
+def _folder() -> str:
+    try:
+        return str(Path.cwd())
+    except OSError:  # somebody has removed it: the training goes on
+        return os.environ.get("PWD", "/")
 
 
 def _hosts(arguments: list[str]) -> tuple[HostsPlan | None, str | None]:
