@@ -296,6 +296,17 @@ print(sum(event.name == "aten::linear" for event in profiler.events()))
 """,
         0,
     ),
+    "has no ZeroMQ": (
+        """
+class None_:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "zmq":
+            raise ModuleNotFoundError("No module named 'zmq'", name="zmq")
+sys.meta_path.insert(0, None_())
+train(100)
+""",
+        0,
+    ),
     "speaks ZeroMQ itself": (
         """
 import zmq

@@ -8,6 +8,7 @@ from .unharmed import assert_unharmed
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
+WAITS = "waits for all its threads to end"
 QUICK = {"closes all descriptors again and again"}
 
 
@@ -23,8 +24,11 @@ def test_the_training_is_the_same(desk: Desk, name: str) -> None:
         assert rank["steps"] == 400
 
 
-def test_a_script_that_clears_its_environment_stays_in_its_run(desk: Desk) -> None:
-    assert_unharmed(desk, desk.script(odd_script("clears its environment")))
+@pytest.mark.parametrize(
+    "name", ["clears its environment", "has no ZeroMQ", "waits for all its threads to end"]
+)
+def test_every_step_of_it_is_seen(desk: Desk, name: str) -> None:
+    assert_unharmed(desk, desk.script(odd_script(name)))
     (run,) = desk.runs()
     (rank,) = desk.status(run["run_id"])["ranks"]
     assert rank["steps"] == 100

@@ -6,7 +6,6 @@ from perftui.ipc.places import RunPlaces
 from perftui.trainer.probe.agent import AgentRun
 from perftui.trainer.probe.applied import Applied
 from perftui.trainer.probe.named_run import NamedRun
-from perftui.trainer.probe.start_hub import join_or_start
 
 
 def find_run(applied: Applied, named: NamedRun | None) -> AgentRun:
@@ -17,6 +16,8 @@ def find_run(applied: Applied, named: NamedRun | None) -> AgentRun:
         OSError: the hub cannot be started.
     """
     if named is None:
+        from perftui.trainer.probe.start_hub import join_or_start  # brings much of the launcher
+
         places = join_or_start()
     else:
         places = RunPlaces(named.run_id, Path(named.runtime), Path(named.state))

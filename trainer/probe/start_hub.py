@@ -143,7 +143,7 @@ def _hosts(arguments: list[str]) -> tuple[HostsPlan | None, str | None]:
     """Return this host's place among several, where the environment names a key; and why not, if not."""
     try:
         launch = planned(HostsWish(), arguments, os.environ)
-    except PerftuiError as error:  # a training does not stop for that
+    except (PerftuiError, ImportError) as error:  # a training does not stop for that; it may have no pyzmq
         return None, f"no link to other hosts: {error}"
     return (None, None) if launch is None else (launch.plan, None)
 
