@@ -94,7 +94,11 @@ def test_an_armed_training_in_a_removed_folder_has_its_run(
 ) -> None:
     (home / "gone").mkdir()
     before = Path.cwd()
-    monkeypatch.setattr("perftui.trainer.probe.start_hub._start", lambda _places: None)
+
+    def start_none(_places: places.RunPlaces) -> None:
+        """Stand in for the start of a hub."""
+
+    monkeypatch.setattr("perftui.trainer.probe.start_hub._start", start_none)
     os.chdir(home / "gone")
     (home / "gone").rmdir()
     try:
