@@ -12,6 +12,7 @@ from textual.filter import LineFilter, Monochrome, NoColor
 from textual.screen import Screen
 
 from perftui.ipc.errors import Refused
+from perftui.ipc.places import current_folder
 from perftui.ipc.terminal_kinds import described_colours, without_colour
 from perftui.tui import format as fmt
 from perftui.tui.clipboard import clipboard_sequences, hand_to_tmux
@@ -121,7 +122,7 @@ class TerminalApp(PacedApp[_Result]):
     def action_save_screen(self) -> None:
         """Write the screen to a new file, and tell which."""
         try:
-            path = save_screenshot(self.export_screenshot(), Path.cwd(), screenshot_stem())
+            path = save_screenshot(self.export_screenshot(), current_folder(), screenshot_stem())
         except Refused as error:
             self.notify(fmt.clean(str(error)), severity="warning", markup=False)
         else:

@@ -14,7 +14,8 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input
 
-from perftui.ipc.errors import PerftuiError
+from perftui.ipc.errors import PerftuiError, Refused
+from perftui.ipc.places import current_folder
 from perftui.ipc.view import ProfileView
 from perftui.tui import format as fmt
 from perftui.tui.glyphs import Glyphs
@@ -261,7 +262,12 @@ class TracePane(Vertical):
         if TABS[self._tab].table is None or table is None or not order:
             self.notify("there is no row to export", markup=False)
             return
-        tab, folder, rows = TABS[self._tab], Path.cwd(), tuple(order)
+        try:
+            folder = current_folder()
+        except Refused as error:
+            self.notify(str(error), severity="warning", markup=False)
+            return
+        tab, rows = TABS[self._tab], tuple(order)
         whole = f"of {len(table.rows):,}" if len(rows) < len(table.rows) else "in all"
         stem = "-".join(["perftui", *self._stem(), tab.id])
 
