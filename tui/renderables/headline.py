@@ -1,5 +1,7 @@
 """The top of the screen: what runs, and the answer to "is it fine?"."""
 
+from collections.abc import Sequence
+
 from perftui.ipc.findings import Finding
 from perftui.ipc.view import Header, RanksTogether
 from perftui.tui import format as fmt
@@ -37,6 +39,11 @@ _STATES = {
 }
 _GAP = line("  ")
 _NAME_LEAST = 12
+_NAME_MODEST = 24
+"""Of a name that is cut so that more than the state stands beside it."""
+_NARROW = 60
+"""Where nothing stands beside name, state and step anyhow."""
+_SLOW = "slow terminal: "
 
 
 def severity_mark(finding: Finding) -> tuple[str, str, str]:
@@ -68,27 +75,34 @@ def header_line(state: DashboardState, width: int, note: str = "", slow_s: int |
     replayed = replay_words(header)
     replay = Run(f"  {replayed}" if replayed else "", "key")
     trial = Run("  TRIAL", "key") if header.trial else Run("")
-    name = line(Run(" perftui ", "dim"), Run(fmt.clean(header.name) or fmt.clean(header.run_id), "title"))
     frozen = Run(f"  ⏸ {note}" if note else "", "key")
     status = line(Run(f"{mark} {status_word}", role), replay, trial, frozen)
     step, *progress = _progress(header, state.together)
     step = BLANK if note else step  # the note says at which step that was
-    right = line(
-        Run(f"{fmt.clean(header.host)}  " if width >= 100 else "", "dim"),
-        Run(f"{fmt.duration(header.elapsed_s)} ", "value"),
-    )
+    host = clip(line(Run(fmt.clean(header.host), "dim")), width // 5) if width >= 100 else BLANK
+    right = join([host, line(Run(f"{fmt.duration(header.elapsed_s)} ", "value"))], _GAP)
     room = width - width_of(right) - 2
     if note:  # that this is not the newest must be seen, whatever the run is called
-        status = clip(status, max(_NAME_LEAST, room - _NAME_LEAST - 2))
-        name = clip(name, max(_NAME_LEAST, room - width_of(status) - 2))
-    slow = _slow(slow_s, room - width_of(join([name, status, step], _GAP)) - width_of(_GAP))
+        narrow = room < width_of(status) - width_of(line(frozen)) + 2 * _NAME_LEAST
+        status = line(Run(f"⏸ {note}", "key")) if narrow else status
+        status = clip(status, room if narrow else max(_NAME_LEAST, room - _NAME_LEAST - 2))
+    slow = BLANK if slow_s is None else line(Run(f"one update in {slow_s} s", "warning"))
+    name = _name(header, room, [status, step, slow])
+    left = room - width_of(join([name, status, step], _GAP)) - width_of(_GAP)
+    if slow and width_of(slow) + len(_SLOW) <= left:
+        slow = line(Run(_SLOW, "warning"), *slow)
     return spread(join_fitting([name, status, step, slow, *progress], _GAP, room), right, width)
 
 
-def _slow(slow_s: int | None, room: int) -> Line:
-    """Say that fewer pictures are shown than there are."""
-    words = "" if slow_s is None else f"slow terminal: one update in {slow_s} s"
-    return line(Run(words if len(words) <= room else f"one update in {slow_s} s", "warning"))
+def _name(header: Header, room: int, beside: Sequence[Line]) -> Line:
+    """Say what runs, cut so that what stands `beside` it keeps its room, the first of these at any rate."""
+    called = fmt.clean(header.name) or fmt.clean(header.run_id)
+    name = clip(line(Run(" perftui ", "dim"), Run(called, "title")), room // 2 if room > _NARROW else room)
+    for kept in range(len(beside), 0, -1):
+        left = room - width_of(join(beside[:kept], _GAP)) - width_of(_GAP)
+        if left >= min(_NAME_MODEST if kept > 1 else _NAME_LEAST, width_of(name)):
+            return clip(name, left)
+    return BLANK
 
 
 def _progress(header: Header, together: RanksTogether | None) -> list[Line]:
