@@ -3,6 +3,11 @@
 It knows nothing of training; it hands states down and commands to the link.
 """
 
+from collections.abc import Mapping
+
+from textual.actions import ActionParseResult
+from textual.dom import DOMNode
+
 from perftui.ipc.dashboard_link import LeadAddress, new_command_id
 from perftui.ipc.dashboard_messages import (
     CancelCommand,
@@ -145,6 +150,32 @@ class DashboardApp(TimeApp):
         there = {"close_relaunch": self.live.relaunch, "end_profile": open_window(self.live)}
         return there.get(action, action) is not None
 
+    async def run_action(
+        self,
+        action: "str | ActionParseResult",
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """Do what a key is for; where there is nothing to do it to, say so."""
+        done = await super().run_action(action, default_namespace, namespaces)
+        if not done and isinstance(action, str):
+            self._tell_why_not(action.removeprefix("app."))
+        return done
+
+    def _tell_why_not(self, action: str) -> None:
+        if self.read_only and action in _CHANGING:
+            self.can_change()
+        elif action in _NOTHING_THERE:
+            self.notify(_NOTHING_THERE[action], markup=False)
+
+    def leaving_words(self) -> str:
+        """Say how one leaves, and how the training is stopped."""
+        leaves = f"{self.key_names['detach']} on the overview leaves"
+        if self.live.replayed or self.live.ended:
+            return leaves
+        stops = "" if self.read_only else f"; {self.key_names['stop']} stops it"
+        return f"{leaves}, and the training goes on{stops}"
+
     def can_change(self) -> bool:
         """Tell a person why nothing can be done to this run, where that is so."""
         why = "read-only: this dashboard changes nothing" if self.read_only else ""
@@ -207,6 +238,10 @@ class DashboardApp(TimeApp):
         self.exit(return_code=0)
 
 
+_NOTHING_THERE = {
+    "close_relaunch": "there is no relaunch to close",
+    "end_profile": "no profiling window is open",
+}
 _CHANGING = ("profile", "choose_profile", "end_profile", "relaunch", "stop")
 
 

@@ -45,7 +45,7 @@ def test_the_host_gives_way_to_the_run() -> None:
     assert line.endswith("…  4:12 ")
 
 
-@pytest.mark.parametrize("name", (*NAMES, "train"))
+@pytest.mark.parametrize("name", [*NAMES, "train"])
 def test_on_a_narrow_screen_it_is_still_seen_that_the_picture_is_old(name: str) -> None:
     for width in range(20, 121):
         line = drawn(width, "9 min ago, step 400, the earliest here", name=name)
