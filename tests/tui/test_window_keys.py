@@ -174,7 +174,7 @@ def test_the_chosen_value_is_in_view_at_any_width() -> None:
             for preset in PRESETS:
                 choice = WindowChoice(preset=preset, steps=steps)
                 record, counts, _, *_rest = window_choice_lines(choice, width)
-                assert f" {preset} "[: width - 11] in plain(clip(record, width)), (width, preset)
+                assert f" {preset} "[: width - 12] in plain(clip(record, width)), (width, preset)
                 assert f" {steps} " in plain(clip(counts, width)), (width, steps)
     assert plain(window_choice_lines(WindowChoice(), 76)[1]).endswith(" 1  2  3  5  10  20  50 ")
 

@@ -19,7 +19,7 @@ from perftui.tui.widgets.picture import Picture, app_of
 _AT_THE_END = ("time-back", "back", "help", "detach", "leave")
 """Ids of keys that stand at the end."""
 _ALWAYS = ("no", "filter-clear", *_AT_THE_END)
-"""Ids of keys that have their place before all others: a question never offers less than the way out of it."""
+"""Ids of keys that have their place before all others: a question always offers the way out of it."""
 _ONLY_WITH = {"relaunch-at-once": "relaunch-yes"}
 """Ids of keys that are not offered without another, which is the better choice."""
 
