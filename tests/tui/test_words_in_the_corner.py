@@ -10,7 +10,7 @@ from textual.widgets._toast import Toast
 
 from perftui.ipc.view import RunView
 from perftui.tui.app import DashboardApp
-from perftui.tui.config.settled import Config
+from perftui.tui.config.settled import PANEL_WORDS, Config, PanelWord
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.picker import PickerApp
 from tests.tui import scenes
@@ -78,6 +78,23 @@ def test_a_key_that_has_nothing_to_do_says_so(key: str, words: str) -> None:
             await until(pilot, lambda: len(said(app)) == 1, "said there too")
 
     with_app(BARE, LARGE, play)
+
+
+PANELS: tuple[PanelWord, ...] = ("steps", "output")
+
+
+@pytest.mark.parametrize("key", ["greater_than_sign", "less_than_sign", "v"])
+@pytest.mark.parametrize("panels", [PANEL_WORDS, PANELS], ids=["cards", "neither"])
+def test_without_a_table_of_ranks_sorting_says_so(panels: tuple[PanelWord, ...], key: str) -> None:
+    async def scene() -> None:
+        with ScriptedHub("demo-1", scenes.two_ranks()):
+            app = DashboardApp("demo-1", Glyphs(), config=Config(panels=panels))
+            async with app.run_test(size=LARGE, notifications=True) as pilot:
+                await until(pilot, lambda: app.live.header is not None, "the first update")
+                await pilot.press(key)
+                await shown(pilot, "there is no table of ranks here to sort")
+
+    asyncio.run(scene())
 
 
 @pytest.mark.parametrize("key", ["p", "P", "r", "s"])

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from perftui.ipc.trace_report import GpuShares, IdleShares, RankReport, TrustCheck
 from perftui.ipc.view import ProfileRank, ProfileView
 from perftui.tui import format as fmt
-from perftui.tui.renderables.lines import BLANK, Line, Run, clip, join_fitting, line, width_of, wrap
+from perftui.tui.renderables.lines import BLANK, Line, Run, clause, clip, join_fitting, line, width_of, wrap
 from perftui.tui.renderables.stacked_bar import Part, bar_legend, stacked_bar
 from perftui.tui.renderables.trace_context import TraceContext
 
@@ -18,7 +18,7 @@ _ROUNDING = 0.005
 def headline(context: TraceContext, width: int, *, textured: bool = False) -> list[Line]:
     """Draw sentence, circumstances, bar and legend: as many lines at every width, but for the second."""
     if context.report is None and context.view is None and context.why:
-        return [line(Run(" ○ ", "note"), *part) for part in wrap(context.why, max(8, width - 3), "note")[:1]]
+        return [line(Run(" ○ ", "note"), Run(clause(fmt.visible(context.why), max(8, width - 3)), "note"))]
     if context.report is None:
         lines = window_lines(context.view, width)
         told = where_parts(None, context.profile_rank)
