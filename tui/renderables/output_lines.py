@@ -105,11 +105,11 @@ def moved(texts: Sequence[str], place: Place, lines: int, width: int, *, wrap: b
     return Place(text, max(0, piece if lines <= 0 else min(piece, pieces - 1)))
 
 
-def place_of_match(texts: Sequence[str], text: int, needle: str, width: int, *, wrap: bool) -> Place:
-    """Return the place in which a text has the needle for the first time."""
-    left = next(iter(found_at(texts[text], needle)), 0)
-    for at, piece in enumerate(folded(texts[text], width, wrap=wrap)):
+def place_of_match(texts: Sequence[str], at: int, needle: str, width: int, *, wrap: bool) -> Place:
+    """Return the place in which the text `at` has the needle for the first time."""
+    left = next(iter(found_at(texts[at], needle)), 0)
+    for number, piece in enumerate(folded(texts[at], width, wrap=wrap)):
         if left < len(piece):
-            return Place(text, at)
+            return Place(at, number)
         left -= len(piece)
-    return Place(text)
+    return Place(at)
