@@ -80,7 +80,8 @@ def header_line(state: DashboardState, width: int, note: str = "", slow_s: int |
     step, *progress = _progress(header, state.together)
     step = BLANK if note else step  # the note says at which step that was
     host = clip(line(Run(fmt.clean(header.host), "dim")), width // 5) if width >= 100 else BLANK
-    right = join([host, line(Run(f"{fmt.duration(header.elapsed_s)} ", "value"))], _GAP)
+    gap = Run("  " if host else "", "dim")
+    right = line(*host, gap, Run(f"{fmt.duration(header.elapsed_s)} ", "value"))
     room = width - width_of(right) - 2
     if note:  # that this is not the newest must be seen, whatever the run is called
         narrow = room < width_of(status) - width_of(line(frozen)) + 2 * _NAME_LEAST
