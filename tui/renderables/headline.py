@@ -162,7 +162,7 @@ def _verdict(state: DashboardState, width: int) -> tuple[Line, Line]:
     if state.relaunch is not None:
         return relaunch_headline(state.relaunch, state, width)
     if state.ended:
-        return _ending(header)
+        return _ending(header, state.keys["detach"])
     news = fmt.clean(header.message) if header.message else ""
     if not state.findings or header.state in _WORDS_FOR_STATES:
         return _without_finding(state, header, news)
@@ -180,7 +180,7 @@ def _silence(state: DashboardState) -> tuple[Line, Line]:
     if state.replayed:
         whose, then = (
             "the replay",
-            "the recording is as it was: q leaves, and `perftui replay` plays it again",
+            f"the recording is as it was: {state.keys['detach']} leaves, and `perftui replay` plays it again",
         )
     elif state.ended:  # the run was stopped for the trials of a relaunch
         then = "what measures the change goes on without it; reconnecting"
@@ -207,18 +207,26 @@ def _without_finding(state: DashboardState, header: Header, news: str) -> tuple[
     if not news and printed and header.state in ("starting", "waiting", "stalled"):
         news = f"last output: {printed}"
     if header.replay:
-        news = f"{news} · ←→ go back or on, [] play slower or faster, space pauses".lstrip(" ·")
+        at = state.keys
+        through = f"{_pair(at['time-back'], at['time-on'])} go back or on"
+        speeds = f"{_pair(at['slower'], at['faster'])} play slower or faster"
+        news = f"{news} · {through}, {speeds}, {at['freeze']} pauses".lstrip(" ·")
     return line(Run(said, role)), line(Run(news, "dim"))
 
 
-def _ending(header: Header) -> tuple[Line, Line]:
+def _pair(one: str, other: str) -> str:
+    """Name two keys in one word, where they are as short as arrows."""
+    return f"{one}{other}" if len(one) == len(other) == 1 else f"{one} and {other}"
+
+
+def _ending(header: Header, leave: str) -> tuple[Line, Line]:
     mark, role = _STATES[header.state]
     first = line(
         Run(f"{mark} RUN ENDED ", role),
         Run(_how(header), "value"),
         Run(f" after {fmt.duration(header.elapsed_s)}", "dim"),
     )
-    news = fmt.clean(header.message) if header.message else "this is its last picture; q leaves"
+    news = fmt.clean(header.message) if header.message else f"this is its last picture; {leave} leaves"
     return first, line(Run(news, "dim"))
 
 

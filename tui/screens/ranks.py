@@ -93,7 +93,8 @@ class RanksScreen(StepsScreen):
             asked = "asking the hub …" if self.state.ranks else "no rank yet"
             return [Block("", tuple(wrap(fmt.clean(self.why) or asked, width, "dim")))]
         if found.ranks == 1:
-            said = f"{fmt.NOTHING} one rank: there is nobody to compare it with; enter shows its own history"
+            alone = "one rank: there is nobody to compare it with"
+            said = f"{fmt.NOTHING} {alone}; {self.state.keys['rank']} shows its own history"
             return [Block(str(found.bands[0].first_rank), tuple(wrap(said, width, "dim")))]
         state = self.state
         marks = chart_marks(state.marks, state.profiles, 0, state.header.parent if state.header else None)
