@@ -8,6 +8,8 @@ from typing import Literal, get_args
 
 import msgspec
 
+from perftui.ipc.host_work import HostWaits, HostWork
+
 OPERATOR_LIMIT = 500
 KERNEL_LIMIT = 500
 """Most rows of a rank, the costliest."""
@@ -295,6 +297,8 @@ class RankReport(msgspec.Struct, frozen=True, kw_only=True):
     for the device, with nothing queued. Of the window."""
     copy_drained_share: float | None = None
     """The same, where that call copied from pageable memory."""
+    host_waits: HostWaits | None = None
+    host_work: HostWork | None = None
     loader_share: float | None = None
     optimizer_share: float | None = None
     gaps: list[IdleGap] = []

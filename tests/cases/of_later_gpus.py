@@ -55,7 +55,6 @@ LATER_GPUS = (
         "gpu_gestures_from_events",
         ("input.inline",),
         gpus=1,
-        fresh=True,
         note="numpy makes the grids in the training thread",
     ),
     Case(
@@ -63,7 +62,6 @@ LATER_GPUS = (
         ("compute.optimizer", "compute.device"),
         seconds=30.0,
         gpus=1,
-        fresh=True,
         mend=(("optimizer = BudgetAdamW(", "optimizer = torch.optim.AdamW("),),
         note="the optimizer computes on the CPU: both names say so; its copies are pinned and short",
     ),

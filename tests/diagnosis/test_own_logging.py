@@ -61,3 +61,28 @@ def test_the_loop_itself_does_not_become_logging_by_its_print() -> None:
 def test_logging_at_its_floor(step_ms: float, seen: bool) -> None:
     made = _drawn(("logging", "train.py:26 draw", 40), step_ms=step_ms)
     assert ("pause.logging" in found(run(made))) is seen
+
+
+@pytest.mark.parametrize(
+    ("script", "written", "codes"),
+    [
+        (20, 20, {"cpu.python"}),  # 0.2 each, of a threshold of 0.25: only together
+        (26, 14, {"cpu.python"}),
+        (14, 26, {"pause.logging"}),
+        (11, 11, set[str]()),  # 0.22 together
+    ],
+)
+def test_code_and_output_that_pass_the_threshold_only_together_are_told_as_one(
+    script: int, written: int, codes: set[str]
+) -> None:
+    other = (script + written) / 100
+    areas = {"script": script, "logging": written, "backward": 100 - script - written}
+    made = of_parts(stacks(100, **areas), wait=0.1, other=other, optimizer=0.05, forward=0.1)
+    told = found(run(replace(made, step_ms=rank(step_ms=8.0).step_ms)))
+    assert {"cpu.python", "pause.logging"} & told.keys() == codes
+    if script == written == 20:
+        finding = told["cpu.python"]
+        assert finding.share == pytest.approx(0.4)
+        assert finding.severity == "warning"
+        assert "(output among them) for 40 %" in finding.sentence
+        assert finding.unsure is not None

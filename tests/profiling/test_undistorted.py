@@ -3,7 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from perftui.ipc.host_work import HostWaits, HostWork
 from perftui.ipc.trace_report import GpuShares, IdleShares, RankReport, StepSpan, TrustCheck
 from perftui.trainer.profiling.sentence import rank_sentence
 from perftui.trainer.profiling.undistorted import undistorted, with_distortion
@@ -49,6 +51,31 @@ def test_a_gpu_that_is_kept_busy_is_not_called_idle_because_of_the_profiler() ->
     assert check.value == pytest.approx(34.0 / 19.65)
     assert known.notes == [f"{check.text}: host times are inflated"]
     assert known.gpu == seen.gpu  # what was recorded stays as it is
+
+
+def test_waits_and_work_of_the_hosts_own_last_as_long_without_the_profiler() -> None:
+    """Steps of 30 ms for 20: of 100 parts of the window 34 are the profiler's."""
+    waits = HostWaits(in_calls=0.2, in_operators=0.25)
+    work = HostWork(computing=0.1, outside=0.2, undrained=0.15)
+    seen = replace(report(30.0, parts(0.8), host(0.8)), host_waits=waits, host_work=work)
+    corrected = undistorted(with_distortion(seen, 20.0))
+    assert corrected.host_waits is not None
+    assert corrected.host_waits.in_calls == pytest.approx(0.3)
+    assert corrected.host_waits.in_operators == pytest.approx(0.35)
+    assert corrected.host_work is not None
+    assert corrected.host_work.computing == pytest.approx(0.15)
+    assert corrected.host_work.outside == pytest.approx(0.3)
+    assert corrected.host_work.undrained == pytest.approx(0.225)
+
+
+def test_the_hosts_own_work_is_no_more_than_its_idle_time() -> None:
+    """All of the host's 0.8 is its own work: less the profiler's third 0.7 are left, of a window of 1.5."""
+    work = HostWork(computing=0.0, outside=0.8, undrained=0.8)
+    seen = replace(report(30.0, parts(0.8), host(0.8)), host_work=work)
+    corrected = undistorted(with_distortion(seen, 20.0))
+    assert corrected.host_work is not None
+    assert corrected.host_work.outside == pytest.approx(0.7)
+    assert corrected.host_work.undrained == pytest.approx(0.7)
 
 
 def test_a_loader_is_not_relieved_of_its_share() -> None:

@@ -66,6 +66,14 @@ def own_lines(rank: RankSignals, policy: Policy) -> OwnLines | None:
     )
 
 
+def before_model_share(rank: RankSignals, policy: Policy) -> float:
+    """Return the share of looks in lines of the script's own before the model's first call; 0: too few."""
+    stacks = rank.facts.stacks
+    if stacks is None or stacks.looks < policy.stack_looks:
+        return 0.0
+    return stacks.order.get("before", 0) / stacks.looks
+
+
 def python_at_least(rank: RankSignals) -> float | None:
     """Return the share of the step outside of loader and model that no operator of torch explains, at least.
 
@@ -92,6 +100,8 @@ def _without_loader(
     outside = max(0.0, other - _interrupted(rank))
     cost = _beyond_forward(outside, rank, stacks, script + logging, policy)
     share = script / (script + logging)
+    if rank.device != "cpu":
+        cost = min(cost, (script + logging) / stacks.looks)
     past = _past_the_model(stacks, policy, "after", "behind")
     return OwnLines(
         before=share * cost * (1 - past),

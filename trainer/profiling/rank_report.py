@@ -12,6 +12,7 @@ from perftui.trainer.profiling.device_parts import gpu_shares
 from perftui.trainer.profiling.gap_list import gap_list
 from perftui.trainer.profiling.host_at import HostAt
 from perftui.trainer.profiling.host_figures import compile_figures, loader_share, optimizer_share, step_spans
+from perftui.trainer.profiling.host_work import host_waits, host_work
 from perftui.trainer.profiling.hta_figures import hta_figures
 from perftui.trainer.profiling.idle_gaps import (
     drained_ns,
@@ -55,6 +56,8 @@ def rank_report(subject: Subject, rank: int, path: str) -> RankReport:
         queued_gap_share=queued_share(subject, gaps),
         sync_drained_share=drained_share(subject, gaps, gaps.sync_drained),
         copy_drained_share=drained_share(subject, gaps, gaps.copy_drained),
+        host_waits=host_waits(subject),
+        host_work=host_work(subject, gaps),
         loader_share=loader_share(subject),
         optimizer_share=optimizer_share(subject),
         gaps=gap_list(subject, gaps, HostAt(subject)),

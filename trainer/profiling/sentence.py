@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from perftui.ipc.host_work import HostWork
 from perftui.ipc.trace_report import (
     CopyFigures,
     GpuShares,
@@ -125,7 +126,11 @@ def _losses(report: RankReport, gpu: GpuShares, idle: IdleShares) -> list[_Loss]
     between = (
         0.0 if _launches_too_little(report) else min(report.queued_gap_share or 0.0, idle.launch_latency)
     )
-    issuing = max(0.0, idle.host_other + idle.sync_call - by_sync - by_copy) + idle.launch_latency - between
+    work = report.host_work or HostWork(computing=0.0, outside=0.0, undrained=0.0)
+    asking = idle.host_other + idle.sync_call - by_sync - by_copy - work.undrained
+    issuing = max(0.0, asking) + idle.launch_latency - between
+    if report.host_waits is not None:  # without its waits the host would be ahead by no more than they take
+        by_sync = min(by_sync, report.host_waits.in_operators)
     reading = min(reads_latency(report), issuing)
     by_sync, issuing = by_sync + reading, issuing - reading
     return [
@@ -136,6 +141,22 @@ def _losses(report: RankReport, gpu: GpuShares, idle: IdleShares) -> list[_Loss]
         ),
         _Loss(by_sync, "idle", lambda span: _sync(report, by_sync, span)),
         _Loss(issuing, "idle", lambda span: _issuing(report, issuing, span)),
+        _Loss(
+            work.computing,
+            "idle",
+            lambda span: (
+                f"The GPU was idle for {_percent(work.computing)} of {span} while the host computed, in "
+                f"operators on the CPU"
+            ),
+        ),
+        _Loss(
+            work.outside,
+            "idle",
+            lambda span: (
+                f"The GPU was idle for {_percent(work.outside)} of {span} while the host was in no operator "
+                "for long: the script's own work"
+            ),
+        ),
         _Loss(
             between,
             "idle",

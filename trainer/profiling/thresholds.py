@@ -60,3 +60,13 @@ SKEW_SHARE = 0.5
 STRAGGLER_LAST_SHARE = 0.5
 STRAGGLER_WAIT_SHARE = 0.05
 """A straggler comes last to half of the collectives, and the others wait 5 % of the window longer than it."""
+
+# What the host does besides launching.
+
+COMPUTING_NS = 100_000
+"""An operator that launches nothing and takes this long computes on the CPU: views and allocations take some
+10 µs under the profiler, calls that launch another 10."""
+
+OUTSIDE_NS = 1_000_000
+"""A stretch of this length outside of all operators is no part of launching: in it a host launches a hundred
+kernels and more."""

@@ -8,6 +8,7 @@ where the host issues work, and the rest is scaled by k.
 
 import msgspec
 
+from perftui.ipc.host_work import HostWaits, HostWork
 from perftui.ipc.trace_report import GpuShares, IdleShares, RankReport, TrustCheck
 from perftui.trainer.profiling.thresholds import DISTORTION_BELIEVED, DISTORTION_SEEN
 
@@ -64,8 +65,28 @@ def undistorted(report: RankReport) -> RankReport:
         idle=idle,
         queued_gap_share=None if report.queued_gap_share is None else report.queued_gap_share * kept_queued,
         sync_drained_share=None if report.sync_drained_share is None else report.sync_drained_share * kept,
+        host_waits=_waits(report.host_waits, scale),
+        host_work=None if report.host_work is None else _work(report.host_work, scale, host),
         copy_drained_share=None if report.copy_drained_share is None else report.copy_drained_share * kept,
         memcpy=[msgspec.structs.replace(copy, exposed_us=copy.exposed_us * scale) for copy in report.memcpy],
+    )
+
+
+def _waits(waits: HostWaits | None, factor: float) -> HostWaits | None:
+    """Return waits that last at least as long without the profiler: only what is around them gets shorter."""
+    if waits is None:
+        return None
+    in_calls = min(1.0, factor * waits.in_calls)
+    around = waits.in_operators - waits.in_calls
+    return HostWaits(in_calls=in_calls, in_operators=min(1.0, in_calls + around))
+
+
+def _work(work: HostWork, factor: float, most: float) -> HostWork:
+    """Return work that lasts as long without the profiler, which records none of it; at most so much."""
+    whole = work.computing + work.outside
+    factor = min(factor, most / whole) if whole > 0 else factor
+    return HostWork(
+        computing=work.computing * factor, outside=work.outside * factor, undrained=work.undrained * factor
     )
 
 

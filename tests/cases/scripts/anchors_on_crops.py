@@ -76,4 +76,4 @@ if __name__ == "__main__":
             loss.backward()
             optimizer.step()
             if step % 20 == 0:
-                print(f"epoch {epoch} step {step} loss {loss.item():.4f}", flush=True)
+                print(f"epoch {epoch} step {epoch * len(loader) + step} loss {loss.item():.4f}", flush=True)

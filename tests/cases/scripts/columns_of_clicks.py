@@ -58,7 +58,7 @@ def main():
             loss.backward()
             optimizer.step()
             if step % 200 == 0:
-                print(f"epoch {epoch} step {step} loss {loss.item():.4f}", flush=True)
+                print(f"epoch {epoch} step {epoch * len(loader) + step} loss {loss.item():.4f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ def main():
             loss = nn.functional.binary_cross_entropy_with_logits(model(features), clicked)
             accumulator.backward(loss)
             if dist.get_rank() == 0 and batch % 80 == 0:
-                print(f"epoch {epoch} part {batch} loss {loss.item():.3f}", flush=True)
+                print(f"step {epoch * len(loader) + batch} epoch {epoch} loss {loss.item():.3f}", flush=True)
         epoch += 1
 
 

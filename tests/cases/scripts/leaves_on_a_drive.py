@@ -76,7 +76,7 @@ def main():
             loss.backward()
             optimizer.step()
             if step % 25 == 0:
-                print(f"[{epoch}:{step}/{len(loader)}] {loss.item():.3f}", flush=True)
+                print(f"epoch {epoch} step {epoch * len(loader) + step} loss {loss.item():.3f}", flush=True)
 
 
 if __name__ == "__main__":

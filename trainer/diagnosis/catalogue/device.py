@@ -38,18 +38,21 @@ ENTRIES = (
         title="The GPU idles because the host stops to wait for it.",
         seen="A GPU that pauses at every step.",
         signals=(
-            "in a window: idle time of the GPU during a call that waits for it, those of copies left out; "
-            "where many values are read one by one, also the latency of their copies",
+            "in a window: the time that the host waits for the GPU in operators and calls, or "
+            "the GPU's idle time for the host, whichever is less; waits of copies left out",
+            "looks beside a window that the profiler has slowed: waits are longer without it",
             "without one: looks that found the training thread waiting for a GPU that idles as well",
             "blocks that the allocator gives back in each step without having run out",
             "the calls with their operator; the line where the thread was found waiting most",
         ),
-        why=".item(), print, .cpu() or mask indexing wait until the GPU is done, and then nothing is queued. "
+        why=".item(), print, .cpu() or mask indexing wait until the GPU is done, and then nothing is queued: "
+        "the GPU waits for each launch behind it. "
         "torch.cuda.empty_cache() waits as well, and so does asking for the memory anew.",
         do="Read the loss every n-th step; keep it on the device; one read for many values (.tolist()); "
         "no empty_cache() in the loop.",
         semantics="neutral",
-        against="The gain ends where the GPU's own work begins: on a busy GPU there is none.",
+        against="The gain ends where the GPU's own work begins: on a busy GPU there is none. Nor is it "
+        "more than the host waits: what it computes behind a short wait it would compute without it.",
         reports=(
             report("loss.item() each step: 40–50 ms in a wait", "meta-pytorch/torchtune/pull/522"),
             report("two reads a step to one: 5–10 %", "openvdb/fvdb-reality-capture/pull/144"),
@@ -63,8 +66,10 @@ ENTRIES = (
         signals=(
             "in a window: idle time for want of launches, kernels shorter than their launch, an empty queue; "
             "not where reads of values are most of the launches or of that time: that is `sync.each_step`",
+            "less what waits for the GPU explain, what the host computes itself (operators of 0.1 ms and "
+            "more that launch nothing), and stretches of 1 ms and more outside of all operators",
             "without one: engine busy under 70 % of the time, training thread always computing, fed, and "
-            "neither waiting for the GPU nor copying to it",
+            "neither waiting for the GPU nor copying to it, nor in lines before the model's call",
         ),
         why="Each operator costs the host several microseconds, and small kernels take less.",
         do="An experiment: torch.compile with CUDA graphs, or a larger batch.",
@@ -84,7 +89,11 @@ ENTRIES = (
         code="compute.device",
         title="The model, or a part of it, trains on the CPU although there is a GPU.",
         seen="A GPU at 0 %.",
-        signals=("devices of all parameters", "GPUs that the kernel's drivers know"),
+        signals=(
+            "devices of all parameters",
+            "GPUs that the kernel's drivers know",
+            "in a window: how long the GPU idles while operators compute on the CPU",
+        ),
         why="A missing .to(device), a build of torch without GPU support, or a part that was forgotten.",
         do="model.to(device) before the optimizer is built; torch.cuda.is_available().",
         semantics="numeric",

@@ -65,9 +65,12 @@ ENTRIES = (
         seen="One core at 100 %, the rest of the machine waiting.",
         signals=(
             "time that is neither loading nor the model, collections and checkpoints left out",
-            "looks at the stack: lines of the script's own, five at least",
+            "looks at the stack: lines of the script's own, five at least; output among them where only both "
+            "together are worth a word",
             "of the time before the backward: what such lines past the model's call take",
             "or, in a profile window of one rank on a CPU: what operators of torch leave of that time",
+            "beside a GPU, in a window: its idle time while the host computes on the CPU or is outside of "
+            "all operators, as far as nothing else names it",
         ),
         why="Metrics, bookkeeping or preparation in Python run between the steps, or what the loss needs "
         "between the model's call and the backward.",

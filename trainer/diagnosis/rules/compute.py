@@ -8,9 +8,14 @@ from collections.abc import Iterator
 from perftui.ipc.findings import Finding, Remedy
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import area_share, number, offered, percent, share, step
+from perftui.trainer.diagnosis.host_at_work import computing_share
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.signals import RankSignals
 
+_ON_GPU = (
+    "let it compute on the GPU, on the weights there; where memory is short, a state of 8 bits or fewer "
+    "states, or overlap its copies and its computing with the backward"
+)
 _MIXED_SETTLED = "a profile window names the operators that run there"
 
 
@@ -27,7 +32,7 @@ def device(case: Case) -> Iterator[Finding | Abstention]:
         if not on_cpu or (not elsewhere and not gpus):
             continue
         hidden = (rank.facts.environment or {}).get("CUDA_VISIBLE_DEVICES")
-        whole = elsewhere == 0
+        whole, computing = elsewhere == 0, computing_share(rank)
         if whole and hidden in ("", "-1"):
             continue  # somebody wants it so
         if (not whole and part < 0.05) or (whole and _computes_on_gpu(rank)) or _offloads(rank):
@@ -35,17 +40,17 @@ def device(case: Case) -> Iterator[Finding | Abstention]:
         yield Finding(
             code="compute.device",
             severity="critical" if whole and case.paced_by(rank, "model") else "warning",
-            share=min(1.0, case.paces[rank.rank].parts.get("model", 0.0)) if whole else 0.0,
+            share=min(1.0, case.paces[rank.rank].parts.get("model", 0.0)) if whole else computing,
             rank=rank.rank if len(case.signals.ranks) > 1 else None,
             host=rank.host,
             sentence=f"The model trains on the CPU although {rank.host} has {gpus} GPU(s)."
             if whole
-            else f"{percent(part)} of the parameters are on the CPU and the others on a GPU: the batch "
-            "goes to "
-            "and fro between them.",
+            else f"{percent(part)} of the parameters are on the CPU and the others on a GPU: "
+            f"{_what_goes_to_and_fro(case, rank)}.",
             evidence=[
                 number("parameters on the CPU", part, "share"),
                 *([] if gpus is None else [number("GPUs of the host", gpus, "")]),
+                *([number("GPU idle while the CPU computes", computing, "share")] if computing else []),
                 step(rank),
             ],
             remedy=Remedy(
@@ -53,9 +58,15 @@ def device(case: Case) -> Iterator[Finding | Abstention]:
                 "torch.cuda.is_available() says whether this build of torch can use the GPU",
                 semantics="numeric",
             ),
-            unsure=None if whole else _MIXED_SETTLED,
+            unsure=None if whole or computing >= case.policy.launch_idle else _MIXED_SETTLED,
         )
         return
+
+
+def _what_goes_to_and_fro(case: Case, rank: RankSignals) -> str:
+    if (rank.shares.optimizer or 0.0) >= case.policy.optimizer_warning and computing_share(rank):
+        return "the optimizer computes there, and gradients and weights go to and fro"
+    return "the batch goes to and fro between them"
 
 
 def _computes_on_gpu(rank: RankSignals) -> bool:
@@ -80,6 +91,7 @@ def optimizer(case: Case) -> Iterator[Finding | Abstention]:
             continue
         kinds = rank.facts.optimizers or []
         tensors = sum(each.tensors for each in kinds)
+        on_cpu = computing_share(rank) >= 0.5 * cost
         plain = [each for each in kinds if not each.flags.get("fused") and not each.flags.get("foreach")]
         looped = any(each.flags.get("foreach") is False for each in plain) or rank.device == "cpu"
         yield Finding(
@@ -88,7 +100,7 @@ def optimizer(case: Case) -> Iterator[Finding | Abstention]:
             share=cost,
             rank=rank.rank if len(case.signals.ranks) > 1 else None,
             sentence=f"The optimizer takes {percent(cost)} of the step"
-            f"{f': it goes through {tensors} tensors one by one' if plain and looped and tensors else ''}.",
+            f"{_how(tensors, one_by_one=bool(plain) and looped, on_cpu=on_cpu)}.",
             evidence=[
                 share(rank, "optimizer", cost),
                 step(rank),
@@ -97,8 +109,10 @@ def optimizer(case: Case) -> Iterator[Finding | Abstention]:
             coverage=rank.coverage,
             remedy=Remedy(
                 bound=round(1 / (1 - min(cost, 0.99)), 2),
-                set=offered(rank, {"optimizer.fused": True}) if plain else {},
-                advice="an experiment: fused=True (or foreach=True) in the optimizer; or fewer steps of "
+                set=offered(rank, {"optimizer.fused": True}) if plain and not on_cpu else {},
+                advice=_ON_GPU
+                if on_cpu
+                else "an experiment: fused=True (or foreach=True) in the optimizer; or fewer steps of "
                 "it, by "
                 "accumulating gradients"
                 if plain or not kinds
@@ -108,6 +122,12 @@ def optimizer(case: Case) -> Iterator[Finding | Abstention]:
             ),
         )
         return
+
+
+def _how(tensors: int, *, one_by_one: bool, on_cpu: bool) -> str:
+    if on_cpu:
+        return ", computes on the CPU, and the GPU idles meanwhile"
+    return f": it goes through {tensors} tensors one by one" if one_by_one and tensors else ""
 
 
 def _its_own(case: Case, rank: RankSignals, cost: float) -> bool:

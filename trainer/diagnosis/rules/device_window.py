@@ -9,18 +9,17 @@ from collections.abc import Iterator
 from perftui.ipc.findings import Evidence, Finding, Remedy, Severity
 from perftui.ipc.trace_report import RankReport, SyncFigures
 from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.device_idle import by_launches, by_waits, own_syncs
 from perftui.trainer.diagnosis.device_waits import wait_place, wait_share
 from perftui.trainer.diagnosis.evidence import number, offered, percent, share, step
+from perftui.trainer.diagnosis.own_lines import before_model_share
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.rules.emptied_cache import cache_emptied
 from perftui.trainer.diagnosis.signals import RankSignals
 from perftui.trainer.diagnosis.trusted import trusted
-from perftui.trainer.profiling.value_reads import held_by_reads, launched_reads, reads_latency
+from perftui.trainer.profiling.value_reads import held_by_reads, launched_reads
 
 _SETTLED = "a profile window"
-_NEARLY = 0.9
-_COPYING = ("aten::copy_", "aten::_to_copy", "aten::to")
-
 
 _READ_LESS = (
     "read the loss every n-th step only, or keep it on the device and read it later (.detach(), one .item() "
@@ -65,10 +64,11 @@ def _sync(case: Case, rank: RankSignals, report: RankReport | None) -> Finding |
 
 
 def _sync_by_window(case: Case, rank: RankSignals, report: RankReport) -> Finding | None:
-    cost, policy = _drained(report) + reads_latency(report), case.policy
+    policy = case.policy
+    cost = by_waits(rank, report, policy)
     if cost < policy.sync_share or not case.paced_by(rank, "host"):
         return None
-    worst = max(_own_syncs(report), key=_idle_and_long, default=None)
+    worst = max(own_syncs(report), key=_idle_and_long, default=None)
     place = wait_place(rank)
     at = worst.where if worst is not None and worst.where else place.at if place is not None else None
     return _sync_finding(
@@ -79,7 +79,7 @@ def _sync_by_window(case: Case, rank: RankSignals, report: RankReport) -> Findin
         sentence=f"The GPU idles {percent(cost)} of the time because the host stops to wait for it"
         f"{_what(worst, at)}, and has nothing queued when it goes on.",
         evidence=[
-            number("GPU idle in a waiting call", cost, "share", len(report.steps)),
+            number("GPU idle for calls that wait for it", cost, "share", len(report.steps)),
             *_calls(report, worst),
             step(rank),
         ],
@@ -151,43 +151,8 @@ def _sync_finding(
     )
 
 
-def staged_share(report: RankReport) -> float:
-    """Return the share of the window in which the GPU idled after waits that belong to pageable copies.
-
-    torch waits for a copy from pageable memory to be staged: that wait is the copy's, not the script's.
-    """
-    waited = sum(each.total_us for each in report.syncs)
-    return 0.0 if waited <= 0 else _all_drained(report) * sum(map(_us, _staging(report))) / waited
-
-
 def _idle_and_long(each: SyncFigures) -> tuple[float, float]:
     return each.drained_us or 0.0, each.total_us
-
-
-def _us(each: SyncFigures) -> float:
-    return each.total_us
-
-
-def _staging(report: RankReport) -> list[SyncFigures]:
-    """Return the waiting calls that copies from pageable memory make: nearly each of them has its copy."""
-    copies = sum(each.count for each in report.memcpy if each.pageable and "htod" in each.kind.lower())
-    named = (each for each in report.syncs if (each.operator or "") in _COPYING)
-    return [each for each in named if copies >= _NEARLY * each.count]
-
-
-def _own_syncs(report: RankReport) -> list[SyncFigures]:
-    staging = _staging(report)
-    return [each for each in report.syncs if each not in staging]
-
-
-def _all_drained(report: RankReport) -> float:
-    in_call = 0.0 if report.idle is None else report.idle.sync_call
-    return max(in_call, report.sync_drained_share or 0.0)
-
-
-def _drained(report: RankReport) -> float:
-    """Return the share of the window in which the GPU idled in a waiting call, or for what it had drained."""
-    return max(0.0, _all_drained(report) - staged_share(report))
 
 
 def _what(worst: SyncFigures | None, at: str | None) -> str:
@@ -222,17 +187,15 @@ def launch(case: Case) -> Iterator[Finding | Abstention]:
 
 
 def _by_window(case: Case, rank: RankSignals, report: RankReport) -> Finding | None:
-    launches, idle, policy = report.launches, report.idle, case.policy
-    if launches is None or idle is None:
+    launches, policy = report.launches, case.policy
+    if launches is None or report.idle is None:
         return None
     if _mostly_copies(report, launches.count):
         return None
     sound = trusted(report, "sync.each_step")
     if sound is not None and held_by_reads(sound) and _sync_by_window(case, rank, sound) is not None:
         return None  # that says it, and graphs would not help
-    # What a waiting call has drained has to be launched anew: that is the call's, not the launches'.
-    drained = max(0.0, _all_drained(report) - idle.sync_call)
-    cost = max(0.0, idle.host_other + idle.launch_latency - drained - reads_latency(report))
+    cost = by_launches(rank, report, policy)
     if cost < policy.launch_idle or launches.delay_us_p50 >= policy.launch_delay_us:
         return None
     if launches.short_share < policy.launch_short:
@@ -292,10 +255,14 @@ def _by_readings(case: Case, rank: RankSignals) -> Finding | Abstention | None:
 
 
 def _not_launching(case: Case, rank: RankSignals) -> float:
-    """Return the share of the step in which the host waits for the GPU or for copies to it."""
+    """Return the share of the step in which the host waits for the GPU, copies to it, or makes a batch.
+
+    Copies to it stand before the model's call as well: the larger of both counts.
+    """
     waits, times = wait_share(rank, case.policy) or 0.0, rank.device_ms
     copying = times is not None and times.h2d_ms is not None and times.step_ms > 0
-    return waits + (times.h2d_ms / times.step_ms if copying else 0.0)  # type: ignore[union-attr, operator]
+    copies = times.h2d_ms / times.step_ms if copying else 0.0  # type: ignore[union-attr, operator]
+    return waits + max(copies, before_model_share(rank, case.policy))
 
 
 def _launch_finding(

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from perftui.ipc.findings import Evidence, Finding, Remedy, Severity
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import number, percent, step
+from perftui.trainer.diagnosis.host_at_work import idle_beside
 from perftui.trainer.diagnosis.own_lines import (
     OwnLines,
     order_known,
@@ -12,7 +13,9 @@ from perftui.trainer.diagnosis.own_lines import (
     own_place,
     python_at_least,
 )
+from perftui.trainer.diagnosis.policy import Policy
 from perftui.trainer.diagnosis.readiness import Abstention
+from perftui.trainer.diagnosis.rules.beside_gpu import beside_gpu
 from perftui.trainer.diagnosis.rules.read_ahead import starved_behind_a_thread
 from perftui.trainer.diagnosis.rules.stragglers import find_late
 from perftui.trainer.diagnosis.signals import RankSignals
@@ -69,9 +72,15 @@ def inline(case: Case) -> Iterator[Finding | Abstention]:
                 semantics="neutral",
                 caution="workers draw another stream of random numbers",
             ),
-            unsure=None if sure else f"a forward much longer than its backward looks the same: {_SETTLED}",
+            unsure=None if sure else _doubt(rank),
         )
         return
+
+
+def _doubt(rank: RankSignals) -> str:
+    if rank.device != "cpu" and not rank.patterns.wait_known:
+        return "a profile window measures how long the GPU idles meanwhile"
+    return f"a forward much longer than its backward looks the same: {_SETTLED}"
 
 
 def _into_the_dataset(rank: RankSignals, *, fed: bool, ordered: bool) -> str:
@@ -101,13 +110,21 @@ def _hides_nothing(case: Case, rank: RankSignals) -> bool:
 
 
 def _inline_cost(case: Case, rank: RankSignals) -> tuple[float | None, bool]:
-    """Return the share of the step that is preparation, and whether looks at the stack showed it."""
+    """Return the share of the step that is preparation, and whether it was measured or looks showed it.
+
+    Beside a GPU it counts only as far as that idles.
+    """
     own = own_lines(rank, case.policy)
     if own is not None and (rank.device == "cpu" or rank.patterns.wait_known):
         return own.before, rank.device == "cpu"
     if rank.patterns.wait_known:
         return 0.0, False
-    if rank.device != "cpu" or rank.shares.backward is None or rank.shares.other is None:
+    if rank.device != "cpu":
+        idle = idle_beside(case, rank)
+        if idle is None or (own is None and idle.share > 0.0):
+            return None, False
+        return (0.0 if own is None else min(own.before, idle.share)), idle.measured
+    if rank.shares.backward is None or rank.shares.other is None:
         return None, False
     # A forward takes about half as long as its backward: one as long as it is granted.
     return max(0.0, rank.shares.other - rank.shares.backward), False
@@ -126,11 +143,10 @@ def python(case: Case) -> Iterator[Finding | Abstention]:
         beside = rank.patterns.wait_known and case.paced_by(rank, "host")
         own = own_lines(rank, case.policy)
         between = _between(case, rank, own)
-        if not beside and not between:
-            continue
         if late is not None and late.by == "host" and late.rank is rank:
             continue
-        found = _python(case, rank, own, between, beside=beside)
+        found = _python(case, rank, own, between, beside=beside) if beside or between else None
+        found = found or beside_gpu(case, rank, own)
         if found is not None:
             yield found
             return
@@ -138,9 +154,12 @@ def python(case: Case) -> Iterator[Finding | Abstention]:
 
 def _between(case: Case, rank: RankSignals, own: OwnLines | None) -> float:
     """Return the share of the step in lines past the model's call, where that makes steps longer."""
-    if own is None or _hides_nothing(case, rank) or (rank.device != "cpu" and not rank.patterns.wait_known):
+    if own is None or _hides_nothing(case, rank):
         return 0.0
-    return own.between
+    if rank.device == "cpu" or rank.patterns.wait_known:
+        return own.between
+    idle = idle_beside(case, rank)
+    return 0.0 if idle is None else min(own.between, idle.share)
 
 
 def _python(
@@ -153,6 +172,8 @@ def _python(
     if own is None:
         return _unexplained(case, rank) if rank.device == "cpu" else None
     cost = between + (own.after if beside else 0.0)
+    written = own.logging if beside and _undivided(cost, own.logging, policy) else 0.0
+    cost += written
     if cost < policy.in_loop_python or cost * rank.step_ms.mean < policy.in_loop_ms:
         if not beside or own.looks >= policy.own_looks or rank.device != "cpu":
             return None
@@ -161,11 +182,15 @@ def _python(
     where = "" if place is None else f", mostly at {place.at}"
     waits = _waits_there(case, rank, cost)
     doing = "waits in lines of the script's own" if waits else "is in lines of the script's own"
+    if written:
+        doing += " (output among them)"
     mostly_between = 2 * between > cost
     past = ", past the model's call" if mostly_between else ""
     return Finding(
         code="cpu.python",
-        severity="critical" if cost >= 2 * policy.wait_critical and _long(case, rank) else "warning",
+        severity="critical"
+        if cost >= 2 * policy.wait_critical and _long(case, rank) and not written
+        else "warning",
         share=min(1.0, cost),
         rank=rank.rank if len(case.signals.ranks) > 1 else None,
         host=rank.host,
@@ -178,7 +203,17 @@ def _python(
             + (f"; the line: {place.line}" if place is not None and place.line else ""),
             at=None if place is None else place.at,
         ),
+        unsure=f"how much of it is output is open: {_SETTLED}" if written else None,
     )
+
+
+def _undivided(cost: float, written: float, policy: Policy) -> bool:
+    """Tell whether the script's lines and its output pass the threshold only together.
+
+    Looks find output, which lets go of the interpreter, more easily than plain Python: where neither stands
+    out, the parts say less than their sum.
+    """
+    return max(cost, written) < policy.in_loop_python <= cost + written
 
 
 def _by_window(case: Case, rank: RankSignals) -> Finding | None:

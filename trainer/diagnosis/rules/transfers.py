@@ -6,10 +6,11 @@ from perftui.ipc.findings import Evidence, Finding, Remedy
 from perftui.ipc.prerequisites import batches_on_device
 from perftui.ipc.trace_report import CopyFigures, RankReport
 from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.device_idle import staged_share
 from perftui.trainer.diagnosis.evidence import number, offered, percent, step
 from perftui.trainer.diagnosis.policy import Policy
 from perftui.trainer.diagnosis.readiness import Abstention
-from perftui.trainer.diagnosis.rules.device_window import on_gpu, staged_share
+from perftui.trainer.diagnosis.rules.device_window import on_gpu
 from perftui.trainer.diagnosis.signals import RankSignals
 from perftui.trainer.diagnosis.trusted import believed, trusted
 from perftui.trainer.diagnosis.wait_remedy import setting_name
