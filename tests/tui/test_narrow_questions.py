@@ -6,7 +6,7 @@ from textual.pilot import Pilot
 from perftui.tui.app import DashboardApp
 from tests.tui import page_scenes
 from tests.tui.played import with_app
-from tests.tui.screen_text import text, until
+from tests.tui.screen_text import shown, text, until
 from tests.tui.scripted_hub import ScriptedHub
 
 pytestmark = pytest.mark.usefixtures("places")
@@ -18,7 +18,7 @@ def test_the_way_out_of_a_question_is_shown_at_any_width(width: int) -> None:
     async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
         for key, words in OUT.items():
             await pilot.press(key)
-            await until(pilot, lambda words=words: words in text(app), words)
+            await shown(pilot, words)
             keys = text(app).splitlines()[-1]
             assert "unmeasured" not in keys or "measure, then switch" in keys, keys
             await pilot.press("escape")
