@@ -296,7 +296,8 @@ def test_long_lines_are_cut_or_broken() -> None:
 
 def test_a_text_longer_than_the_screen_is_gone_through_line_by_line() -> None:
     texts_ = ["a", "0123456789" * 30, "b"]
-    place, seen = TOP, []
+    place = TOP
+    seen: list[str] = []
     for _ in range(17):
         seen += texts(drawn(texts_, place, 1, 20, "", None, wrap=True))
         place = moved(texts_, place, 1, 20, wrap=True)

@@ -43,7 +43,7 @@ def test_tables_in_plain_text() -> None:
 
 
 def test_spans_of_a_timeline() -> None:
-    names = list(NAMES)
+    names: list[str] = list(NAMES)
     lane = TimelineLane(
         kind="stream",
         title="lane",
