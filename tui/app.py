@@ -3,11 +3,6 @@
 It knows nothing of training; it hands states down and commands to the link.
 """
 
-from collections.abc import Mapping
-
-from textual.actions import ActionParseResult
-from textual.dom import DOMNode
-
 from perftui.ipc.dashboard_link import LeadAddress, new_command_id
 from perftui.ipc.dashboard_messages import (
     CancelCommand,
@@ -16,6 +11,7 @@ from perftui.ipc.dashboard_messages import (
     SeekCommand,
 )
 from perftui.tui.config.settled import DEFAULT, Config
+from perftui.tui.explaining_app import CHANGING, ExplainingApp
 from perftui.tui.format import clean
 from perftui.tui.glyphs import Glyphs, glyphs_of_this_terminal
 from perftui.tui.keys import EVERYWHERE
@@ -35,12 +31,12 @@ from perftui.tui.screens.profile import ProfileScreen
 from perftui.tui.screens.run_screen import RunScreen
 from perftui.tui.state import DashboardState, closed, going_on, open_window, run_of
 from perftui.tui.terminal import require_terminal
-from perftui.tui.time_app import TIME_ACTIONS, TimeApp
+from perftui.tui.time_app import TIME_ACTIONS
 from perftui.tui.time_keys import TimeKeys, paused
 from perftui.tui.window_keys import WindowKeys
 
 
-class DashboardApp(TimeApp):
+class DashboardApp(ExplainingApp):
     """A view of one run, and a keyboard; `read_only`: that changes nothing."""
 
     BINDINGS = EVERYWHERE
@@ -143,38 +139,12 @@ class DashboardApp(TimeApp):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         """Offer only what there is: a relaunch, a window to end, another time; no change if read-only."""
-        if self.read_only and action in _CHANGING:
+        if self.read_only and action in CHANGING:
             return False
         if action in TIME_ACTIONS:
             return self.goes_through_time(action)
         there = {"close_relaunch": self.live.relaunch, "end_profile": open_window(self.live)}
         return there.get(action, action) is not None
-
-    async def run_action(
-        self,
-        action: "str | ActionParseResult",
-        default_namespace: DOMNode | None = None,
-        namespaces: Mapping[str, DOMNode] | None = None,
-    ) -> bool:
-        """Do what a key is for; where there is nothing to do it to, say so."""
-        done = await super().run_action(action, default_namespace, namespaces)
-        if not done and isinstance(action, str):
-            self._tell_why_not(action.removeprefix("app."))
-        return done
-
-    def _tell_why_not(self, action: str) -> None:
-        if self.read_only and action in _CHANGING:
-            self.can_change()
-        elif action in _NOTHING_THERE:
-            self.notify(_NOTHING_THERE[action], markup=False)
-
-    def leaving_words(self) -> str:
-        """Say how one leaves, and how the training is stopped."""
-        leaves = f"{self.key_names['detach']} on the overview leaves"
-        if self.live.replayed or self.live.ended:
-            return leaves
-        stops = "" if self.read_only else f"; {self.key_names['stop']} stops it"
-        return f"{leaves}, and the training goes on{stops}"
 
     def can_change(self) -> bool:
         """Tell a person why nothing can be done to this run, where that is so."""
@@ -236,13 +206,6 @@ class DashboardApp(TimeApp):
     def action_detach(self) -> None:
         """Leave; the training goes on."""
         self.exit(return_code=0)
-
-
-_NOTHING_THERE = {
-    "close_relaunch": "there is no relaunch to close",
-    "end_profile": "no profiling window is open",
-}
-_CHANGING = ("profile", "choose_profile", "end_profile", "relaunch", "stop")
 
 
 def _offered(state: DashboardState) -> tuple[object, ...]:
