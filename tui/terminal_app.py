@@ -9,6 +9,7 @@ from typing import TypeVar
 from textual.app import SystemCommand
 from textual.binding import Binding
 from textual.filter import LineFilter, Monochrome, NoColor
+from textual.notifications import Notify
 from textual.screen import Screen
 
 from perftui.ipc.errors import Refused
@@ -93,6 +94,16 @@ class TerminalApp(PacedApp[_Result]):
             title = "not in force, of the configuration"
             self.notify(words, title=title, severity="warning", timeout=_MISTAKES_S, markup=False)
 
+    def on_notify(self, event: Notify) -> None:
+        """Say once what a key that is held says thirty times a second, and again when that is to go."""
+        new = event.notification
+        for standing in list(self._notifications):
+            if (standing.message, standing.title) == (new.message, new.title):
+                if standing.time_left > new.timeout / 2:
+                    event.prevent_default()
+                else:
+                    self._unnotify(standing, refresh=False)
+
     def on_unmount(self) -> None:
         """Let go of the signals."""
         forget_signals()
@@ -113,6 +124,14 @@ class TerminalApp(PacedApp[_Result]):
                 self._driver.write(sequence)
         if os.environ.get("TMUX"):
             self.run_worker(partial(hand_to_tmux, text), thread=True, group="clipboard")
+
+    def leaving_words(self) -> str:
+        """Say how one leaves."""
+        return f"{self.key_names['leave']} leaves"
+
+    def action_help_quit(self) -> None:
+        """Say it to who presses ctrl+c, which is a key like any here."""
+        self.notify(self.leaving_words(), markup=False)
 
     def action_repaint(self) -> None:
         """Paint everything anew."""

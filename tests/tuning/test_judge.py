@@ -257,3 +257,5 @@ def test_contention_scales_with_the_host() -> None:
 
 def test_percent() -> None:
     assert [fine_percent(value) for value in (0.84, -0.003, 0.0999)] == ["+84 %", "-0.3 %", "+10.0 %"]
+    assert [fine_percent(value) for value in (0.0, 0.0004, -0.0004)] == ["0.0 %"] * 3, "no sign of nothing"
+    assert fine_percent(-0.0004, signed=False) == "0.0 %"

@@ -167,7 +167,7 @@ def _write_json(target: str | None, document: RelaunchDocument) -> None:
         return
     data = msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
     if target == "-":
-        sys.stdout.write(harmless_json(data.decode()))
-        sys.stdout.flush()
+        sys.stdout.buffer.write(harmless_json(data.decode()).encode())
+        sys.stdout.buffer.flush()
     else:
         write_bytes(Path(target), data)

@@ -11,9 +11,10 @@ _ALL_DIGITS_FROM = 0.1
 
 
 def fine_percent(fraction: float, *, signed: bool = True) -> str:
-    """Return a fraction as percent, with a digit more below ten: +84 %, -0.3 %."""
+    """Return a fraction as percent, with a digit more below ten: +84 %, -0.3 %; no sign of zero."""
     digits = 0 if abs(fraction) >= _ALL_DIGITS_FROM else 1
-    return f"{100 * fraction:{'+' if signed else ''}.{digits}f} %"
+    rounded = round(100 * fraction, digits)
+    return f"{rounded or 0.0:{'+' if signed and rounded else ''}.{digits}f} %"
 
 
 def fraction_of(log_gain: float) -> float:

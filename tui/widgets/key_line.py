@@ -16,8 +16,12 @@ from perftui.tui.key_map import display
 from perftui.tui.renderables.lines import Line, Run, line, width_of
 from perftui.tui.widgets.picture import Picture, app_of
 
-_ALWAYS = ("time-back", "back", "help", "detach", "leave")
-"""Ids of keys that have their place before all others, and stand at the end."""
+_AT_THE_END = ("time-back", "back", "help", "detach", "leave")
+"""Ids of keys that stand at the end."""
+_ALWAYS = ("no", "filter-clear", *_AT_THE_END)
+"""Ids of keys that have their place before all others: a question always offers the way out of it."""
+_ONLY_WITH = {"relaunch-at-once": "relaunch-yes"}
+"""Ids of keys that are not offered without another, which is the better choice."""
 
 
 class KeyLine(Picture):
@@ -42,12 +46,13 @@ class KeyLine(Picture):
         used = 0
         for binding, _ in sorted(keys, key=lambda key: key[0].id not in _ALWAYS):
             width = width_of(_entry(binding)) + 1
-            if used + width - 1 <= self.size.width:
+            alone = _ONLY_WITH.get(binding.id or "", binding.id) not in {*kept, binding.id}
+            if used + width - 1 <= self.size.width and not alone:
                 used += width
                 kept.add(binding.id or binding.key)
         drawn: list[Run] = []
         self._places = []
-        for binding, node in sorted(keys, key=lambda key: key[0].id in _ALWAYS):
+        for binding, node in sorted(keys, key=lambda key: key[0].id in _AT_THE_END):
             if (binding.id or binding.key) in kept:
                 begin = width_of(tuple(drawn))
                 drawn += [*_entry(binding), Run(" ")]

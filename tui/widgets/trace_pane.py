@@ -30,7 +30,7 @@ from perftui.tui.screens.trace_sheets import ExportScreen, FactsScreen, FileScre
 from perftui.tui.table_export import ExportKind, export_table
 from perftui.tui.trace_files import beside
 from perftui.tui.trace_reading import report_read, timeline_read, windows_compared
-from perftui.tui.widgets.picture import app_of
+from perftui.tui.widgets.picture import app_of, key_names_for
 from perftui.tui.widgets.timeline import Timeline
 from perftui.tui.widgets.trace_head import FilterLine, TraceHead
 from perftui.tui.widgets.trace_table import TraceTable
@@ -76,7 +76,7 @@ class TracePane(Vertical):
             self._known = TraceContext(rank=self._known.rank, why="reading the report …" if path else why)
             if path is not None:
                 self._in_thread(partial(report_read, self._shelf, path), "report")
-        context = replace(self._known, view=view)
+        context = replace(self._known, view=view, end_key=key_names_for(self)["profile-end"])
         self._known = context if path is not None else replace(context, why=why)
         self._fill()
 
@@ -220,7 +220,8 @@ class TracePane(Vertical):
             self.notify("this window has no report to compare with", markup=False)
             return
         self._shelf.mark(self._path)
-        self.notify("other windows are now compared with this one: d shows it", markup=False)
+        shows = key_names_for(self)["difference"]
+        self.notify(f"other windows are now compared with this one: {shows} shows it", markup=False)
 
     def action_file(self) -> None:
         """Tell where the trace is."""
