@@ -2,7 +2,6 @@
 
 import pytest
 
-from perftui.trainer.tuning.enough import Assessment
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.reach import (
     Prospect,
@@ -12,14 +11,9 @@ from perftui.trainer.tuning.reach import (
     steps_lacking,
 )
 from perftui.trainer.tuning.regression import Point
-from perftui.trainer.tuning.steady import LaunchEstimate
+from tests.tuning.made_assessment import assessment
 
 CAPS = Caps()
-
-
-def assessment(se: float | None, steady: int = 100, warm: int = 10, *, settled: bool = True) -> Assessment:
-    estimate = None if se is None else LaunchEstimate(0.0, se, 5.0, steady // 10)
-    return Assessment(enough=False, settled=settled, warm_steps=warm, steady_steps=steady, estimate=estimate)
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,7 @@ def test_a_restless_training_ends_at_the_limit_that_was_promised_and_after_one_l
     assert workers_of(view.successor) == "as the script has it"
     (launch,) = ledger_lines()[0].launches
     assert launch.ended_by == "limit"
+    assert view.launches[0].elapsed_s == launch.wall_s
     assert launch.wall_s == pytest.approx(7.0, abs=1.5)
     told = [each.launches[-1] for each in views if each.launches and each.launches[-1].state == "measuring"]
     assert all(each.limit_s == pytest.approx(7.0, abs=0.5) for each in told)

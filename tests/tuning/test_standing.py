@@ -5,7 +5,7 @@ import pytest
 
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.standing import Moment, going_words, limit_s, seconds_left, standing, steps_left
-from tests.tuning.test_reach import assessment
+from tests.tuning.made_assessment import assessment
 
 CAPS = Caps(wall_seconds=240.0)
 

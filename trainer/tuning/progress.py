@@ -67,6 +67,7 @@ class Reporter:
                 steps=launch.steps,
                 step_ms=launch.step_ms,
                 launch=launch,
+                elapsed_s=launch.wall_s,
             )
         )
 
