@@ -33,9 +33,7 @@ def test_the_question_says_so_where_others_keep_the_host_busy(
 def test_a_launch_that_goes_on_says_once_a_minute_why() -> None:
     written: list[str] = []
     lines = ProgressLines(written.append)
-    launch = LaunchProgress(
-        label="A", state="measuring", steps=90, step_ms=700.0, limit_s=240.0, why="it wanders"
-    )
+    launch = LaunchProgress(label="A", state="measuring", steps=90, step_ms=700.0, limit_s=240.0, why="wild")
     for elapsed_s in (50.0, 59.0, 61.0, 80.0, 125.0):
         told = msgspec.structs.replace(launch, elapsed_s=elapsed_s)
         lines.take(RelaunchView(relaunch_id="r", state="measuring", set={}, before={}, launches=[told]))
