@@ -189,7 +189,9 @@ def check_from_dashboard(message: FromDashboard) -> None:
         check_whole(message, "steps", message.steps, -_LARGEST, _LARGEST)
         check_whole(message, "len(ranks)", len(message.ranks or ()), 0, RANKS_MAX)
     elif isinstance(message, RelaunchCommand):
-        _numbers(message, "bound", (v for v in (message.bound, message.expected) if v is not None))
+        _numbers(
+            message, "bound", (v for v in (message.bound, message.expected, message.most_s) if v is not None)
+        )
         if len(message.finding or "") > TEXT_MAX:
             raise ProtocolError(f"relaunch: a finding of more than {TEXT_MAX} characters")
     elif isinstance(message, SeekCommand):

@@ -18,6 +18,12 @@ def proposal(state: DashboardState) -> tuple[Finding, Remedy] | None:
     return None
 
 
+def told_time(state: DashboardState, remedy: Remedy) -> tuple[float, float] | None:
+    """Return about how many seconds the trials of a remedy take, and at most; None: not the leading one."""
+    first = proposal(state)
+    return state.trials_s if first is not None and first[1].set == remedy.set else None
+
+
 def offered(finding: Finding, state: DashboardState) -> bool:
     """Whether the key for the remedy would act on this finding, now."""
     first = proposal(state)
