@@ -63,8 +63,7 @@ class Policy:
     short_epoch_steps: int = 50
     """Batches. In shorter epochs, starting workers anew at each epoch is felt; own choice."""
     shm_low_mib: float = 256.0
-    """MiB of free /dev/shm below which workers are cautioned: they pass batches through it, and a container's
-    default is 64 MiB."""
+    """MiB of free /dev/shm below which workers are cautioned: batches pass through it; a container has 64."""
     idle_cores: float = 0.5
     """Share of the usable cores. With fewer busy, starved workers wait for something else than the CPU."""
 
@@ -128,8 +127,7 @@ class Policy:
     """Share. Time that is neither loading nor the model, with looks that find the script's own lines in it;
     own choice: the lines of any loop take some (2-3 % of steps of 1.4 ms)."""
     in_loop_ms: float = 0.4
-    """Milliseconds a step, under which that is the loop itself; own choice, ten times what an empty loop
-    around a model takes."""
+    """Milliseconds a step, under which that is the loop itself; own choice, ten times an empty loop's."""
     logging_ms: float = 0.1
     """Milliseconds a step, under which logging is not worth a word; own choice: no loop logs by itself."""
     own_looks: int = 5
@@ -350,6 +348,8 @@ class Policy:
     """Share of time in checkpoints."""
     pause_warning: float = 0.15
     """The same, from which it leads."""
+    saving_explains: float = 0.5
+    """Share of looks in own lines that found them waiting for a save, from which they follow from it."""
     validation_info: float = 0.20
     """Share of time in validations: many a run wants that."""
     validation_warning: float = 0.50

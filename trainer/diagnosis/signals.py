@@ -60,12 +60,16 @@ class EpochWait:
     """Both are sums."""
 
 
+ASIDE = "checkpoint aside"
+"""Kind of a checkpoint that another thread writes: it interrupts nothing unless the training waits for it."""
+
+
 @dataclass(frozen=True)
 class PauseSignals:
     """One kind of interruption over the window's time."""
 
     kind: str
-    """checkpoint, validation, gc."""
+    """checkpoint, validation, gc; or `ASIDE`."""
     count: int
     total_ms: float
     longest_ms: float
