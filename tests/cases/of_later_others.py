@@ -65,7 +65,6 @@ LATER_OTHERS = (
     Case(
         "kept_in_background",
         ("pause.checkpoint",),
-        fresh=True,
         report="R246",
         mend=(("interval=3", "interval=2000"),),
     ),
@@ -163,6 +162,6 @@ LATER_OTHERS = (
     ),
     Case("molecules_by_size", HEALTHY, fresh=True),
     Case("codes_and_their_prior", HEALTHY, fresh=True),
-    Case("taught_by_hints", HEALTHY, seconds=30.0, fresh=True),
+    Case("taught_by_hints", HEALTHY, seconds=30.0),
     Case("packed_songs", HEALTHY, fresh=True),
 )

@@ -1,0 +1,109 @@
+"""Where the user's own code makes a loader and its samples: installed files and perftui's never count."""
+
+import functools
+import sys
+import textwrap
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import pytest
+
+from perftui.ipc.messages import Effective
+from perftui.trainer.probe.own_places import made_at, own_frame
+
+if TYPE_CHECKING:
+    from .conftest import Hub
+
+pytestmark = pytest.mark.torch
+
+SCRIPT = """
+import time, torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset, Subset
+
+class Pictures(Dataset):
+    def __len__(self):
+        return 24
+    def __getitem__(self, index):
+        return torch.zeros(4)
+
+def loaders():
+    return DataLoader(
+        Subset(Pictures(), range(24)),
+        batch_size=2,
+    )
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for epoch in range(2):
+    for x in LOADER:
+        model(x).sum().backward()
+        optimizer.step()
+        time.sleep(0.1)
+"""
+TENSORS = "DataLoader(torch.utils.data.TensorDataset(torch.zeros(8, 4)), collate_fn=lambda each: each[0][0])"
+
+
+def _of_the_loader(outcome: object) -> set[tuple[str | None, str | None]]:
+    told = [each.loader for each in outcome.of(Effective) if each.loader is not None]  # type: ignore[attr-defined]
+    return {(each.made_at, each.samples_at) for each in told}
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("loaders()", {("train.py:13 loaders", "train.py:9 Pictures.__getitem__")}),
+        (TENSORS, {("train.py:21 <module>", None)}),
+    ],
+)
+def test_a_training_tells_where_its_loader_is_made(
+    hub: "Hub", made: str, expected: set[tuple[str, str | None]]
+) -> None:
+    outcome = hub.train(SCRIPT.replace("LOADER", made))
+    assert outcome.exit_code == 0, outcome.stderr
+    told = {(_short(at), _short(samples)) for at, samples in _of_the_loader(outcome)}
+    if sys.version_info < (3, 11):
+        expected = {(at, samples and samples.replace("Pictures.", "")) for at, samples in expected}
+    assert told == expected
+
+
+def _short(place: str | None) -> str | None:
+    return place and place.rpartition("/")[2]
+
+
+def _run(folder: Path, name: str, code: str, **names: object) -> dict[str, object]:
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(textwrap.dedent(code))
+    space: dict[str, object] = {"__name__": name.rpartition("/")[2].removesuffix(".py"), **names}
+    exec(compile(file.read_text(), str(file), "exec"), space)
+    return space
+
+
+@pytest.mark.parametrize(
+    ("package", "by"),
+    [("transformers", " (made by transformers)"), ("torchdata", ""), ("torch", "")],
+)
+def test_what_a_framework_makes_is_the_call_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, by: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    here = functools.partial(made_at)
+    installed = _run(
+        tmp_path,
+        f"site-packages/{package}.py",
+        "import sys\ndef make():\n    return made(sys._getframe(0))",
+        made=here,
+    )
+    script = _run(tmp_path, "train.py", "def main():\n    return make()", make=installed["make"])
+    assert script["main"]() == f"train.py:2 main{by}"  # type: ignore[operator]
+
+
+def test_nothing_of_the_users_own_is_none() -> None:
+    space: dict[str, object] = {}
+    exec("import sys\ndef here():\n    return sys._getframe(0)", space)
+    frame = space["here"]()  # type: ignore[operator]
+    assert isinstance(frame, FrameType)
+    assert own_frame(frame) is not frame, "code without a file cannot be edited"
+    assert made_at(None) is None
