@@ -39,7 +39,7 @@ def test_the_wait_for_a_thread_that_saves_hangs_under_the_checkpoint() -> None:
     first = findings[0]
     assert (first.code, first.severity) == ("pause.checkpoint", "critical")
     assert first.share == pytest.approx(96 / 180)
-    assert "another thread writes them (82 so far, 95 ms each)" in first.sentence
+    assert "the training thread waits for it, mostly at train.py:35 step." in first.sentence
     assert first.remedy is not None
     assert "async_save" not in (first.remedy.advice or ""), "it is in the background already"
     below = next(each for each in findings if each.code == "cpu.python")

@@ -22,13 +22,17 @@ from perftui.trainer.probe.thread_looks import ThreadLooks
 pytestmark = pytest.mark.torch
 
 
+def _leave_no_stamp(_code: int, _at_ns: int, _cpu_ns: int, _value: int) -> None:
+    pass
+
+
 class _Run:
     """A training thread that is looked at, and what it saves by."""
 
     def __init__(self) -> None:
         self.saving, self.files = SavingThreads(), list[Save]()
         self.thread = 0
-        watch = SaveWatch(Border(), lambda *_: None, lambda: self.thread, self.files.append, self.saving)
+        watch = SaveWatch(Border(), _leave_no_stamp, lambda: self.thread, self.files.append, self.saving)
         self.save = watch.wrapped(torch.save, "f")
         self.pool = ThreadPoolExecutor(1)
 
@@ -64,7 +68,7 @@ def test_waiting_for_a_thread_that_saves_and_syncs() -> None:
 
     def write() -> None:
         run.save({"a": 1}, BytesIO())
-        _sync()
+        time.sleep(0.02)
 
     found = run.looked(lambda: run.pool.submit(write).result())
     assert found.saving > 0.6 * found.areas["script"] > 0
@@ -123,8 +127,4 @@ def test_a_write_that_raises_ends() -> None:
 
 
 def _frame() -> FrameType:
-    return sys._getframe()
-
-
-def _sync() -> None:
-    time.sleep(0.02)
+    return sys._getframe()  # pyright: ignore[reportPrivateUsage]

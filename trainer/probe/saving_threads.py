@@ -21,7 +21,7 @@ _WAITING: Final = tuple(
 )
 """Files of Python in which a thread waits for another."""
 _WAITS: Final = re.compile(r"\.(?:result|join|acquire|wait)\(")
-_WAITS_FOR_WORK: Final = re.compile(r"\.(?:get|acquire|wait|popleft|recv)\(|\bsleep\(")
+_WAITS_FOR_WORK: Final = re.compile(r"\.(?:get|acquire|wait|recv)\(")
 
 
 def waits(file: str, line: int) -> bool:

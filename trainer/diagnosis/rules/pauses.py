@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from perftui.ipc.findings import Evidence, Finding, Remedy, Severity
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import main_place, number, offered, percent
-from perftui.trainer.diagnosis.own_lines import own_lines
+from perftui.trainer.diagnosis.own_lines import own_lines, own_place
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.rules.stragglers import find_late
 from perftui.trainer.diagnosis.signals import ASIDE, PauseSignals, RankSignals
@@ -64,17 +64,21 @@ def checkpoint(case: Case) -> Iterator[Finding | Abstention]:
         return
     saves = [pause for pause in rank.pauses if pause.kind in ("checkpoint", ASIDE)]
     count, total_ms = sum(each.count for each in saves), sum(each.total_ms for each in saves)
-    each_ms = f"{total_ms / max(1, count):.0f} ms each"
     stacks = rank.facts.stacks
-    sentence = f"Saving checkpoints takes {percent(cost)} of the time: {count} of them, {each_ms}."
+    sentence = (
+        f"Saving checkpoints takes {percent(cost)} of the time: {count} of them, "
+        f"{total_ms / max(1, count):.0f} ms each."
+    )
     advice = (
         "save more rarely, to a faster disk, or in the background (torch.distributed.checkpoint.async_save)"
     )
     shown = [number("time in checkpoints", cost, "share"), number("checkpoints", count, "")]
     if waited and stacks is not None:
+        place = own_place(stacks, case.policy.place_share, "script")
+        where = "" if place is None else f", mostly at {place.at}"
         sentence = (
             f"Saving checkpoints holds the training up for {percent(cost)} of the time: another thread "
-            f"writes them ({count} so far, {each_ms}), and the training thread waits for it."
+            f"writes them, and the training thread waits for it{where}."
         )
         advice = (
             "save more rarely, to a faster disk, or fewer tensors: a write that is done before the next one "
