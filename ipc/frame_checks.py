@@ -79,6 +79,7 @@ def check_from_rank(message: FromRank, frame_bytes: int) -> None:
         check_whole(message, "step", message.step, -1, _LARGEST)
         check_whole(message, "at_ns", message.at_ns, -LARGEST_CLOCK, LARGEST_CLOCK)
         check_whole(message, "duration_ns", message.duration_ns, -_LARGEST, _LARGEST)
+        check_whole(message, "size_bytes", message.size_bytes or 0, 0, _LARGEST)
     elif isinstance(message, LossSample):
         check_whole(message, "step", message.step, -1, _LARGEST)
     elif isinstance(message, Facts):

@@ -248,6 +248,10 @@ class RankEvent(RankMessage, frozen=True, kw_only=True, tag="event"):
     step: int = -1
     aside: bool = False
     """The training thread did not do it itself: a checkpoint that another thread writes."""
+    at: str | None = None
+    """file:line and function of the script's own that did it, where that is known."""
+    size_bytes: int | None = None
+    """Of the files of a checkpoint."""
 
 
 WindowState: TypeAlias = Literal[

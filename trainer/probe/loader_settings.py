@@ -20,7 +20,7 @@ from perftui.ipc.settings import SettingValue
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.kept_workers import begin_to_keep, let_go_if_altered
 from perftui.trainer.probe.loader_reading import read_loader
-from perftui.trainer.probe.own_places import made_at
+from perftui.trainer.probe.own_places import place_of_call
 from perftui.trainer.probe.sampler_reading import SamplerWatch
 from perftui.trainer.probe.source_lines import is_installed
 from perftui.trainer.probe.stream_sharding import divides
@@ -136,7 +136,7 @@ class LoaderBook:
         """
         index = self.index(loader)
         if index not in self._made_at:
-            self._made_at[index] = made_at(sys._getframe(1))
+            self._made_at[index] = place_of_call(sys._getframe(1))
         wanted = self.wanted.get(index)
         if not wanted:
             return None

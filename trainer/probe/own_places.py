@@ -11,7 +11,8 @@ from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.source_lines import is_installed
 
 _OURS = str(Path(__file__).parents[1])
-_LOADER_PACKAGES = frozenset({"torch", "torchdata"})
+_NO_FRAMEWORKS = sys.stdlib_module_names | {"torch", "torchdata", "safetensors"}
+"""What is called by the user's code itself, as far as it is concerned."""
 _METHODS = ("__getitems__", "__getitem__")
 _WRAPPED = 4
 """Datasets within datasets, at most: a Subset of a ConcatDataset and the like."""
@@ -22,19 +23,12 @@ def is_own(file: str) -> bool:
     return not (file.startswith(("<", _OURS, _torch_folder())) or is_installed(file))
 
 
-def own_frame(frame: FrameType | None) -> FrameType | None:
-    """Return the innermost frame of the user's own, from one upwards."""
-    while frame is not None and not is_own(frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame
-
-
-def place_of_frame(frame: FrameType) -> str:
+def _place_of_frame(frame: FrameType) -> str:
     """Return where a frame is: file, line and function."""
     return f"{shown(frame.f_code.co_filename)}:{frame.f_lineno or 0} {name_of(frame.f_code)}"
 
 
-def place_of_code(code: CodeType) -> str:
+def _place_of_code(code: CodeType) -> str:
     """Return where a function begins."""
     return f"{shown(code.co_filename)}:{code.co_firstlineno} {name_of(code)}"
 
@@ -46,24 +40,24 @@ def place_of_function(function: Foreign) -> str | None:
         attributes: Foreign = getattr(function, "__dict__", {})
         function = attributes.get("__wrapped__", function)
     code = getattr(function, "__code__", None)
-    return place_of_code(code) if isinstance(code, CodeType) and is_own(code.co_filename) else None
+    return _place_of_code(code) if isinstance(code, CodeType) and is_own(code.co_filename) else None
 
 
-def made_at(frame: FrameType | None) -> str | None:
-    """Return the user's line that makes a loader, and the framework that does it on its behalf, if one does.
+def place_of_call(frame: FrameType | None) -> str | None:
+    """Return the user's innermost line that leads to a frame, and the framework between the two, if one is.
 
     Args:
-        frame: anywhere within the construction.
+        frame: anywhere within what torch or we do.
     """
     makers: list[str] = []
     while frame is not None and not is_own(frame.f_code.co_filename):
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-        if package not in _LOADER_PACKAGES and is_installed(frame.f_code.co_filename):
+        if package not in _NO_FRAMEWORKS and is_installed(frame.f_code.co_filename):
             makers.append(package)
         frame = frame.f_back
     if frame is None:
         return None
-    return place_of_frame(frame) + (f" (made by {makers[0]})" if makers else "")
+    return _place_of_frame(frame) + (f" (by {makers[0]})" if makers else "")
 
 
 def samples_at(dataset: Foreign) -> str | None:

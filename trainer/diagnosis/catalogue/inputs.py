@@ -12,6 +12,7 @@ ENTRIES = (
             "the live loader's number of workers",
             "CPU of each worker, and how long it was ready without a core",
             "usable cores (affinity and quota)",
+            "the script's line that makes the loader, and the dataset's method that makes its samples",
             "an idle training thread, and a loader from which another thread takes batches ahead",
         ),
         why="Batches take longer to prepare than to train on, and cores (or waiting that overlaps) are left.",
