@@ -92,6 +92,11 @@ def _check_facts(message: Facts) -> None:
         _numbers(message, "phases.seconds", phases.seconds.values())
         for name in ("since_ns", "at_ns", "began_ns", "newest_ns"):
             check_whole(message, f"phases.{name}", getattr(phases, name), -LARGEST_CLOCK, LARGEST_CLOCK)
+    sampling = message.facts.sampling
+    if sampling is not None:
+        _numbers(message, "sampling", (sampling.worker_init_s or 0.0,))
+        if (sampling.worker_init_s or 0.0) < 0:
+            raise ProtocolError("facts: sampling has a time below 0")
     if loading is not None:
         _numbers(message, "loading", (loading.fetch_s, loading.collate_s))
         if min(loading.fetch_s, loading.collate_s) < 0:

@@ -35,6 +35,10 @@ class SamplingFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the sampler's epoch changes; None: no such sampler, or the first epoch still."""
     worker_init_fn: bool = False
     """The script prepares its workers itself; without that torch seeds random, NumPy and itself in each."""
+    worker_init_s: float | None = None
+    """Seconds that this took in the slowest of the newest workers; None: not known."""
+    worker_init_at: str | None = None
+    """file:line and name of the script's function that does it."""
     generator: bool = False
     """The script passes a random generator of its own."""
     workers_alike: list[str] | None = None

@@ -3,6 +3,7 @@
 A user edits files of their own: frames of perftui, of torch, of Python and of installed packages never count.
 """
 
+import functools
 import sys
 from pathlib import Path
 from types import CodeType, FrameType
@@ -35,6 +36,7 @@ def _place_of_code(code: CodeType) -> str:
 
 def place_of_function(function: Foreign) -> str | None:
     """Return where a function of the user's own begins; None: it is not theirs, or no plain function."""
+    function = function.func if type(function) is functools.partial else function
     function = getattr(function, "__func__", function)
     for _ in range(_WRAPPED):
         attributes: Foreign = getattr(function, "__dict__", {})

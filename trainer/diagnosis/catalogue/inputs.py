@@ -151,6 +151,7 @@ ENTRIES = (
             "loader wait of steps that begin an epoch",
             "epochs begun in the window",
             "persistent_workers",
+            "how long worker_init_fn took in the slowest forked worker",
         ),
         why="Worker processes are started again for each iterator, and import what they need; or the sampler "
         "walks over the data.",
