@@ -20,8 +20,8 @@ from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.loader_reading import context_name
 
 _SLOT = struct.Struct("<BIIId")
-"""What is known (1: told, 2: NumPy too), a checksum for each generator (random, NumPy, torch), and the seconds
-for which the script prepared it."""
+"""What is known (1: told, 2: NumPy too), a checksum for each generator (random, NumPy, torch), and for how
+many seconds the script prepared the worker."""
 _TOLD, _WITH_NUMPY = 1, 2
 
 

@@ -40,9 +40,9 @@ ENTRIES = (
             "the line where samples are made, where the training thread makes them",
         ),
         why="The CPU work of a step over the usable cores is longer than the model's part.",
-        do="Store samples decoded and resized, a faster decoder, fewer or batched augmentations, decode "
-        "on the "
-        "GPU; or more cores.",
+        do="By what the batches are: pictures stored decoded and resized, a faster decoder, fewer or batched "
+        "augmentations; text stored as token ids; of other numbers once what is the same in every epoch. Or "
+        "more cores.",
         semantics="numeric",
         against="Other decoders round in other ways.",
         reports=(
