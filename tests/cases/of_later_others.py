@@ -22,7 +22,6 @@ LATER_OTHERS = (
     Case(
         "leaves_on_a_drive",
         ("input.storage",),
-        fresh=True,
         report="R076",
         mend=(("            time.sleep(0.008)\n", ""), ("default=8)", "default=2)")),
     ),
@@ -30,7 +29,6 @@ LATER_OTHERS = (
     Case(
         "spectra_in_turn",
         ("data.same_order",),
-        fresh=True,
         costs_time=False,
         mend=(
             (
@@ -138,7 +136,6 @@ LATER_OTHERS = (
     Case(
         "columns_of_clicks",
         ("input.too_many_workers",),
-        fresh=True,
         mend=(("type=int, default=12", "type=int, default=0"),),
     ),
     Case(

@@ -1,11 +1,13 @@
-"""Every threshold of the diagnosis, with its unit and where it comes from. One file, so that none hides."""
+"""Every threshold of the diagnosis, with its unit and source; a part of them lies in `data_policy`."""
 
 from dataclasses import dataclass
 
+from perftui.trainer.diagnosis.data_policy import DataPolicy
+
 
 @dataclass(frozen=True)
-class Policy:
-    """The thresholds in force. Shares are 0-1 of a step's wall time unless a docstring says otherwise."""
+class Policy(DataPolicy):
+    """All in force. Shares are 0-1 of a step's wall time unless a docstring says otherwise."""
 
     wait_warning: float = 0.10
     """Share. Exposed loader wait from which it is worth a change; as TraceML 0.5.0's input rule. Of a loader
@@ -374,8 +376,6 @@ class Policy:
     loss_jumps: float = 1e-3
     """Relative. Median distance of a loss from the middle of its neighbours, from which it depends on its
     batch: 2e-5 behind a layer norm that hides it, 1e-2 and more with batches drawn anew."""
-    epochs_alike: int = 2
-    """Epochs in a row that began with the same random state, least: of 64 bits, which no chance repeats."""
     same_losses: int = 5
     """Steps at which all ranks' losses agree but for noise, before they are taken to see the same data."""
     same_loss_tolerance: float = 1e-6

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from perftui.ipc.facts import RankFacts
 from perftui.ipc.ledger_records import Outcome
+from perftui.ipc.loader_facts import LoadingFacts
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
 from perftui.ipc.trace_report import RankReport, TraceReport
@@ -34,6 +35,8 @@ class FactsChange:
     """Share of the looks within this time at which it was higher than ever before."""
     allocated_rise: float | None = None
     """The same for memory allocated on the GPU."""
+    loading: LoadingFacts | None = None
+    """The batches that were made within, and what they took; None where another loader trained before."""
 
 
 @dataclass(frozen=True)
