@@ -1,5 +1,6 @@
 """How often checkpoints and validations come, and what a checkpoint is: from the newest ones of the run."""
 
+import msgspec.structs
 import pytest
 
 from perftui.ipc.messages import BLANK, RankEvent
@@ -18,7 +19,7 @@ def _saved(step: int, text: str = "last.pt", size: int | None = 12 * MIB, **more
         at="train.py:27 save",
         size_bytes=size,
     )
-    return RankEvent(**{name: getattr(event, name) for name in event.__struct_fields__} | more)
+    return msgspec.structs.replace(event, **more)
 
 
 @pytest.mark.parametrize(

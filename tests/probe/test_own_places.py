@@ -12,7 +12,7 @@ from perftui.ipc.messages import Effective
 from perftui.trainer.probe.own_places import place_of_call, place_of_function
 
 if TYPE_CHECKING:
-    from .conftest import Hub
+    from .conftest import Hub, Outcome
 
 pytestmark = pytest.mark.torch
 
@@ -44,8 +44,8 @@ for epoch in range(2):
 TENSORS = "DataLoader(torch.utils.data.TensorDataset(torch.zeros(8, 4)), collate_fn=lambda each: each[0][0])"
 
 
-def _of_the_loader(outcome: object) -> set[tuple[str | None, str | None]]:
-    told = [each.loader for each in outcome.of(Effective) if each.loader is not None]  # type: ignore[attr-defined]
+def _of_the_loader(outcome: "Outcome") -> set[tuple[str | None, str | None]]:
+    told = [each.loader for each in outcome.of(Effective) if each.loader is not None]
     return {(each.made_at, each.samples_at) for each in told}
 
 
@@ -108,6 +108,10 @@ def test_code_without_a_file_is_passed_over() -> None:
     assert place_of_call(None) is None
 
 
+def _any(worker: int) -> int:
+    return worker
+
+
 class _Body:
     def open_it(self, worker: int) -> int:
         return worker
@@ -116,7 +120,7 @@ class _Body:
 def test_where_a_function_begins_however_it_is_handed_over() -> None:
     first = _Body.open_it.__code__.co_firstlineno
     method = _Body().open_it
-    for function in (method, functools.partial(method), functools.wraps(method)(lambda worker: worker)):
+    for function in (method, functools.partial(method), functools.wraps(method)(_any)):
         place = place_of_function(function)
         assert place is not None
         assert place.partition(":")[2].startswith(f"{first} ")
