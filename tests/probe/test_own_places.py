@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import torch
 
 from perftui.ipc.messages import Effective
-from perftui.trainer.probe.own_places import place_of_call, place_of_function
+from perftui.trainer.probe.own_places import is_own, place_of_call, place_of_function
 
 if TYPE_CHECKING:
     from .conftest import Hub, Outcome
@@ -127,3 +128,12 @@ def test_where_a_function_begins_however_it_is_handed_over() -> None:
     assert place_of_function(functools.reduce) is None
     assert place_of_function(textwrap.dedent) is None, "the standard library's is nobody's own"
     assert place_of_function(None) is None
+
+
+def test_whose_a_file_is(tmp_path: Path) -> None:
+    ours, torchs = Path(place_of_call.__code__.co_filename), Path(torch.__file__)
+    mine = [tmp_path / "train.py", ours.parents[1].with_name("trainer_of_mine") / "train.py"]
+    assert all(is_own(str(file)) for file in mine)
+    others = [ours, torchs, Path(functools.__file__), tmp_path / "site-packages" / "lightning" / "loop.py"]
+    assert not any(is_own(str(file)) for file in others)
+    assert not is_own("<string>")

@@ -4,6 +4,7 @@ A user edits files of their own: frames of perftui, of torch, of Python and of i
 """
 
 import functools
+import os
 import sys
 from pathlib import Path
 from types import CodeType, FrameType
@@ -11,7 +12,7 @@ from types import CodeType, FrameType
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.source_lines import is_installed
 
-_OURS = str(Path(__file__).parents[1])
+_OURS = f"{Path(__file__).parents[1]}{os.sep}"
 _NO_FRAMEWORKS = sys.stdlib_module_names | {"torch", "torchdata", "safetensors"}
 """What is called by the user's code itself, as far as it is concerned."""
 _METHODS = ("__getitems__", "__getitem__")
@@ -88,4 +89,4 @@ def shown(file: str) -> str:
 
 def _torch_folder() -> str:
     file = getattr(sys.modules.get("torch"), "__file__", None)
-    return str(Path(file).parent) if file else "<"
+    return f"{Path(file).parent}{os.sep}" if file else "<"
