@@ -126,6 +126,7 @@ def test_the_line_to_change_is_told_from_the_slow_one() -> None:
     text = [each.strip() for each in drawn(state_of(finding))]
     at = text.index("change: train.py:34 main: DataLoader(..., num_workers=2)")
     assert text[at + 1 : at + 3] == ["by hand: export OMP_NUM_THREADS=2", f"slow: {slow}"]
+    assert f"  slow: {slow}\n  change: {made}: DataLoader" in finding_text(finding, state_of(finding))
     advised = msgspec.structs.replace(remedy, set={}, advice="decode less")
     finding = msgspec.structs.replace(finding, remedy=advised)
     told = " ".join(" ".join(drawn(state_of(finding))).split())

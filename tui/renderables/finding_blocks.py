@@ -181,6 +181,8 @@ def finding_text(finding: Finding, state: DashboardState) -> str:
     remedy = finding.remedy
     if remedy is not None and remedy.advice:
         rows.append(f"  {fmt.clean(remedy.advice)}{f' ({places(finding)})' if places(finding) else ''}")
+    elif places(finding):
+        rows.append(f"  {places(finding)}")
     if remedy is not None and remedy.caution:
         rows.append(f"  but: {fmt.clean(remedy.caution)}")
     if finding.unsure:
