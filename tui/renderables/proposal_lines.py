@@ -26,7 +26,7 @@ def proposal_lines(state: DashboardState, finding: Finding, remedy: Remedy, widt
         *((Run(f"{mark} " if index == 0 else "  ", role), *part) for index, part in enumerate(why)),
         BLANK,
         *_difference(settings_in_force(state), remedy.set),
-        *([line(Run(f"  {by_hand(remedy)}", "dim"))] if by_hand(remedy) else ()),
+        *(line(Run(f"  {written}", "dim")) for written in by_hand(remedy)),
         BLANK,
         *_item("gain", _gain(remedy), width, "fine"),
         *_item("kind", _SEMANTICS[remedy.semantics], width),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from perftui.ipc.findings import Finding, Remedy
+from perftui.ipc.loader_names import split_name
 from perftui.ipc.settings import SettingValue, format_value
 from perftui.ipc.settings_as_code import lines_to_write
 from perftui.tui import format as fmt
@@ -66,10 +67,32 @@ def settled_by(text: str, state: DashboardState) -> str:
     return f"to settle it: {fmt.clean(text)}{key}"
 
 
-def by_hand(remedy: Remedy) -> str:
-    """Say what the script's owner would write instead of the settings; empty where there is none."""
-    written = "; ".join(lines_to_write(remedy.set)).replace("…", "...")
-    return f"by hand: {written}" if written else ""
+def by_hand(remedy: Remedy) -> list[str]:
+    """Say what the script's owner would write instead of the settings, and in which line that is known of."""
+    loaders = {name: value for name, value in remedy.set.items() if remedy.made_at and split_name(name)}
+    others = {name: value for name, value in remedy.set.items() if name not in loaders}
+    there, written = _written(loaders), _written(others)
+    change = f"change: {fmt.clean(remedy.made_at or '')}: {there}" if there else ""
+    return [each for each in (change, f"by hand: {written}" if written else "") if each]
+
+
+def _written(settings: dict[str, SettingValue]) -> str:
+    return "; ".join(lines_to_write(settings)).replace("…", "...")
+
+
+def places(finding: Finding) -> str:
+    """Say where the time goes, and where the loader is made if nothing has said so: `slow: train.py:31 load`.
+
+    Where the two may be taken for one another: elsewhere a place is the line to look at.
+    """
+    remedy = finding.remedy
+    if remedy is None:
+        return ""
+    named = any(split_name(name) for name in remedy.set)
+    word = "slow:" if remedy.made_at and finding.code.startswith("input.") else "at"
+    at = f"{word} {fmt.clean(remedy.at)}" if remedy.at else ""
+    loader = f"DataLoader: {fmt.clean(remedy.made_at)}" if remedy.made_at and not named else ""
+    return ", ".join(each for each in (at, loader) if each)
 
 
 def remedy_line(finding: Finding, state: DashboardState) -> Line:
@@ -78,7 +101,7 @@ def remedy_line(finding: Finding, state: DashboardState) -> Line:
     if remedy is None:
         return line(Run(settled_by(finding.unsure, state), "dim")) if finding.unsure else BLANK
     if not remedy.set:
-        place = Run(f"  {fmt.clean(remedy.at)}" if remedy.at else "", "dim")
+        place = Run(f"  {places(finding).removeprefix('at ')}", "dim")
         return line(Run(fmt.clean(remedy.advice or ""), "text"), place)
     key = (
         (Run(f"{state.keys['relaunch']} ", "key"), Run("relaunches with ", "dim"))
