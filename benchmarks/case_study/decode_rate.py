@@ -18,7 +18,7 @@ from multiprocessing.synchronize import Barrier
 from typing import Any
 
 import torch
-from torch.utils.data import default_collate
+from torch.utils.data import default_collate  # pyright: ignore[reportUnknownVariableType]
 from torchvision import datasets, transforms
 
 BATCH = 256

@@ -6,8 +6,6 @@ import tracemalloc
 import torch
 from torch import nn
 
-tracemalloc.start(12)
-
 
 class Forecaster(nn.Module):
     def __init__(self, history=96, horizon=24, width=128):
@@ -58,6 +56,7 @@ archive = readings()
 series = torch.tensor([reading.load for reading in archive])
 model = Forecaster()
 optimizer = torch.optim.RMSprop(model.parameters(), lr=5e-4)
+tracemalloc.start(12)
 watch = Watch(every=40)
 for step, (past, future) in enumerate(windows(series, 96, 24, 32), 1):
     loss = nn.functional.l1_loss(model(past), future)
