@@ -23,6 +23,11 @@ def figure(value: float, least_decimals: int = 0) -> str:
     return f"{value:.{max(least_decimals, decimals(value))}f}"
 
 
+def stands_out(value: float, error: float) -> bool:
+    """Whether what something takes is more than its noise: zero lies two standard errors below, or more."""
+    return value > 2 * error
+
+
 def beside(value: float, digits: int) -> str:
     """Return a figure with the digits after the point that those beside it have; a trifle is no zero."""
     shown = f"{value:.{digits}f}"

@@ -97,9 +97,11 @@ def microseconds(value: float | None) -> str:
 
 
 def with_error_us(value: float, error: float) -> str:
-    """Return a figure with its standard error, both in whole µs, or in tenths below ten: 31 ± 9 µs."""
-    digits = 1 if max(abs(value), error) < 9.95 else 0
-    return f"{value:,.{digits}f} ± {error:,.{digits}f} µs".replace("-", "−")
+    """Return a figure with its standard error, both in one unit: 3.1 ± 0.9 µs, 31 ± 9 µs, 23.9 ± 3.0 ms."""
+    largest = max(abs(value), error)
+    unit, in_us, tenths_below = ("µs", 1, 9.95) if largest < 999.5 else ("ms", 1000, 99_950)
+    digits = 1 if largest < tenths_below else 0
+    return f"{value / in_us:,.{digits}f} ± {error / in_us:,.{digits}f} {unit}".replace("-", "−")
 
 
 def percent(share: float | None) -> str:

@@ -94,6 +94,11 @@ class DashboardState:
         """True when this is a recording."""
         return self.header is not None and self.header.replay
 
+    @property
+    def host_is_busy(self) -> bool:
+        """True while a finding says that step times tell little, for other work on a host."""
+        return any(each.code == "self.contended" and each.severity != "info" for each in self.findings)
+
     def track(self, rank: int) -> Track:
         """Return the history of a rank, empty when there is none."""
         return self.tracks.get(rank, NO_TRACK)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from perftui.ipc.figures import stands_out
 from perftui.tui import format as fmt
 from perftui.tui.renderables.host_lines import host_parts, store_parts
 from perftui.tui.renderables.lines import BLANK, Line, Run, join, join_fitting, line, spread, width_of
@@ -75,14 +76,23 @@ def _own(state: DashboardState, width: int) -> Line:
 
 
 def _cost(state: DashboardState) -> Line:
-    """Say it with its noise, as measured against steps without the hooks; before, what one stamp tells."""
+    """Say it with its noise, as measured against steps without the hooks; before, what one stamp tells.
+
+    What does not stand out of the noise is no figure, and neither is what the clock said in the hooks while
+    others had the core.
+    """
     header = state.header
     if header is not None and header.shadow_us is not None and header.shadow_se_us is not None:
+        if not stands_out(header.shadow_us, header.shadow_se_us):
+            noise = f"±{fmt.microseconds(header.shadow_se_us)} a step"
+            return line(Run("perftui costs too little to measure here: within ", "dim"), noise)
         figure = fmt.with_error_us(header.shadow_us, header.shadow_se_us)
         of = f" (of {fmt.microseconds(header.step_us)})" if header.step_us else ""
         return line(Run("perftui costs ", "dim"), figure, Run(f" a step{of}", "dim"))
     if header is None or header.overhead_us is None:
         return BLANK
+    if state.host_is_busy:
+        return line(Run("perftui's cost: not to be measured on a busy host", "dim"))
     share = f" ({fmt.percent(header.overhead_share)})" if header.overhead_share else ""
     return line(
         Run("perftui costs ", "dim"), fmt.microseconds(header.overhead_us), Run(f" a step{share}", "dim")
