@@ -198,6 +198,7 @@ BY_TYPE: Mapping[object, Callable[[int], object]] = {
 BY_NAME: Mapping[str, Callable[[int], object]] = {
     "height": lambda _: 8,
     "rows": lambda _: 2,
+    "most": lambda _: 3,
     "steps": lambda _: 1,
     "last_step": lambda step: step,
     "per_cell": lambda _: 1,

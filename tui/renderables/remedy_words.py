@@ -6,7 +6,8 @@ from perftui.ipc.findings import Finding, Remedy
 from perftui.ipc.settings import SettingValue, format_value
 from perftui.ipc.settings_as_code import lines_to_write
 from perftui.tui import format as fmt
-from perftui.tui.renderables.lines import BLANK, Line, Run, line
+from perftui.tui.renderables.lines import BLANK, Line, Run, line, width_of
+from perftui.tui.renderables.shortening import in_lines, shortened, without_beginning
 from perftui.tui.state import DashboardState
 
 
@@ -66,17 +67,32 @@ def by_hand(remedy: Remedy) -> str:
     return f"by hand: {written}" if written else ""
 
 
-def remedy_line(finding: Finding, state: DashboardState) -> Line:
-    """Draw what the remedy would do, in one line; blank when there is none."""
+def remedy_lines(finding: Finding, state: DashboardState, width: int, most: int) -> list[Line]:
+    """Draw what the remedy would do, in as many lines as there are; empty when there is none."""
     remedy = finding.remedy
     if remedy is None:
-        return line(Run(settled_by(finding.unsure, state), "dim")) if finding.unsure else BLANK
+        told = settled_by(finding.unsure, state) if finding.unsure else ""
+        return [line(Run(part, "dim")) for part in in_lines(told, width, most)] if told else []
     if not remedy.set:
-        place = Run(f"  {fmt.clean(remedy.at)}" if remedy.at else "", "dim")
-        return line(Run(fmt.clean(remedy.advice or ""), "text"), place)
+        return _by_advice(fmt.clean(remedy.advice or ""), fmt.clean(remedy.at or ""), width, most)
     key = (
-        (Run(f"{state.keys['relaunch']} ", "key"), Run("relaunches with ", "dim"))
+        line(Run(f"{state.keys['relaunch']} ", "key"), Run("relaunches with ", "dim"))
         if offered(finding, state)
-        else ()
+        else BLANK
     )
-    return line(*key, Run(change_words(remedy, state), "value"))
+    lead, *more = in_lines(change_words(remedy, state), max(1, width - width_of(key)), most)
+    return [(*key, Run(lead, "value")), *(line(" " * width_of(key), Run(part, "value")) for part in more)]
+
+
+def _by_advice(advice: str, place: str, width: int, most: int) -> list[Line]:
+    """Draw what a person can do; the place where has its room in the last line."""
+    place = without_beginning(place, width * 2 // 3)
+    behind = line(Run(f"  {place}" if place else "", "dim"))
+    if width_of(line(advice)) + width_of(behind) <= width or most < 2:
+        return [line(shortened(advice, width - width_of(behind)), *behind)]
+    *lead, last = in_lines(advice, width, most)
+    if width_of(line(last)) + width_of(behind) <= width:
+        return [*(line(part) for part in lead), line(last, *behind)]
+    if len(lead) + 2 <= most:
+        return [*(line(part) for part in (*lead, last)), line(Run(place, "dim"))]
+    return [*(line(part) for part in lead), line(shortened(last, width - width_of(behind)), *behind)]

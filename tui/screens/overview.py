@@ -10,9 +10,10 @@ from perftui.ipc.findings import Finding
 from perftui.tui.config.settled import PANEL_WORDS
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.keys import OVERVIEW
-from perftui.tui.layout import WIDE, Plan, plan
+from perftui.tui.layout import WIDE, Plan, plan, verdict_room
 from perftui.tui.messages import RankChosen, RankFollowed, RankOpened
 from perftui.tui.renderables.finding_lines import finding_heights
+from perftui.tui.renderables.headline import verdict_lines
 from perftui.tui.renderables.rank_card import RankPicture
 from perftui.tui.renderables.relaunch_lines import relaunch_lines
 from perftui.tui.screens.run_screen import RunScreen
@@ -41,6 +42,7 @@ class OverviewScreen(RunScreen):
         self._rank = 0
         self._needed_for: tuple[tuple[Finding, ...], int] = ((), 0)
         self._needed: tuple[tuple[object, ...], tuple[int, int]] = ((), (0, 0))
+        self._verdict_height: tuple[object, int] = (None, 0)
         self._plan: Plan | None = None
         self._header = RunHeader(glyphs, id="header")
         self._verdict = VerdictLines(glyphs, id="verdict")
@@ -105,6 +107,7 @@ class OverviewScreen(RunScreen):
             device_times=any(view.device_ms for view in self._state.ranks),
             relaunch=relaunch,
             findings=self._lines_needed(),
+            verdict=self._verdict_needed(),
             panels=self._panels,
         )
         self.set_class(relaunch > 0, "-relaunch")
@@ -126,8 +129,19 @@ class OverviewScreen(RunScreen):
         self._needed = what, (lead, every)
         return lead, every
 
+    def _verdict_needed(self) -> int:
+        """Return how many lines the verdict takes: the most so far, as long as the same finding leads."""
+        state, (width, height) = self._state, self.size
+        lead = next(((each.code, each.rank) for each in state.findings), None)
+        drawn = len(verdict_lines(state, width, verdict_room(height)))
+        about = (lead, width, height, state.relaunch is None, state.ended)
+        known = self._verdict_height[1] if about == self._verdict_height[0] else 0
+        self._verdict_height = about, max(drawn, known)
+        return self._verdict_height[1]
+
     def _apply(self, wanted: Plan, *, relaunching: bool) -> None:
         cards, table, chart, panel = self._cards, self._table, self._chart, self._relaunch
+        self._verdict.styles.height = wanted.verdict
         cards.display = wanted.columns > 0
         cards.styles.height = wanted.ranks
         cards.styles.grid_size_columns = max(1, wanted.columns)
