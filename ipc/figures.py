@@ -23,6 +23,12 @@ def figure(value: float, least_decimals: int = 0) -> str:
     return f"{value:.{max(least_decimals, decimals(value))}f}"
 
 
+def counted(number: float, noun: str, plural: str = "") -> str:
+    """Return how many there are, in words that fit the number: 1 worker, 2 workers, 1,200 steps."""
+    shown = f"{number:,}" if isinstance(number, int) else f"{number:g}"
+    return f"{shown} {noun if number == 1 else plural or f'{noun}s'}"
+
+
 def stands_out(value: float, error: float) -> bool:
     """Whether what something takes is more than its noise: zero lies two standard errors below, or more."""
     return value > 2 * error

@@ -17,7 +17,7 @@ SENTENCE = (
     "The training thread computes on the CPU 62 % of the time before the backward, outside of the model, at "
     f"{PLACE}, and neither loader workers nor the GPU have anything to do meanwhile."
 )
-ADVICE = "move it into the dataset: loader workers do it beside the training there, for several batches at once"
+ADVICE = "move it into the dataset: loader workers do it beside the training, for several batches"
 
 
 @pytest.mark.parametrize("width", range(24, 220, 7))

@@ -47,6 +47,10 @@ _CONNECTIONS = ("/socket.py", "/ssl.py", "/http/client.py", "/urllib3/response.p
 """Ends of files in which clients of object stores and of databases in Python wait for an answer."""
 
 
+_ALL = 0.995
+"""Of the time: less is shown as a share."""
+
+
 @dataclass(frozen=True)
 class WaitCause:
     """What was found out about the waiting of one rank."""
@@ -175,19 +179,34 @@ def _in_workers(case: Case, rank: RankSignals, host: HostSignals | None) -> Wait
     if busy + held_up >= policy.worker_busy:
         timed = collating_timed(rank)
         fetching = "" if timed is None else f", {100 * (1 - timed):.0f} % of it to fetch samples"
-        return WaitCause("compute", f"they compute all the time{fetching}")
+        doing = _of_workers(rank, "compute", "computes")
+        if held_up >= policy.worker_cpu_wait:
+            doing = _of_workers(rank, "are busy or waiting for a core", "is busy or waiting for a core")
+        return WaitCause("compute", f"{doing} all the time{fetching}")
     if storage_seen(case, rank, host):
-        return WaitCause("storage", "they wait for storage")
+        return WaitCause("storage", _of_workers(rank, "wait for storage", "waits for storage"))
     if _connected(rank, policy):
-        return WaitCause("connection", "they wait for the other end of a network connection")
+        waiting = _of_workers(rank, "wait", "waits")
+        return WaitCause("connection", f"{waiting} for the other end of a network connection")
     if computing:
         return WaitCause("unknown", "")
     if wait_ms(rank) < policy.needless_item_ms:
-        return WaitCause("needless", "they have hardly anything to do")
+        return WaitCause("needless", f"{_of_workers(rank, 'have', 'has')} hardly anything to do")
     if case.strongly_contended(rank.host):
-        why = "they hardly compute meanwhile, and other work keeps the cores busy: who waits for whom is open"
+        doing = _of_workers(rank, "hardly compute", "hardly computes")
+        why = f"{doing} meanwhile, and other work keeps the cores busy: who waits for whom is open"
         return WaitCause("untold", why)
-    return WaitCause("latency", "they do not compute meanwhile, each sample waits for something")
+    doing = _of_workers(rank, "do not compute", "does not compute")
+    return WaitCause("latency", f"{doing} meanwhile, each sample waits for something")
+
+
+def _of_workers(rank: RankSignals, several_do: str, one_does: str) -> str:
+    """Return what the workers of a rank's loader do, in words that fit their number."""
+    return f"it {one_does}" if _has_one(rank) else f"they {several_do}"
+
+
+def _has_one(rank: RankSignals) -> bool:
+    return rank.loader is not None and rank.loader.num_workers == 1
 
 
 def _collated_in_workers(
@@ -207,7 +226,9 @@ def _collated_in_workers(
     share = timed if timed is not None else seen
     if share is None or not (by_looks or by_time):
         return None
-    why = f"they spend {100 * share:.0f} % of the time they work on a batch on {putting_together(rank)}"
+    whose, doing = ("its", "it works") if _has_one(rank) else ("their", "they work")
+    part = f"{100 * share:.0f} % of the time {doing} on a batch" if share < _ALL else f"all {whose} time"
+    why = f"{putting_together(rank)} takes {part}"
     return WaitCause("collate", why, stacked=copies_tensors(rank, policy))
 
 
@@ -226,7 +247,10 @@ def _between_heads(rank: RankSignals, cpu_share: float) -> float:
 def _taken_over(case: Case, rank: RankSignals, taking: float) -> WaitCause:
     policy = case.policy
     if wait_ms(rank) < policy.needless_item_ms or costs_more_than_it_brings(case, rank, taking):
-        return WaitCause("needless", "they have hardly anything to do, and handing batches over is the cost")
+        return WaitCause(
+            "needless",
+            f"{_of_workers(rank, 'have', 'has')} hardly anything to do, and handing batches over is the cost",
+        )
     of = f" of more than {policy.many_tensors} tensors" if in_pieces(rank, policy) else ""
     why = (
         f"the training thread itself computes for {100 * taking:.0f} % of the wait, to take over batches{of}"

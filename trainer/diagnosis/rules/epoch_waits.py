@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from perftui.ipc.facts import StackPlace
+from perftui.ipc.figures import counted
 from perftui.ipc.findings import Finding, Remedy
 from perftui.ipc.settings import Settings
 from perftui.trainer.diagnosis.case import Case
@@ -56,7 +57,8 @@ def _what_begins(rank: RankSignals, policy: Policy) -> str:
             return "the workers are kept and have nothing to do while the sampler is at work"
         return "the workers are kept, but nothing is loaded ahead over an epoch's end"
     how = f" by {facts.multiprocessing_context}" if facts.multiprocessing_context else ""
-    return f"{facts.num_workers} workers are started anew{how} each time"
+    are = "is" if facts.num_workers == 1 else "are"
+    return f"{counted(facts.num_workers, 'worker')} {are} started anew{how} each time"
 
 
 def _sampler_looks(rank: RankSignals, policy: Policy) -> list[StackPlace]:

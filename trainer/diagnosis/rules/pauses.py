@@ -66,8 +66,7 @@ def checkpoint(case: Case) -> Iterator[Finding | Abstention]:
             severity=_weight(pause.share, policy.pause_warning, policy.wait_critical, rank, case),
             share=pause.share,
             rank=rank.rank if len(case.signals.ranks) > 1 else None,
-            sentence=f"Saving checkpoints takes {percent(pause.share)} of the time: {pause.count} of them, "
-            f"{pause.total_ms / max(1, pause.count):.0f} ms each.",
+            sentence=f"Saving checkpoints takes {percent(pause.share)} of the time: {_times(pause)}.",
             evidence=_evidence(pause, "checkpoints"),
             remedy=Remedy(
                 bound=round(1 / (1 - min(pause.share, 0.99)), 2),
@@ -89,8 +88,7 @@ def validation(case: Case) -> Iterator[Finding | Abstention]:
             severity="warning" if pause.share >= policy.validation_warning else "info",
             share=pause.share,
             rank=rank.rank if len(case.signals.ranks) > 1 else None,
-            sentence=f"Validation takes {percent(pause.share)} of the time: {pause.count} times, "
-            f"{pause.total_ms / max(1, pause.count):.0f} ms each.",
+            sentence=f"Validation takes {percent(pause.share)} of the time: {_times(pause)}.",
             evidence=_evidence(pause, "validations"),
             remedy=Remedy(
                 bound=round(1 / (1 - min(pause.share, 0.99)), 2),
@@ -98,6 +96,12 @@ def validation(case: Case) -> Iterator[Finding | Abstention]:
                 "torch.no_grad() and with a larger batch",
             ),
         )
+
+
+def _times(pause: PauseSignals) -> str:
+    """Say how often, and how long each took."""
+    each_ms = pause.total_ms / max(1, pause.count)
+    return f"once, {each_ms:.0f} ms" if pause.count == 1 else f"{pause.count:,} times, {each_ms:.0f} ms each"
 
 
 def _worst(case: Case, kind: str) -> list[tuple[RankSignals, PauseSignals]]:

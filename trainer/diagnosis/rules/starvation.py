@@ -115,10 +115,10 @@ def _sentence(starved: Starved, code: str, cause: WaitCause, policy: Policy) -> 
     if facts.num_workers == 0:
         alone = "which has no workers: the training thread itself reads and prepares every sample"
         return f"{head}, {alone}{why}."
+    preparing = f"{facts.num_workers} workers prepare" if facts.num_workers > 1 else "its one worker prepares"
     if code == "input.too_many_workers":
-        return f"{head} although {facts.num_workers} workers prepare batches{why}."
-    workers = "its one worker prepares" if facts.num_workers == 1 else f"{facts.num_workers} workers prepare"
-    return f"{head}: {workers} batches more slowly than the model takes them{why}."
+        return f"{head} although {preparing} batches{why}."
+    return f"{head}: {preparing} batches more slowly than the model takes them{why}."
 
 
 def _evidence(case: Case, starved: Starved, cause: WaitCause) -> list[Evidence]:

@@ -269,9 +269,9 @@ def _evidence(rank: RankSignals, cost: float, *, before: bool = False) -> list[E
     """Return the figures, with the phase that the time lies in, by the name under which it is shown."""
     shown = [number("in lines of the script's own", cost, "share", rank.window_steps)]
     if before and rank.shares.forward is not None:
-        shown.append(number("it lies in forward", rank.shares.forward, "share", rank.window_steps))
+        shown.append(number('phase "forward" in all', rank.shares.forward, "share", rank.window_steps))
     elif rank.shares.other is not None:
-        shown.append(number("it lies in other", rank.shares.other, "share", rank.window_steps))
+        shown.append(number('phase "other" in all', rank.shares.other, "share", rank.window_steps))
     if rank.cpu_share is not None:
         shown.append(number("CPU of the training thread", rank.cpu_share, "cores", rank.window_steps))
     return [*shown, step(rank)]
