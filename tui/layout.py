@@ -64,6 +64,7 @@ def plan(
     gpus: bool = False,
     workers: bool = False,
     device_times: bool = False,
+    pauses: bool = False,
     relaunch: int = 0,
     findings: tuple[int, int] = (0, 0),
     verdict: int = 2,
@@ -78,6 +79,7 @@ def plan(
         gpus: whether cards show a GPU.
         workers: whether cards show loader workers.
         device_times: whether cards show steps on the device's own timeline.
+        pauses: whether cards show what takes time beside the steps.
         relaunch: the height that its panel would like; 0 when there is none.
         findings: lines that the leading finding needs, and that all need. The leading one is never cut for
             the chart's sake, and the chart is no higher than the least while any is cut.
@@ -88,7 +90,8 @@ def plan(
     body = max(0, height - _FIXED - verdict - status)
     columns, card, rank_lines = 0, 0, 0
     if "ranks" in panels:
-        columns, card, rank_lines = _rank_room(width, body, ranks, extras=2 * gpus + workers + device_times)
+        extras = 2 * gpus + workers + device_times + pauses
+        columns, card, rank_lines = _rank_room(width, body, ranks, extras=extras)
     left = body - rank_lines
     with_findings, with_output = "findings" in panels, "output" in panels
     wide = width >= WIDE and with_findings and with_output

@@ -110,7 +110,7 @@ def test_what_to_write_in_the_script_stands_below_the_setting_and_advice_below_t
 
 def test_the_key_that_settles_it_is_named_while_it_does_something() -> None:
     unsure = msgspec.structs.replace(CONTENDED, unsure="a profile window names the lines")
-    assert drawn(state_of(unsure))[-1] == "  ○ to settle it: a profile window names the lines (p opens one)"
+    assert drawn(state_of(unsure))[-1] == "  ○ not sure: a profile window names the lines (p opens one)"
     assert drawn(state_of(unsure, replay=True))[-1].endswith("names the lines")
     longer = msgspec.structs.replace(CONTENDED, unsure="a longer profile window")
     assert drawn(state_of(longer))[-1].endswith("a longer profile window (P asks how many steps)")

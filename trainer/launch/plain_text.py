@@ -185,7 +185,7 @@ def _finding_lines(findings: list[dict[str, Any]]) -> list[str]:
 
 def _remedy_words(finding: Finding) -> list[str]:
     remedy = finding.remedy
-    words = [f"to settle it: {finding.unsure}"] if finding.unsure else []
+    words = [f"not sure: {finding.unsure}"] if finding.unsure else []
     if remedy is None:
         return words
     wanted = " ".join(f"--set {name}={format_value(value)}" for name, value in remedy.set.items())

@@ -53,12 +53,12 @@ def change_words(remedy: Remedy, state: DashboardState) -> str:
 
 
 def settled_by(text: str, state: DashboardState) -> str:
-    """Say what would settle a question, with the key where one does it."""
+    """Say what is open, or what would settle it, with the key where one does it."""
     key = ""
     if "profile window" in text and not (state.replayed or state.ended):
         opens, asks = state.keys["profile"], state.keys["profile-choose"]
         key = f" ({asks} asks how many steps)" if "longer profile window" in text else f" ({opens} opens one)"
-    return f"to settle it: {fmt.clean(text)}{key}"
+    return f"not sure: {fmt.clean(text)}{key}"
 
 
 def by_hand(remedy: Remedy) -> str:

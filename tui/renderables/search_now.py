@@ -1,5 +1,6 @@
 """The head of a search: what is measured now, or the answer; and what it all is compared with. Pure."""
 
+from perftui.ipc.figures import counted
 from perftui.ipc.search_view import SearchTrial, SearchView
 from perftui.tui import format as fmt
 from perftui.tui.renderables.lines import Line, Run, clip, line, wrap
@@ -38,7 +39,7 @@ def _measuring(view: SearchView, width: int) -> list[Line]:
         return [clip(first, width), clip(line(Run(f"  {told}: getting ready", "dim")), width)]
     label = f" ({'as it is' if launch.label == 'A' else 'changed'})"
     speed = f", {fmt.milliseconds(launch.step_ms)} a step" if launch.step_ms is not None else ""
-    words = f"  {told}{label}: {launch.state}, {launch.steps:,} steps{speed}"
+    words = f"  {told}{label}: {launch.state}, {counted(launch.steps, 'step')}{speed}"
     return [clip(first, width), clip(line(Run(words, "text")), width)]
 
 

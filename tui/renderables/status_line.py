@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from perftui.ipc.figures import stands_out
+from perftui.ipc.figures import counted, stands_out
 from perftui.tui import format as fmt
 from perftui.tui.renderables.host_lines import host_parts, store_parts
 from perftui.tui.renderables.lines import BLANK, Line, Run, join, join_fitting, line, spread, width_of
@@ -104,8 +104,12 @@ def _troubles(state: DashboardState) -> list[Line]:
     lost = sum(rank.lost_frames for rank in state.ranks)
     errors = sum(rank.probe_errors for rank in state.ranks)
     return [
-        line(Run(f"{number:,} {word}", "warning"))
-        for number, word in ((dropped, "steps dropped"), (lost, "frames lost"), (errors, "probe errors"))
+        line(Run(f"{counted(number, noun)}{how}", "warning"))
+        for number, noun, how in (
+            (dropped, "step", " dropped"),
+            (lost, "frame", " lost"),
+            (errors, "probe error", ""),
+        )
         if number
     ]
 

@@ -14,6 +14,7 @@ from perftui.tui.layout import WIDE, Plan, plan, verdict_room
 from perftui.tui.messages import RankChosen, RankFollowed, RankOpened
 from perftui.tui.renderables.finding_lines import finding_heights
 from perftui.tui.renderables.headline import verdict_lines
+from perftui.tui.renderables.phase_words import time_words
 from perftui.tui.renderables.rank_card import RankPicture
 from perftui.tui.renderables.relaunch_lines import relaunch_lines
 from perftui.tui.screens.run_screen import RunScreen
@@ -105,6 +106,7 @@ class OverviewScreen(RunScreen):
             gpus=bool(self._state.gpus),
             workers=any(view.workers for view in self._state.ranks),
             device_times=any(view.device_ms for view in self._state.ranks),
+            pauses=any(time_words(view.phases_s, self.size.width) for view in self._state.ranks),
             relaunch=relaunch,
             findings=self._lines_needed(),
             verdict=self._verdict_needed(),

@@ -35,7 +35,7 @@ def epoch_start(case: Case) -> Iterator[Finding | Abstention]:
         share=min(1.0, loss),
         rank=None if alone else rank.rank,
         host=rank.host,
-        sentence=f"{percent(loss)} of the time goes to the first batch of each epoch: "
+        sentence=f"{percent(loss)} of the steps' time goes to the first batch of each epoch: "
         f"{_what_begins(rank, policy)}.",
         evidence=[
             number("loader wait at the head of epochs", loss, "share", rank.window_steps),

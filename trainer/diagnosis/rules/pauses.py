@@ -27,6 +27,7 @@ def garbage(case: Case) -> Iterator[Finding | Abstention]:
         code="pause.gc",
         severity=_collections(case, worst, cost),
         share=min(1.0, cost),
+        share_of="time",
         rank=worst.rank if len(case.signals.ranks) > 1 else None,
         sentence=f"Python's garbage collector stops the training {percent(cost)} of the time"
         f"{f', {longest:.0f} ms at the longest' if longest else ''}: it walks over every living container.",
@@ -65,6 +66,7 @@ def checkpoint(case: Case) -> Iterator[Finding | Abstention]:
             code="pause.checkpoint",
             severity=_weight(pause.share, policy.pause_warning, policy.wait_critical, rank, case),
             share=pause.share,
+            share_of="time",
             rank=rank.rank if len(case.signals.ranks) > 1 else None,
             sentence=f"Saving checkpoints takes {percent(pause.share)} of the time: {_times(pause)}.",
             evidence=_evidence(pause, "checkpoints"),
@@ -87,6 +89,7 @@ def validation(case: Case) -> Iterator[Finding | Abstention]:
             code="pause.validation",
             severity="warning" if pause.share >= policy.validation_warning else "info",
             share=pause.share,
+            share_of="time",
             rank=rank.rank if len(case.signals.ranks) > 1 else None,
             sentence=f"Validation takes {percent(pause.share)} of the time: {_times(pause)}.",
             evidence=_evidence(pause, "validations"),

@@ -194,7 +194,7 @@ def _python(
         share=min(1.0, cost),
         rank=rank.rank if len(case.signals.ranks) > 1 else None,
         host=rank.host,
-        sentence=f"The training thread {doing} for {percent(cost)} of the time{past}{where}: neither loader "
+        sentence=f"The training thread {doing} for {percent(cost)} of the step{past}{where}: neither loader "
         "nor model goes on meanwhile.",
         evidence=_evidence(rank, cost, before=mostly_between),
         remedy=Remedy(
@@ -227,7 +227,7 @@ def _by_window(case: Case, rank: RankSignals) -> Finding | None:
         share=cost,
         rank=rank.rank if len(case.signals.ranks) > 1 else None,
         host=rank.host,
-        sentence=f"The training thread runs Python for at least {percent(cost)} of the time, outside of "
+        sentence=f"The training thread runs Python for at least {percent(cost)} of the step, outside of "
         "loader, model and operators of torch.",
         evidence=[
             number("Python at least, by a window", cost, "share"),
