@@ -42,7 +42,7 @@ def visible(text: str) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return three significant digits: 0.0421, 0.421, 4.21, 42.1, 421, 4210; below 0.0001 as 4.21e-6."""
+    """Return three significant digits: 0.0421, 0.421, 4.21, 42.1, 421, 4210; others as 4.21e-6, 6.18e28."""
     return NOTHING if value is None else figure(value)
 
 
@@ -210,6 +210,10 @@ def _gib(mib: float) -> str:
     return f"{mib / 1024:.1f}" if mib < 102_300 else f"{mib / 1024:.0f}"
 
 
+_COUNTED = 1e12
+"""Nothing is counted up to here: a whole number from here on is one that has lost its digits."""
+
+
 def evidence_value(value: float, unit: str) -> str:
     """Return a finding's number with its unit."""
     if unit == "share":
@@ -218,4 +222,5 @@ def evidence_value(value: float, unit: str) -> str:
         return milliseconds(value)
     if unit in ("us", "µs"):
         return microseconds(value)
-    return f"{number(value) if value % 1 else f'{value:.0f}'} {clean(unit)}".rstrip()
+    counts = not value % 1 and abs(value) < _COUNTED
+    return f"{f'{value:.0f}' if counts else number(value)} {clean(unit)}".rstrip()

@@ -9,7 +9,7 @@ from perftui.ipc.findings import Finding
 from perftui.ipc.view import Shares, StepStats
 from perftui.tui.glyphs import to_ascii
 from perftui.tui.palette import THEMES, palette_of
-from perftui.tui.renderables.chart_parts import ChartMark
+from perftui.tui.renderables.chart_parts import ChartMark, tick, ticks
 from perftui.tui.renderables.gauge import gauge
 from perftui.tui.renderables.headline import header_line, verdict_lines
 from perftui.tui.renderables.history_chart import Points, history_chart
@@ -85,11 +85,20 @@ def test_legend_spells_out_shortens_then_drops_the_smallest_but_never_the_wait()
     assert plain(legend(scenes.HEALTHY, 30)) == "■ wait 0.4 %  ■ bwd 60 %"
 
 
+@pytest.mark.parametrize("top_ms", [0.1, 1.2, 250.0, 300.0, 2500.0, 10_000.0])
+@pytest.mark.parametrize("rows", range(2, 12))
+def test_the_middle_of_an_axis_is_half_of_its_top_in_its_own_row(top_ms: float, rows: int) -> None:
+    labels = ticks(top_ms, rows)
+    assert labels[0] == tick(top_ms)
+    (row,) = (row for row, label in labels.items() if label == tick(top_ms / 2))
+    assert (rows - 1 - row) / rows <= 0.5 <= (rows - row) / rows
+
+
 def test_chart_in_braille() -> None:
     points = Points(range(40), [10.0] * 20 + [20.0] * 20, [0.0] * 40)
     assert texts(history_chart(points, 28, 4)) == [
         "  20 ms           ⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿",
-        "13.3 ms ⣤⣤⣤⣤⣤⣤⣤⣤⣤⣤⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿",
+        "  10 ms ⣤⣤⣤⣤⣤⣤⣤⣤⣤⣤⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿",
         "        ⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿",
         "     0  0            step 39",
     ]
