@@ -28,7 +28,7 @@ from perftui.tui.screens.help import HelpScreen, Where
 from perftui.tui.screens.overview import OverviewScreen
 from perftui.tui.screens.profile import ProfileScreen
 from perftui.tui.screens.run_screen import RunScreen
-from perftui.tui.state import DashboardState, closed, going_on, open_window, run_of
+from perftui.tui.state import DashboardState, asks_for_workers, closed, going_on, open_window, run_of
 from perftui.tui.terminal import require_terminal
 from perftui.tui.time_app import TIME_ACTIONS, TimeApp
 from perftui.tui.time_keys import TimeKeys, paused
@@ -62,7 +62,7 @@ class DashboardApp(TimeApp):
         pulls, keys = config.updates_per_s, self.key_names
         self._link = HubLink(run_id, self.post_message, pulls, keys, lead, read_only=read_only)
         self.time = TimeKeys(self.command)
-        show, glyphs = self._show_windows, self.glyphs
+        show, glyphs = self._show_next_window, self.glyphs
         self._window_keys = WindowKeys(self, glyphs, self.can_change, self.command, show)
 
     def on_mount(self) -> None:
@@ -174,6 +174,16 @@ class DashboardApp(TimeApp):
             self.screen.show_newest()
         else:
             self.push_screen(ProfileScreen(self.glyphs, self._shelf))
+
+    def _show_next_window(self) -> None:
+        """Show the window that was asked for, at what it was asked for."""
+        known = frozenset(view.window_id for view in self.live.profiles)
+        if not isinstance(self.screen, ProfileScreen):
+            self.push_screen(ProfileScreen(self.glyphs, self._shelf))
+        if isinstance(self.screen, ProfileScreen):
+            self.screen.show_newest()
+            if asks_for_workers(self.live):
+                self.screen.ask_tab("workers", known)
 
     def action_windows(self) -> None:
         """Show the profiling windows, or close them."""

@@ -144,7 +144,7 @@ FINDINGS: list[BindingType] = [
     _key("propose", "enter", "propose", "relaunch", "Relaunch with its remedy (asks first)", display="enter"),
     _key("copy", "c", "copy", "copy", "Copy the finding to the clipboard"),
     _key("copy-command", "y", "copy_command", "copy command", "Copy the command that relaunches with it"),
-    _quiet("profile", "p", "app.profile", "profile", _RECORD),
+    _PROFILE,
     *PAGE,
 ]
 HOSTS: list[BindingType] = [*PAGE]

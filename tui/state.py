@@ -160,6 +160,13 @@ def followed(state: DashboardState, run_id: str) -> DashboardState:
     return DashboardState(run_id=run_id, relaunch=state.relaunch, updates=state.updates, keys=state.keys)
 
 
+def asks_for_workers(state: DashboardState) -> bool:
+    """Whether the leading finding waits for a window to tell what the loader workers do."""
+    lead = next(iter(state.findings), None)
+    asked = (lead.unsure or "") if lead is not None and lead.code.startswith("input.") else ""
+    return "profile window" in asked and "workers" in asked
+
+
 def open_window(state: DashboardState) -> ProfileView | None:
     """Return the profiling window that can still be ended without a result."""
     under_way = [view for view in state.profiles if view.state in ("armed", "recording")]

@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 
 from textual import events
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.containers import Container, Grid
 
 from perftui.ipc.findings import Finding
@@ -74,6 +75,13 @@ class OverviewScreen(RunScreen):
             yield self._output
         yield self._status
         yield KeyLine(self._glyphs)
+
+    def key_words(self, binding: Binding) -> tuple[str, ...]:
+        """Say that the training goes on without the dashboard, where there is room to."""
+        goes_on = self._state.header is not None and not (self._state.ended or self._state.replayed)
+        if binding.id == "detach" and goes_on and self.size.width >= WIDE:
+            return "leave running", "leave: the training goes on"
+        return super().key_words(binding)
 
     def on_resize(self, _event: events.Resize) -> None:
         """Share out the room anew."""

@@ -14,6 +14,7 @@ from perftui.tui.glyphs import Glyphs
 from perftui.tui.key_contexts import bindings_of
 from perftui.tui.key_map import display
 from perftui.tui.renderables.lines import Line, Run, line, width_of
+from perftui.tui.screens.run_screen import RunScreen
 from perftui.tui.widgets.picture import Picture, app_of
 
 _ALWAYS = ("time-back", "back", "help", "detach", "leave")
@@ -38,21 +39,34 @@ class KeyLine(Picture):
     def draw(self) -> Sequence[Line]:
         """Draw as many as fit."""
         keys = self._keys()
-        kept: set[str] = set()
         used = 0
+        words: dict[str, str] = {}
         for binding, _ in sorted(keys, key=lambda key: key[0].id not in _ALWAYS):
-            width = width_of(_entry(binding)) + 1
+            name, told = binding.id or binding.key, self._words(binding)
+            width = width_of(_entry(binding, told[0])) + 1
             if used + width - 1 <= self.size.width:
                 used += width
-                kept.add(binding.id or binding.key)
+                words[name] = told[0]
+        for binding, _ in keys if len(words) == len(keys) else ():
+            name, told = binding.id or binding.key, self._words(binding)[-1]
+            longer = len(told) - len(words[name])
+            if used + longer - 1 <= self.size.width:
+                used += longer
+                words[name] = told
         drawn: list[Run] = []
         self._places = []
         for binding, node in sorted(keys, key=lambda key: key[0].id in _ALWAYS):
-            if (binding.id or binding.key) in kept:
+            told = words.get(binding.id or binding.key)
+            if told is not None:
                 begin = width_of(tuple(drawn))
-                drawn += [*_entry(binding), Run(" ")]
+                drawn += [*_entry(binding, told), Run(" ")]
                 self._places.append((range(begin, width_of(tuple(drawn))), binding, node))
         return [tuple(drawn[:-1])]  # a space after the last key may be one too many
+
+    def _words(self, binding: Binding) -> tuple[str, ...]:
+        """Return what stands behind a key, the shortest words first; empty: it is not offered."""
+        screen = self.screen
+        return screen.key_words(binding) if isinstance(screen, RunScreen) else (binding.description,)
 
     def _keys(self) -> list[tuple[Binding, DOMNode]]:
         """Return one entry an action in the tables' order, in which the framework does not keep own keys."""
@@ -62,7 +76,7 @@ class KeyLine(Picture):
             binding = active.binding
             if active.node not in nodes:
                 nodes.append(active.node)
-            if binding.show and active.enabled:
+            if binding.show and active.enabled and self._words(binding):
                 found.setdefault(binding.id or binding.key, (binding, active.node))
         order = [(node, each.id) for node in nodes for each in bindings_of([node.BINDINGS])]
         return sorted(
@@ -80,5 +94,5 @@ class KeyLine(Picture):
                 return
 
 
-def _entry(binding: Binding) -> Line:
-    return line(Run(display(binding), "key"), Run(f" {binding.description}", "dim"))
+def _entry(binding: Binding, words: str) -> Line:
+    return line(Run(display(binding), "key"), Run(f" {words}", "dim"))
