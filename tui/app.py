@@ -210,7 +210,7 @@ class DashboardApp(TimeApp):
         screen = self.screen
         of: Where = "profile" if isinstance(screen, ProfileScreen) else "page"
         where: Where = "overview" if screen is self._overview else of
-        self.push_screen(HelpScreen(self.glyphs, of=where, keys=self.config.keys))
+        self.push_screen(HelpScreen(self.glyphs, of=where, keys=self.config.keys, table=screen.BINDINGS))
 
     def action_detach(self) -> None:
         """Leave; the training goes on."""

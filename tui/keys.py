@@ -364,6 +364,7 @@ FACTS: list[BindingType] = [
 HELP: list[BindingType] = [
     _key("back", "escape,q", "cancel", "back", "Close the help", display="esc"),
     _quiet("help", "question_mark", "cancel", "back", "Close the help"),
+    _key("words", "w", "words", "words", "Go to what the words of the screen mean"),
     *SHEET,
 ]
 PICKER: list[BindingType] = [

@@ -110,3 +110,28 @@ def test_a_window_that_is_to_tell_of_workers_opens_at_them(
         await until(pilot, lambda: f"[{tab}]" not in text(app), "the next tab")
 
     with_app(view, LARGE, play)
+
+
+@pytest.mark.parametrize(
+    ("page", "first"),
+    [("f", "keys on the findings"), ("e", "keys on the ledger"), ("m", "keys on ranks over time")],
+)
+def test_the_help_begins_with_the_keys_of_the_page_at_hand(page: str, first: str) -> None:
+    async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
+        await pilot.press(page, "question_mark")
+        await shown(pilot, first)
+        assert first in text(app).splitlines()[1]
+
+    with_app(page_scenes.pages(), SMALL, play)
+
+
+@pytest.mark.parametrize("pressed", [(), ("f",), ("w",)])
+def test_one_key_leads_from_the_help_to_its_words(pressed: tuple[str, ...]) -> None:
+    async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
+        await pilot.press(*pressed, "question_mark")
+        await until(pilot, lambda: "w words" in _footer(app), "the key")
+        await pilot.press("w")
+        await shown(pilot, "words of a profile" if pressed == ("w",) else "where a step goes")
+        assert not any("keys on" in part for part in text(app).splitlines()[:4])
+
+    with_app(scenes.starved(), SMALL, play)

@@ -49,7 +49,8 @@ def change_words(remedy: Remedy, state: DashboardState) -> str:
     told = changes(settings_in_force(state), remedy.set)
     hopes = [f"expected {fmt.factor(remedy.expected)}"] if remedy.expected is not None else []
     hopes += [f"at most {fmt.factor(remedy.bound)}"] if remedy.bound is not None else []
-    return f"{told}: {', '.join(hopes)}" if hopes else told
+    quiet = " (if the host were quiet)" if state.host_is_busy else ""
+    return f"{told}: {', '.join(hopes)}{quiet}" if hopes else told
 
 
 def settled_by(text: str, state: DashboardState) -> str:
