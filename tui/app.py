@@ -178,12 +178,9 @@ class DashboardApp(TimeApp):
     def _show_next_window(self) -> None:
         """Show the window that was asked for, at what it was asked for."""
         known = frozenset(view.window_id for view in self.live.profiles)
-        if not isinstance(self.screen, ProfileScreen):
-            self.push_screen(ProfileScreen(self.glyphs, self._shelf))
-        if isinstance(self.screen, ProfileScreen):
-            self.screen.show_newest()
-            if asks_for_workers(self.live):
-                self.screen.ask_tab("workers", known)
+        self._show_windows()
+        if isinstance(self.screen, ProfileScreen) and asks_for_workers(self.live):
+            self.screen.ask_tab("workers", known)
 
     def action_windows(self) -> None:
         """Show the profiling windows, or close them."""
