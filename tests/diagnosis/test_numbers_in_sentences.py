@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from perftui.ipc.facts import LoadingFacts
 from perftui.ipc.figures import counted
+from perftui.ipc.loader_facts import LoadingFacts
 from perftui.trainer.diagnosis.signals import PauseSignals
 
 from .made import QUIET, facts, found, lead, loader, rank, run, shares, workers

@@ -55,8 +55,7 @@ def test_in_lines_it_is_whole_or_keeps_the_place(most: int) -> None:
     assert " ".join(told) == SENTENCE if most == 4 else PLACE in " ".join(told)
 
 
-def _state(advice: str | None = ADVICE, at: str | None = None, **changes: object) -> DashboardState:
-    remedy = Remedy(advice=advice, at=at, **changes)  # pyright: ignore[reportArgumentType]
+def _state(remedy: Remedy) -> DashboardState:
     lead = Finding(
         code="cpu.python", severity="critical", share=0.6, sentence=SENTENCE, evidence=[], remedy=remedy
     )
@@ -71,7 +70,9 @@ def _seen(findings: Sequence[Finding]) -> DashboardState:
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 160, 200])
 @pytest.mark.parametrize("most", [2, 3, 4])
 def test_the_verdict_keeps_the_place_at_every_size(width: int, most: int) -> None:
-    lines = verdict_lines(_state(at="/home/me/project/train.py:20 augment"), width, most)
+    lines = verdict_lines(
+        _state(Remedy(advice=ADVICE, at="/home/me/project/train.py:20 augment")), width, most
+    )
     told = [plain(part).rstrip() for part in lines]
     assert 2 <= len(told) <= most
     assert all(width_of(part) == width for part in lines)
@@ -81,14 +82,14 @@ def test_the_verdict_keeps_the_place_at_every_size(width: int, most: int) -> Non
 
 
 def test_with_room_the_verdict_is_whole() -> None:
-    told = [plain(part).strip() for part in verdict_lines(_state(at=PLACE), 120, 4)]
+    told = [plain(part).strip() for part in verdict_lines(_state(Remedy(advice=ADVICE, at=PLACE)), 120, 4)]
     assert " ".join(told[:2]) == f"▲ CRITICAL {SENTENCE}"
     assert " ".join(" ".join(told[2:]).split()) == f"{ADVICE} {PLACE}"
 
 
 def test_long_changes_of_settings_go_on_in_a_second_line() -> None:
     settings = {f"loader.long_name_of_setting_{letter}": 2 for letter in "abc"}
-    lines = verdict_lines(_state(None, None, set=settings, expected=2.0), 100, 4)
+    lines = verdict_lines(_state(Remedy(set=dict(settings), expected=2.0)), 100, 4)
     told = " ".join(plain(part).strip() for part in lines)
     assert all(f"{name} — → 2" in told for name in settings)
     assert told.endswith("expected 2.0×")

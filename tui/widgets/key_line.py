@@ -39,29 +39,34 @@ class KeyLine(Picture):
     def draw(self) -> Sequence[Line]:
         """Draw as many as fit."""
         keys = self._keys()
-        used = 0
-        words: dict[str, str] = {}
-        for binding, _ in sorted(keys, key=lambda key: key[0].id not in _ALWAYS):
-            name, told = binding.id or binding.key, self._words(binding)
-            width = width_of(_entry(binding, told[0])) + 1
-            if used + width - 1 <= self.size.width:
-                used += width
-                words[name] = told[0]
-        for binding, _ in keys if len(words) == len(keys) else ():
-            name, told = binding.id or binding.key, self._words(binding)[-1]
-            longer = len(told) - len(words[name])
-            if used + longer - 1 <= self.size.width:
-                used += longer
-                words[name] = told
+        words = self._fitting([binding for binding, _ in keys])
         drawn: list[Run] = []
         self._places = []
         for binding, node in sorted(keys, key=lambda key: key[0].id in _ALWAYS):
-            told = words.get(binding.id or binding.key)
-            if told is not None:
+            shown = words.get(binding.id or binding.key)
+            if shown is not None:
                 begin = width_of(tuple(drawn))
-                drawn += [*_entry(binding, told), Run(" ")]
+                drawn += [*_entry(binding, shown), Run(" ")]
                 self._places.append((range(begin, width_of(tuple(drawn))), binding, node))
         return [tuple(drawn[:-1])]  # a space after the last key may be one too many
+
+    def _fitting(self, bindings: Sequence[Binding]) -> dict[str, str]:
+        """Return the words of the keys that fit, by id; longer ones where room is left."""
+        room = self.size.width + 1
+        words: dict[str, str] = {}
+        for binding in sorted(bindings, key=lambda each: each.id not in _ALWAYS):
+            told = self._words(binding)[0]
+            width = width_of(_entry(binding, told)) + 1
+            if width <= room:
+                room -= width
+                words[binding.id or binding.key] = told
+        for binding in bindings if len(words) == len(bindings) else ():
+            name, told = binding.id or binding.key, self._words(binding)[-1]
+            longer = len(told) - len(words[name])
+            if longer <= room:
+                room -= longer
+                words[name] = told
+        return words
 
     def _words(self, binding: Binding) -> tuple[str, ...]:
         """Return what stands behind a key, the shortest words first; empty: it is not offered."""
