@@ -13,6 +13,8 @@ from torch.utils.data.distributed import DistributedSampler
 
 from perftui.ipc.loader_facts import CopiedGenerator, SamplingFacts
 from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.drawn_orders import draws_by_chance
+from perftui.trainer.probe.order_reading import Dealt, OrderWatch
 from perftui.trainer.probe.worker_states import WorkerStates
 
 _DEPTH = 4
@@ -40,6 +42,7 @@ class _Order:
     states: WorkerStates | None = None
     """Of the newest workers."""
     generators: list[CopiedGenerator] = field(default_factory=list)
+    asked: OrderWatch = field(default_factory=OrderWatch)
     known: SamplingFacts | None = None
     """The last reading: a loader that the script does not keep is gone between two epochs."""
 
@@ -80,6 +83,10 @@ class SamplerWatch:
         order.alike = 1 + (order.alike or 0) if seed == order.seed else 1
         order.seed = seed
 
+    def deal(self, index: int) -> Dealt:
+        """A loader begins to take indices from its sampler; return where to note them."""
+        return self._orders.setdefault(index, _Order()).asked.begin()
+
     def keep_states(self, index: int, states: WorkerStates | None) -> None:
         """The workers of a loader tell of their random generators there; None: they do not."""
         order = self._orders.get(index)
@@ -101,7 +108,7 @@ class SamplerWatch:
                 batch is none.
         """
         order = None if index is None else self._orders.get(index)
-        if index is None or order is None:
+        if index is None or order is None or not order.begun:
             return None, NOT_SEEN
         root = order.root() if order.root is not None else None
         if root is not None:
@@ -109,6 +116,7 @@ class SamplerWatch:
         if order.known is None:
             return None, GONE
         epochs = min(order.begun, trained)
+        asked = order.asked.alike()
         return msgspec.structs.replace(
             order.known,
             epochs_begun=epochs,
@@ -116,6 +124,10 @@ class SamplerWatch:
             workers_alike=None if order.states is None else order.states.alike(),
             epochs_alike=None if order.alike is None else min(order.alike, epochs),
             copied_generators=order.generators,
+            orders_alike=None if asked is None else min(asked.times, epochs),
+            order_batches=0 if asked is None else asked.batches,
+            order_samples=0 if asked is None else asked.samples,
+            order_in_line=asked is not None and asked.in_line,
         ), None
 
 
@@ -164,6 +176,7 @@ def _read(index: int, order: _Order, chain: list[Foreign]) -> SamplingFacts:
         epoch=epoch if isinstance(epoch, int) else None,
         worker_init_fn=order.worker_init_fn,
         generator=order.generator,
+        draws=draws_by_chance(chain),
     )
 
 
