@@ -30,6 +30,7 @@ from perftui.trainer.diagnosis.worker_time import (
     making_share,
     takes_turns,
 )
+from perftui.trainer.diagnosis.worker_words import of_their_time, of_workers
 
 Cause: TypeAlias = Literal[
     "compute",
@@ -57,10 +58,6 @@ untold: workers idle, and so may the training thread, for others' sake."""
 _STACKING = " collate_tensor_fn"
 _CONNECTIONS = ("/socket.py", "/ssl.py", "/http/client.py", "/urllib3/response.py", "/urllib3/connection.py")
 """Ends of files in which clients of object stores and of databases in Python wait for an answer."""
-
-
-_ALL = 0.995
-"""Of the time: less is shown as a share."""
 
 
 @dataclass(frozen=True)
@@ -196,34 +193,25 @@ def _in_workers(case: Case, rank: RankSignals, host: HostSignals | None) -> Wait
     if busy + held_up >= policy.worker_busy:
         timed = collating_timed(rank)
         fetching = "" if timed is None else f", {100 * (1 - timed):.0f} % of it to fetch samples"
-        doing = _of_workers(rank, "compute", "computes")
+        doing = of_workers(rank, "compute", "computes")
         if held_up >= policy.worker_cpu_wait:
-            doing = _of_workers(rank, "are busy or waiting for a core", "is busy or waiting for a core")
+            doing = of_workers(rank, "are busy or waiting for a core", "is busy or waiting for a core")
         return WaitCause("compute", f"{doing} all the time{fetching}")
     if storage_seen(case, rank, host):
-        return WaitCause("storage", _of_workers(rank, "wait for storage", "waits for storage"))
+        return WaitCause("storage", of_workers(rank, "wait for storage", "waits for storage"))
     if _connected(rank, policy):
-        waiting = _of_workers(rank, "wait", "waits")
+        waiting = of_workers(rank, "wait", "waits")
         return WaitCause("connection", f"{waiting} for the other end of a network connection")
     if computing:
         return WaitCause("unknown", "")
     if wait_ms(rank) < policy.needless_item_ms:
-        return WaitCause("needless", f"{_of_workers(rank, 'have', 'has')} hardly anything to do")
+        return WaitCause("needless", f"{of_workers(rank, 'have', 'has')} hardly anything to do")
     if case.strongly_contended(rank.host):
-        doing = _of_workers(rank, "hardly compute", "hardly computes")
+        doing = of_workers(rank, "hardly compute", "hardly computes")
         why = f"{doing} meanwhile, and other work keeps the cores busy: who waits for whom is open"
         return WaitCause("untold", why)
-    doing = _of_workers(rank, "do not compute", "does not compute")
+    doing = of_workers(rank, "do not compute", "does not compute")
     return WaitCause("latency", f"{doing} meanwhile, each sample waits for something")
-
-
-def _of_workers(rank: RankSignals, several_do: str, one_does: str) -> str:
-    """Return what the workers of a rank's loader do, in words that fit their number."""
-    return f"it {one_does}" if _has_one(rank) else f"they {several_do}"
-
-
-def _has_one(rank: RankSignals) -> bool:
-    return rank.loader is not None and rank.loader.num_workers == 1
 
 
 def _in_turns(computing: float, policy: Policy) -> WaitCause:
@@ -243,9 +231,9 @@ def _made_in_time(case: Case, rank: RankSignals, *, idle: bool) -> WaitCause | N
     policy, share, batch_ms = case.policy, making_share(rank, case.policy), making_ms(rank, case.policy)
     if share is None or batch_ms is None or not made_in_time(rank, policy):
         return None
-    done = (
-        f"they make one in {batch_ms:.1f} ms and have none to make for {100 * (1 - share):.0f} % of the time"
-    )
+    none = f"none to make for {100 * (1 - share):.0f} % of the time"
+    each = f"one in {batch_ms:.1f} ms"
+    done = of_workers(rank, f"make {each} and have {none}", f"makes {each} and has {none}")
     if case.strongly_contended(rank.host):
         why = f"{done}, but other work keeps the cores busy: who waits for whom is open"
         return WaitCause("untold", why) if idle else None
@@ -276,9 +264,7 @@ def _collated_in_workers(
     share = timed if timed is not None else seen
     if share is None or not (by_looks or by_time):
         return None
-    whose, doing = ("its", "it works") if _has_one(rank) else ("their", "they work")
-    part = f"{100 * share:.0f} % of the time {doing} on a batch" if share < _ALL else f"all {whose} time"
-    why = f"{putting_together(rank)} takes {part}"
+    why = f"{putting_together(rank)} takes {of_their_time(rank, share)}"
     return WaitCause("collate", why, stacked=copies_tensors(rank, policy))
 
 
@@ -299,7 +285,7 @@ def _taken_over(case: Case, rank: RankSignals, taking: float) -> WaitCause:
     if wait_ms(rank) < policy.needless_item_ms or costs_more_than_it_brings(case, rank, taking):
         return WaitCause(
             "needless",
-            f"{_of_workers(rank, 'have', 'has')} hardly anything to do, and handing batches over is the cost",
+            f"{of_workers(rank, 'have', 'has')} hardly anything to do, and handing batches over is the cost",
         )
     of = f" of more than {policy.many_tensors} tensors" if in_pieces(rank, policy) else ""
     why = (
