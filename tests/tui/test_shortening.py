@@ -82,9 +82,17 @@ def test_the_verdict_keeps_the_place_at_every_size(width: int, most: int) -> Non
 
 
 def test_with_room_the_verdict_is_whole() -> None:
-    told = [plain(part).strip() for part in verdict_lines(_state(Remedy(advice=ADVICE, at=PLACE)), 120, 4)]
+    told = [
+        plain(part).strip()
+        for part in verdict_lines(_state(Remedy(advice=ADVICE, at="data.py:7 get")), 120, 4)
+    ]
     assert " ".join(told[:2]) == f"▲ CRITICAL {SENTENCE}"
-    assert " ".join(" ".join(told[2:]).split()) == f"{ADVICE} {PLACE}"
+    assert " ".join(" ".join(told[2:]).split()) == f"{ADVICE} data.py:7 get"
+
+
+def test_a_place_is_said_once() -> None:
+    told = " ".join(plain(part) for part in verdict_lines(_state(Remedy(advice=ADVICE, at=PLACE)), 120, 4))
+    assert told.count(PLACE) == 1
 
 
 def test_long_changes_of_settings_go_on_in_a_second_line() -> None:

@@ -69,13 +69,17 @@ def by_hand(remedy: Remedy) -> str:
 
 
 def remedy_lines(finding: Finding, state: DashboardState, width: int, most: int) -> list[Line]:
-    """Draw what the remedy would do, in as many lines as there are; empty when there is none."""
+    """Draw what the remedy would do, in as many lines as there are; empty when there is none.
+
+    A place that stands in the sentence above is not said again.
+    """
     remedy = finding.remedy
     if remedy is None:
         told = settled_by(finding.unsure, state) if finding.unsure else ""
         return [line(Run(part, "dim")) for part in in_lines(told, width, most)] if told else []
     if not remedy.set:
-        return _by_advice(fmt.clean(remedy.advice or ""), fmt.clean(remedy.at or ""), width, most)
+        place = "" if (remedy.at or "") in finding.sentence else fmt.clean(remedy.at or "")
+        return _by_advice(fmt.clean(remedy.advice or ""), place, width, most)
     key = (
         line(Run(f"{state.keys['relaunch']} ", "key"), Run("relaunches with ", "dim"))
         if offered(finding, state)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from perftui.ipc.figures import counted, stands_out
 from perftui.tui import format as fmt
+from perftui.tui.layout import WIDE
 from perftui.tui.renderables.host_lines import host_parts, store_parts
 from perftui.tui.renderables.lines import BLANK, Line, Run, join, join_fitting, line, spread, width_of
 from perftui.tui.state import DashboardState
@@ -65,7 +66,7 @@ def _room_beside(own: Line, width: int) -> int:
 def _own(state: DashboardState, width: int) -> Line:
     """Say what perftui costs the training, what it has lost, and what reading host and GPUs takes."""
     troubles = _troubles(state)
-    needed = join([_cost(state), *troubles], _GAP)
+    needed = join([_cost(state, wide=width >= WIDE), *troubles], _GAP)
     if width_of(needed) > width - 2:
         needed = join_fitting(troubles, _GAP, width - 2)
     room = max(_OWN_LEAST, width * _OWN_PERCENT // 100)
@@ -75,7 +76,7 @@ def _own(state: DashboardState, width: int) -> Line:
     return join_fitting([needed, *more], _GAP, max(room, width_of(needed)))
 
 
-def _cost(state: DashboardState) -> Line:
+def _cost(state: DashboardState, *, wide: bool) -> Line:
     """Say it with its noise, as measured against steps without the hooks; before, what one stamp tells.
 
     What does not stand out of the noise is no figure, and neither is what the clock said in the hooks while
@@ -85,7 +86,10 @@ def _cost(state: DashboardState) -> Line:
     if header is not None and header.shadow_us is not None and header.shadow_se_us is not None:
         if not stands_out(header.shadow_us, header.shadow_se_us):
             noise = f"±{fmt.microseconds(header.shadow_se_us)} a step"
-            return line(Run("perftui costs too little to measure here: within ", "dim"), noise)
+            said = (
+                "perftui costs too little to measure here: within " if wide else "perftui's cost is within "
+            )
+            return line(Run(said, "dim"), noise)
         figure = fmt.with_error_us(header.shadow_us, header.shadow_se_us)
         of = f" (of {fmt.microseconds(header.step_us)})" if header.step_us else ""
         return line(Run("perftui costs ", "dim"), figure, Run(f" a step{of}", "dim"))
