@@ -69,6 +69,7 @@ class RelaunchCommand(_Frame, frozen=True, kw_only=True, tag="relaunch"):
     finding: str | None = None
     bound: float | None = None
     expected: float | None = None
+    most_s: float | None = None
 
 
 class CancelCommand(_Frame, frozen=True, kw_only=True, tag="cancel_relaunch"):

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
-from perftui.ipc.loader_facts import LoadingFacts, SamplingFacts
+from perftui.ipc.loader_facts import LoadingFacts, SamplingFacts, ValidatingFacts
 
 RunPhase: TypeAlias = Literal[
     "starting", "training", "validation", "checkpoint", "compiling", "between", "ending"
@@ -358,6 +358,7 @@ class RankFacts(_Facts, frozen=True, kw_only=True):
     process: ProcessFacts | None = None
     stacks: StackFacts | None = None
     loading: LoadingFacts | None = None
+    validating: ValidatingFacts | None = None
 
     @property
     def compiles_now(self) -> bool:

@@ -32,7 +32,9 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     semantics: Semantics = "neutral"
     advice: str | None = None
     at: str | None = None
-    """file:line, where a stack gave one."""
+    """file:line where the time goes: of a stack, else of the dataset's method that makes the samples."""
+    made_at: str | None = None
+    """file:line of the DataLoader that it is about: there its arguments are altered."""
     caution: str | None = None
     """What speaks against it."""
 

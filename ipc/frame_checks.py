@@ -79,6 +79,7 @@ def check_from_rank(message: FromRank, frame_bytes: int) -> None:
         check_whole(message, "step", message.step, -1, _LARGEST)
         check_whole(message, "at_ns", message.at_ns, -LARGEST_CLOCK, LARGEST_CLOCK)
         check_whole(message, "duration_ns", message.duration_ns, -_LARGEST, _LARGEST)
+        check_whole(message, "size_bytes", message.size_bytes or 0, 0, _LARGEST)
     elif isinstance(message, LossSample):
         check_whole(message, "step", message.step, -1, _LARGEST)
     elif isinstance(message, Facts):
@@ -91,6 +92,11 @@ def _check_facts(message: Facts) -> None:
         _numbers(message, "phases.seconds", phases.seconds.values())
         for name in ("since_ns", "at_ns", "began_ns", "newest_ns"):
             check_whole(message, f"phases.{name}", getattr(phases, name), -LARGEST_CLOCK, LARGEST_CLOCK)
+    sampling = message.facts.sampling
+    if sampling is not None:
+        _numbers(message, "sampling", (sampling.worker_init_s or 0.0,))
+        if (sampling.worker_init_s or 0.0) < 0:
+            raise ProtocolError("facts: sampling has a time below 0")
     if loading is not None:
         _numbers(message, "loading", (loading.fetch_s, loading.collate_s))
         if min(loading.fetch_s, loading.collate_s) < 0:
@@ -189,7 +195,9 @@ def check_from_dashboard(message: FromDashboard) -> None:
         check_whole(message, "steps", message.steps, -_LARGEST, _LARGEST)
         check_whole(message, "len(ranks)", len(message.ranks or ()), 0, RANKS_MAX)
     elif isinstance(message, RelaunchCommand):
-        _numbers(message, "bound", (v for v in (message.bound, message.expected) if v is not None))
+        _numbers(
+            message, "bound", (v for v in (message.bound, message.expected, message.most_s) if v is not None)
+        )
         if len(message.finding or "") > TEXT_MAX:
             raise ProtocolError(f"relaunch: a finding of more than {TEXT_MAX} characters")
     elif isinstance(message, SeekCommand):

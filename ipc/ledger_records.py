@@ -20,6 +20,7 @@ VerdictWord: TypeAlias = Literal[
 Outcome: TypeAlias = Literal[
     "running", "finished", "stopped", "oom_gpu", "oom_host", "died_at_start", "failed", "hung", "lost"
 ]
+EndedBy: TypeAlias = Literal["known", "limit", "lost", "itself"]
 
 BROKEN = frozenset[Outcome]({"oom_gpu", "oom_host", "died_at_start", "failed", "hung", "lost"})
 """Outcomes of a launch that broke down by itself: whatever it measured, it cannot be kept."""
@@ -93,6 +94,11 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     tokens_per_step: float | None = None
     """Over all ranks, padding too; None where batches hold none, or a rank does not know."""
     circumstances: Circumstances = Circumstances()
+    wall_s: float | None = None
+    """From the launch to the end of its measurement, start and warm-up included."""
+    ended_by: EndedBy | None = None
+    """What ended the measurement: `known` well enough; its `limit` of steps or time; `lost`: no verdict could
+    come of it any more; `itself`: the training ended. None: it was given up, or not told."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,8 @@ the hubs that join it, that of a dashboard that may command, that of one that ma
 file may do all of it; a `watch` or `command` file holds one pair, from which the others cannot be computed.
 CURVE (https://rfc.zeromq.org/spec/26) encrypts each connection under a fresh key of its own, so that a file
 which becomes known later does not open what was recorded on the wire.
+
+pyzmq is imported where a pair is made: a training that knows of no key needs none.
 """
 
 import hashlib
@@ -13,9 +15,6 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
-
-import zmq
-from zmq.utils import z85
 
 from perftui.ipc.errors import Refused, UsageError
 
@@ -81,7 +80,7 @@ class KeyFile:
             raise Refused(f"a {self.role} key cannot lead a run: give the job's key file")
         pairs = {role: _derived(self.secret, role) for role in ROLES}
         return LeadKeys(
-            _derived(self.secret, "lead"), {z85.decode(pairs[role].public): role for role in ROLES}
+            _derived(self.secret, "lead"), {_from_z85(pairs[role].public): role for role in ROLES}
         )
 
     def peer_keys(self, role: Role) -> PeerKeys:
@@ -127,8 +126,22 @@ def _derived(secret: bytes, name: str) -> KeyPair:
 
 
 def _pair(secret: bytes) -> KeyPair:
-    encoded = z85.encode(secret)
-    return KeyPair(zmq.curve_public(encoded), encoded)
+    from zmq import curve_public
+
+    encoded = _in_z85(secret)
+    return KeyPair(curve_public(encoded), encoded)
+
+
+def _in_z85(data: bytes) -> bytes:
+    from zmq.utils import z85
+
+    return z85.encode(data)
+
+
+def _from_z85(text: bytes) -> bytes:
+    from zmq.utils import z85
+
+    return z85.decode(text)
 
 
 def write_key(path: Path, key: KeyFile) -> None:
@@ -139,7 +152,7 @@ def write_key(path: Path, key: KeyFile) -> None:
     """
     lines = [_FIRST_LINE, f"role {key.role or 'job'}", f"secret {key.secret.hex()}"]
     if key.lead is not None:
-        lines.append(f"lead {z85.decode(key.lead).hex()}")
+        lines.append(f"lead {_from_z85(key.lead).hex()}")
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except FileExistsError:
@@ -190,4 +203,4 @@ def _parsed(data: bytes) -> KeyFile | None:
         return None
     if job:
         return KeyFile(secret)
-    return KeyFile(secret, role, z85.encode(lead)) if lead and len(lead) == _SECRET_BYTES else None
+    return KeyFile(secret, role, _in_z85(lead)) if lead and len(lead) == _SECRET_BYTES else None

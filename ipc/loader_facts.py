@@ -35,6 +35,10 @@ class SamplingFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the sampler's epoch changes; None: no such sampler, or the first epoch still."""
     worker_init_fn: bool = False
     """The script prepares its workers itself; without that torch seeds random, NumPy and itself in each."""
+    worker_init_s: float | None = None
+    """Seconds that this took in the slowest of the newest workers; None: not known."""
+    worker_init_at: str | None = None
+    """file:line and name of the script's function that does it."""
     generator: bool = False
     """The script passes a random generator of its own."""
     workers_alike: list[str] | None = None
@@ -74,3 +78,16 @@ class LoadingFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds in which samples were put together (`collate_fn`)."""
     collate: str = ""
     """Name of the function that does it, or of its class; default_collate and default_convert: torch's."""
+
+
+class ValidatingFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of how the script validates; as of the newest validation."""
+
+    at: str | None = None
+    """file:line and function of the script's own: where it goes through the validation's loader, else where
+    the model is set to evaluate."""
+    without_gradients: bool = False
+    """The loader was gone through with gradients switched off; False: not known."""
+    num_workers: int | None = None
+    """Of the validation's loader; None: there is none, or it is not known."""
+    batch_size: int | None = None

@@ -193,6 +193,11 @@ class LoaderFacts(msgspec.Struct, frozen=True, kw_only=True):
     them."""
     worker_start_ticks: list[int] = []
     """Field 22 of /proc/PID/stat of each; 0 for one that had ended before it could be read."""
+    made_at: str | None = None
+    """file:line and function of the script's own that make it, with the framework that does it for them;
+    None: the script's own code has no part in it."""
+    samples_at: str | None = None
+    """The same of the dataset's own method that makes the samples; None: an installed class does it."""
 
 
 class Effective(RankMessage, frozen=True, kw_only=True, tag="effective"):
@@ -243,6 +248,10 @@ class RankEvent(RankMessage, frozen=True, kw_only=True, tag="event"):
     step: int = -1
     aside: bool = False
     """The training thread did not do it itself: a checkpoint that another thread writes."""
+    at: str | None = None
+    """file:line and function of the script's own that did it, where that is known."""
+    size_bytes: int | None = None
+    """Of the files of a checkpoint."""
 
 
 WindowState: TypeAlias = Literal[

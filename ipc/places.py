@@ -73,7 +73,7 @@ def state_root() -> Path:
         Refused: it cannot be made, belongs to someone else, or its path is not UTF-8.
     """
     base = _absolute("XDG_STATE_HOME")
-    root = (Path(base) if base else Path.home() / ".local" / "state") / "perftui"
+    root = (Path(base) if base else _home() / ".local" / "state") / "perftui"
     _require_utf8(root, "XDG_STATE_HOME")
     try:
         _make(root, "set XDG_STATE_HOME to a folder that can be written")
@@ -86,6 +86,25 @@ def state_root() -> Path:
         with contextlib.suppress(OSError):  # a file system without modes
             root.chmod(0o700)
     return root
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:  # HOME is not set, and nobody knows this user, as in containers
+        raise Refused("this user has no home folder; set HOME, or XDG_STATE_HOME to a folder") from None
+
+
+def current_folder() -> Path:
+    """Return the folder that a command is given in.
+
+    Raises:
+        Refused: somebody has removed it, or it cannot be reached.
+    """
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise Refused(f"there is no current folder ({error.strerror}); go to one that exists") from error
 
 
 def _make(folder: Path, way_out: str) -> None:

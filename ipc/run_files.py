@@ -131,7 +131,11 @@ def read_record(path: Path, kind: type[_Record]) -> _Record | None:
     """Read a record; None when there is none, or it is not (yet) one."""
     try:
         with regular_file(path) as stream:
-            text = stream.read(_MOST_BYTES + 1)
-        return msgspec.json.decode(text, type=kind) if len(text) <= _MOST_BYTES else None
+            size = os.fstat(stream.fileno()).st_size
+            if size > _MOST_BYTES:
+                return None
+            # a bare bound would take that much address space, of which there may be little
+            text = stream.read(size)
+        return msgspec.json.decode(text, type=kind)
     except (OSError, msgspec.DecodeError, RecursionError):
         return None

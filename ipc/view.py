@@ -266,6 +266,14 @@ class LaunchProgress(msgspec.Struct, frozen=True, kw_only=True):
     steps: int = 0
     step_ms: float | None = None
     launch: Launch | None = None
+    elapsed_s: float | None = None
+    """From its launch on."""
+    limit_s: float | None = None
+    """When it ends at the latest, counted likewise."""
+    share: float | None = None
+    """About how much of it is over, 0 to 1."""
+    why: str | None = None
+    """Why it goes on, though it has steps enough."""
 
 
 class RelaunchView(msgspec.Struct, frozen=True, kw_only=True):

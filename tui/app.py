@@ -11,6 +11,7 @@ from perftui.ipc.dashboard_messages import (
     SeekCommand,
 )
 from perftui.tui.config.settled import DEFAULT, Config
+from perftui.tui.explaining_app import CHANGING, ExplainingApp
 from perftui.tui.format import clean
 from perftui.tui.glyphs import Glyphs, glyphs_of_this_terminal
 from perftui.tui.keys import EVERYWHERE
@@ -30,12 +31,12 @@ from perftui.tui.screens.profile import ProfileScreen
 from perftui.tui.screens.run_screen import RunScreen
 from perftui.tui.state import DashboardState, asks_for_workers, closed, going_on, open_window, run_of
 from perftui.tui.terminal import require_terminal
-from perftui.tui.time_app import TIME_ACTIONS, TimeApp
+from perftui.tui.time_app import TIME_ACTIONS
 from perftui.tui.time_keys import TimeKeys, paused
 from perftui.tui.window_keys import WindowKeys
 
 
-class DashboardApp(TimeApp):
+class DashboardApp(ExplainingApp):
     """A view of one run, and a keyboard; `read_only`: that changes nothing."""
 
     BINDINGS = EVERYWHERE
@@ -138,7 +139,7 @@ class DashboardApp(TimeApp):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         """Offer only what there is: a relaunch, a window to end, another time; no change if read-only."""
-        if self.read_only and action in _CHANGING:
+        if self.read_only and action in CHANGING:
             return False
         if action in TIME_ACTIONS:
             return self.goes_through_time(action)
@@ -212,9 +213,6 @@ class DashboardApp(TimeApp):
     def action_detach(self) -> None:
         """Leave; the training goes on."""
         self.exit(return_code=0)
-
-
-_CHANGING = ("profile", "choose_profile", "end_profile", "relaunch", "stop")
 
 
 def _offered(state: DashboardState) -> tuple[object, ...]:

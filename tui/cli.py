@@ -5,15 +5,18 @@ that `--help` and `run` start fast and Textual is loaded only when a dashboard o
 """
 
 import argparse
-import contextlib
-import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
 
 from perftui.ipc.errors import PerftuiError, UsageError
 from perftui.tui.arguments import dashboard_parser, parser, whole_command
-from perftui.tui.standard_streams import open_closed_streams
+from perftui.tui.standard_streams import (
+    NO_ROOM,
+    leave_stdout,
+    open_closed_streams,
+    write_what_can_be_read,
+)
 from perftui.tui.verbs import (
     configuration,
     dashboard,
@@ -53,9 +56,11 @@ _TAKE_A_COMMAND = ("run", "doctor", "tune")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     open_closed_streams()
+    write_what_can_be_read()
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        return _dispatch(words)
+        code = _dispatch(words)
+        sys.stdout.flush()
     except PerftuiError as error:
         say(str(error))
         return error.exit_code
@@ -64,9 +69,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        leave_stdout()
         return 141
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        leave_stdout()
+        say(f"cannot write {error.filename or 'what was asked for'}: {error.strerror}")
+        return 1
+    return code
 
 
 def _dispatch(words: list[str]) -> int:

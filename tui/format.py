@@ -126,12 +126,18 @@ def gain(fraction: float | None) -> str:
     """Return a gain in speed (0.05 = 5 % more steps a second) with its sign."""
     if fraction is None:
         return NOTHING
-    return f"{fraction * 100:+.1f} %".replace("-", "−")
+    return _signed(fraction * 100, 1)
+
+
+def _signed(percent_: float, digits: int) -> str:
+    """Return percent with their sign; what rounds to zero has none."""
+    rounded = round(percent_, digits)
+    return f"{rounded:+.{digits}f} %".replace("-", "−") if rounded else f"{0:.{digits}f} %"
 
 
 def whole_gain(fraction: float | None) -> str:
     """Return a gain in speed with its sign, in whole percent: +5 %."""
-    return NOTHING if fraction is None else f"{fraction * 100:+.0f} %".replace("-", "−")
+    return NOTHING if fraction is None else _signed(fraction * 100, 0)
 
 
 def gain_interval(low: float, high: float) -> str:

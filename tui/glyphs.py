@@ -18,7 +18,7 @@ ChartStyle: TypeAlias = Literal["braille", "block"]
 
 _TWINS = {
     **dict.fromkeys("╭╮╰╯┌┐└┘├┤┬┴┼", "+"),
-    **dict.fromkeys("─━╌┄", "-"),
+    **dict.fromkeys("─━╌┄▔", "-"),
     **dict.fromkeys("│┃╎┆▏▕", "|"),
     **dict(zip("▁▂▃▄▅▆▇█", "_.,-=+*#", strict=True)),
     **dict.fromkeys("▉▊▋▌", "#"),
@@ -58,6 +58,7 @@ _TWINS = {
     "≠": "#",
     "└": "+",
     "┃": "|",
+    "🔎": "> ",
     "’": "'",
     "“": '"',
     "”": '"',

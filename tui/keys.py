@@ -293,7 +293,7 @@ FILTER: list[BindingType] = [
     _key(
         "filter-done", "enter,down", "done", "keep", "Keep the filter, go back to the rows", display="enter"
     ),
-    _key("filter-clear", "escape", "clear", "all rows", "Show all rows again", display="esc"),
+    _key("filter-clear", "escape", "clear", "clear", "Look for nothing: show all again", display="esc"),
 ]
 EXPORT: list[BindingType] = [
     _key("export-csv", "c", "choose('csv')", "CSV", "Write single values as CSV"),

@@ -11,7 +11,7 @@ from perftui.ipc.findings import Finding, Remedy
 from perftui.tui.format import clean
 from perftui.tui.messages import ProposalAsked
 from perftui.tui.paged_app import PagedApp
-from perftui.tui.renderables.remedy_words import proposal
+from perftui.tui.renderables.remedy_words import proposal, told_time
 from perftui.tui.screens.ask import STOP_WORDS, Choice, ConfirmScreen, ProposeScreen
 from perftui.tui.state import DashboardState, going_on, run_of
 
@@ -52,6 +52,8 @@ class OrderingApp(PagedApp):
         if not self.can_change():
             return
 
+        told_s = told_time(self.live, remedy)
+
         def relaunch(choice: Choice) -> None:
             command = RelaunchCommand(
                 command_id=new_command_id(),
@@ -60,6 +62,7 @@ class OrderingApp(PagedApp):
                 finding=finding.code,
                 bound=remedy.bound,
                 expected=remedy.expected,
+                most_s=told_s[1] if told_s else None,
             )
             self.command(command, "relaunch")
 

@@ -11,7 +11,7 @@ from perftui.tui import format as fmt
 from perftui.tui.config.settled import DEFAULT, Config
 from perftui.tui.glyphs import Glyphs, glyphs_of_this_terminal
 from perftui.tui.keys import PICKER
-from perftui.tui.renderables.lines import Line, Run, clip, frame, line, plain
+from perftui.tui.renderables.lines import Line, Run, fit, frame, line, plain
 from perftui.tui.screens.help import HelpScreen
 from perftui.tui.terminal import require_terminal
 from perftui.tui.terminal_app import TerminalApp
@@ -50,12 +50,11 @@ class RunList(Picture, can_focus=True):
 
     def _row(self, run: RunLine, chosen: bool, width: int) -> Line:
         pid = fmt.NOTHING if run.pid is None else str(run.pid)
-        name = plain(clip(line(fmt.clean(run.name or run.run_id)), _NAME))
+        name = plain(fit(line(fmt.clean(run.name or run.run_id)), _NAME))
         program, *arguments = run.command or [""]
         command = fmt.clean(" ".join([PurePath(program).name, *arguments]))
-        text = f"{name:<{_NAME}} {run.state:<{_STATE}} {pid:>{_PID}}  {command}"
-        cut = plain(clip(line(text), width))
-        return line(Run(f"{cut:<{width}}", "cursor" if chosen else "text"))
+        text = f"{name} {run.state:<{_STATE}} {pid:>{_PID}}  {command}"
+        return line(Run(plain(fit(line(text), width)), "cursor" if chosen else "text"))
 
     def on_click(self, event: events.Click) -> None:
         """Put the cursor under the mouse."""

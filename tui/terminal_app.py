@@ -9,9 +9,11 @@ from typing import TypeVar
 from textual.app import SystemCommand
 from textual.binding import Binding
 from textual.filter import LineFilter, Monochrome, NoColor
+from textual.notifications import Notify
 from textual.screen import Screen
 
 from perftui.ipc.errors import Refused
+from perftui.ipc.places import current_folder
 from perftui.ipc.terminal_kinds import described_colours, without_colour
 from perftui.tui import format as fmt
 from perftui.tui.clipboard import clipboard_sequences, hand_to_tmux
@@ -92,6 +94,16 @@ class TerminalApp(PacedApp[_Result]):
             title = "not in force, of the configuration"
             self.notify(words, title=title, severity="warning", timeout=_MISTAKES_S, markup=False)
 
+    def on_notify(self, event: Notify) -> None:
+        """Say once what a key that is held says thirty times a second, and again when that is to go."""
+        new = event.notification
+        for standing in list(self._notifications):
+            if (standing.message, standing.title) == (new.message, new.title):
+                if standing.time_left > new.timeout / 2:
+                    event.prevent_default()
+                else:
+                    self._unnotify(standing, refresh=False)
+
     def on_unmount(self) -> None:
         """Let go of the signals."""
         forget_signals()
@@ -113,6 +125,14 @@ class TerminalApp(PacedApp[_Result]):
         if os.environ.get("TMUX"):
             self.run_worker(partial(hand_to_tmux, text), thread=True, group="clipboard")
 
+    def leaving_words(self) -> str:
+        """Say how one leaves."""
+        return f"{self.key_names['leave']} leaves"
+
+    def action_help_quit(self) -> None:
+        """Say it to who presses ctrl+c, which is a key like any here."""
+        self.notify(self.leaving_words(), markup=False)
+
     def action_repaint(self) -> None:
         """Paint everything anew."""
         self.refresh(layout=True)
@@ -121,7 +141,7 @@ class TerminalApp(PacedApp[_Result]):
     def action_save_screen(self) -> None:
         """Write the screen to a new file, and tell which."""
         try:
-            path = save_screenshot(self.export_screenshot(), Path.cwd(), screenshot_stem())
+            path = save_screenshot(self.export_screenshot(), current_folder(), screenshot_stem())
         except Refused as error:
             self.notify(fmt.clean(str(error)), severity="warning", markup=False)
         else:

@@ -44,6 +44,9 @@ class TimeApp(OrderingApp):
 
     def action_freeze(self) -> None:
         """Hold the picture or let it go; a replay is paused at its hub."""
+        if self.live.header is None:
+            self.notify("there is no picture to freeze yet", markup=False)
+            return
         self.time.freeze(self.live)
         self._time_changed()
 

@@ -21,6 +21,7 @@ from perftui.trainer.tuning.enough import wanted_se
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.procedure import ORDER
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Label
+from perftui.trainer.tuning.standing import Standing
 from perftui.trainer.tuning.subject import Subject
 from perftui.trainer.tuning.trials import Conditions, run_trial
 from tests.cases.lanes import in_lanes, lanes_of
@@ -123,7 +124,7 @@ def _run_chain(
             keep(ChainLaunch(chain=chain, place=place, neighbour=neighbour, launch=trial.launch))
 
 
-def _untold(state: str, steps: int, step_ms: float | None) -> None:
+def _untold(_: Standing) -> None:
     """Take the progress of a launch."""
 
 

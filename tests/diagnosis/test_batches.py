@@ -347,7 +347,7 @@ def test_stacking_that_only_the_loading_can_hold(self_ms: float, seen: bool) -> 
     assert (finding.code == "input.collate") is seen
     if seen:
         assert finding.remedy is not None
-        assert "uint8" in (finding.remedy.advice or "")
+        assert "the type they are stored in" in (finding.remedy.advice or "")
         assert "loader.num_workers" in finding.remedy.set
 
 

@@ -72,7 +72,7 @@ def test_what_the_training_thread_saves_itself_is_added() -> None:
     own = _waiting(_looked(0, 10), _pause(0.19, "checkpoint", 8))
     finding = found(run(own))["pause.checkpoint"]
     assert (finding.share, finding.severity) == (0.19, "warning")
-    assert "8 times, 95 ms each" in finding.sentence
+    assert "8 times in 4 s, 95 ms each" in finding.sentence
 
 
 def test_it_takes_no_more_than_what_is_neither_loader_nor_model() -> None:

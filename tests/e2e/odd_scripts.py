@@ -138,6 +138,25 @@ worker.join()
 """,
         0,
     ),
+    "waits for all its threads to end": (
+        """
+threading.Thread(target=time.sleep, args=(0.1,)).start()
+train(100)
+for each in threading.enumerate():
+    if each is not threading.main_thread():
+        each.join()
+print(threading.active_count())
+""",
+        0,
+    ),
+    "clears its environment": (
+        """
+os.environ.clear()
+train(100)
+sys.exit(13)
+""",
+        13,
+    ),
     "is left by a daemon thread that trains": (
         """
 seen = threading.Event()
@@ -274,6 +293,17 @@ from torch.profiler import ProfilerActivity, profile
 with profile(activities=[ProfilerActivity.CPU]) as profiler:
     train(30)
 print(sum(event.name == "aten::linear" for event in profiler.events()))
+""",
+        0,
+    ),
+    "has no ZeroMQ": (
+        """
+class None_:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "zmq":
+            raise ModuleNotFoundError("No module named 'zmq'", name="zmq")
+sys.meta_path.insert(0, None_())
+train(100)
 """,
         0,
     ),

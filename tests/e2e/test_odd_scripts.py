@@ -8,6 +8,7 @@ from .unharmed import assert_unharmed
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
+WAITS = "waits for all its threads to end"
 QUICK = {"closes all descriptors again and again"}
 
 
@@ -21,6 +22,16 @@ def test_the_training_is_the_same(desk: Desk, name: str) -> None:
         (run,) = desk.runs()
         (rank,) = desk.status(run["run_id"])["ranks"]
         assert rank["steps"] == 400
+
+
+@pytest.mark.parametrize(
+    "name", ["clears its environment", "has no ZeroMQ", "waits for all its threads to end"]
+)
+def test_every_step_of_it_is_seen(desk: Desk, name: str) -> None:
+    assert_unharmed(desk, desk.script(odd_script(name)))
+    (run,) = desk.runs()
+    (rank,) = desk.status(run["run_id"])["ranks"]
+    assert rank["steps"] == 100
 
 
 def test_a_probe_that_could_not_be_loaded_is_loaded_at_the_next_attempt(desk: Desk) -> None:

@@ -11,7 +11,7 @@ from perftui.ipc.errors import ProtocolError
 from perftui.ipc.facts import RankFacts
 from perftui.ipc.frame_checks import PID_MAX, RANKS_MAX, SMALL_FRAME_BYTES, STEPS_PER_FRAME_MAX
 from perftui.ipc.host_messages import ForRank, HostHello
-from perftui.ipc.loader_facts import LoadingFacts
+from perftui.ipc.loader_facts import LoadingFacts, SamplingFacts
 from perftui.ipc.messages import (
     ArmWindow,
     CancelWindow,
@@ -135,3 +135,14 @@ def test_times_of_making_batches_are_measurements(name: str, seconds: float) -> 
     loading = LoadingFacts(loader=0, batches=3, fetch_s=1.0, collate_s=1.0)
     loading = msgspec.structs.replace(loading, **{name: seconds})
     assert "loading has a" in _refusal(Facts, facts=RankFacts(loading=loading))
+
+
+@pytest.mark.parametrize("seconds", [-1.0, float("inf"), float("nan"), 2.0**60])
+def test_the_time_for_preparing_workers_is_a_measurement(seconds: float) -> None:
+    sampling = SamplingFacts(loader=0, sampler="RandomSampler", worker_init_s=seconds)
+    assert "sampling" in _refusal(Facts, facts=RankFacts(sampling=sampling))
+
+
+@pytest.mark.parametrize("size", [-1, 2**63])
+def test_the_size_of_a_checkpoint_is_one(size: int) -> None:
+    assert "size_bytes" in _refusal(RankEvent, size_bytes=size)

@@ -1,7 +1,9 @@
 """`perftui run` without a terminal, as a script sees it: bytes, codes, signals, the summary."""
 
+import contextlib
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -73,6 +75,46 @@ def test_output_is_byte_for_byte_that_of_a_plain_run(script: Script, home: Path)
     assert first.startswith(b"perftui: python ")
     assert rest.startswith(plain.stderr)
     assert rest.removeprefix(plain.stderr).startswith(b"perftui: ")
+
+
+TAKES_TURNS = """
+import os
+for n in range(3000):
+    os.write(1 + n % 2, b"%d\\n" % n)
+"""
+
+
+@pytest.mark.parametrize("kind", ["pipe", "file", "terminal"])
+def test_where_both_streams_go_to_one_place_their_order_stays(script: Script, home: Path, kind: str) -> None:
+    """As with `2>&1 | tee log`, `> log 2>&1`, or on a terminal."""
+    command = script(TAKES_TURNS)
+    plain = both_streams(kind, command, home)
+    ours = both_streams(kind, [*ENTRY, "run", "--no-tui", "--", *command], home)
+    said = [line for line in ours.splitlines() if line.startswith(b"perftui: ")]
+    assert [line for line in ours.splitlines() if line not in said] == plain.splitlines()
+    assert len(plain.splitlines()) == 3000
+    assert ours.splitlines()[-1] == said[-1], "it ends when all is passed on"
+
+
+def both_streams(kind: str, command: list[str], home: Path) -> bytes:
+    """Return what a command writes where both of its streams go to one place."""
+    if kind == "pipe":
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=True)
+        return done.stdout
+    if kind == "file":
+        with (home / "both").open("wb") as both:
+            subprocess.run(command, stdout=both, stderr=subprocess.STDOUT, check=True)
+        return (home / "both").read_bytes()
+    master, slave = pty.openpty()
+    with subprocess.Popen(command, stdout=slave, stderr=slave, stdin=subprocess.DEVNULL) as process:
+        os.close(slave)
+        read = bytearray()
+        with contextlib.suppress(OSError):  # how a terminal says that all others have closed it
+            while piece := os.read(master, 65536):
+                read += piece
+    os.close(master)
+    assert process.returncode == 0
+    return bytes(read)
 
 
 def test_stdin_and_open_files_are_handed_down(script: Script, home: Path) -> None:

@@ -32,11 +32,26 @@ def bare(home: Path) -> Path:
         [sys.executable, "-u", "train.py"],
         ["env", "OMP_NUM_THREADS=1", "-u", "X", "python", "train.py"],
         ["nice", "-n", "5", "python", "train.py"],
+        ["timeout", "--kill-after", "5", "-s", "INT", "1h", "python", "train.py"],
+        ["timeout", "--preserve-status", "60", "nice", "python", "-u", "train.py"],
+        ["taskset", "-c", "0,1", "python", "train.py"],
+        ["taskset", "0x3", "python", "train.py"],
+        ["setsid", "-w", "python", "train.py"],
+        ["stdbuf", "-oL", "-e", "0", "python", "train.py"],
+        ["ionice", "-c", "3", "python", "train.py"],
+        ["chrt", "-b", "0", "python", "train.py"],
+        ["time", "-p", "python", "train.py"],
+        ["flock", "-n", "-w", "3", "/tmp/lock", "python", "train.py"],
+        ["numactl", "--cpunodebind=0", "--membind", "0", "--", "python", "train.py"],
+        ["env", "-S", "A=1 python -u", "train.py"],
         ["torchrun", "--nproc-per-node=2", "train.py"],
     ],
 )
 def test_finds_the_commands_own_python(command: list[str], home: Path) -> None:
-    found = find_interpreter(command, home, PATH)
+    tool = home / "tools" / command[0]
+    if not (BIN / command[0]).exists():  # a wrapper, which need not be installed here
+        console_script(tool, "/bin/sh")
+    found = find_interpreter(command, home, f"{tool.parent}:{PATH}")
     assert found is not None
     assert Path(found.path).parent == BIN
     assert found.blinded_by is None
@@ -49,6 +64,36 @@ def test_flags_that_keep_the_probe_out(flag: str, by: str | None, home: Path) ->
     assert found.blinded_by == by
     line = environment_line(InterpreterCheck(path=found.path, python=(3, 11, 7), blinded_by=by))
     assert ("keeps perftui out" in line) is (by is not None)
+
+
+@pytest.mark.parametrize(
+    ("words", "by"),
+    [
+        (["env", "-i"], "env -i"),
+        (["env", "-"], "env -"),
+        (["nice", "env", "A=1", "-i", "nohup"], "env -i"),
+        (["env", "-u", "PYTHONPATH"], "env -u PYTHONPATH"),
+        (["timeout", "9", "env", "--unset=PYTHONPATH"], "env --unset=PYTHONPATH"),
+        (["env", "PYTHONPATH=."], "env PYTHONPATH=…"),
+        (["env", "-S", "PYTHONPATH=. nice"], None),
+        (["env", "-u", "OTHER", "PYTHONPATHS=."], None),
+        (["nice", "-n", "3"], None),
+    ],
+)
+def test_an_environment_without_our_folder_keeps_the_probe_out(
+    words: list[str], by: str | None, home: Path
+) -> None:
+    found = find_interpreter([*words, "python", "train.py", "-i"], home, PATH)
+    assert found is not None
+    assert found.blinded_by == by
+
+
+def test_a_wrapper_that_names_no_program_is_not_refused(home: Path) -> None:
+    for words in (["flock", "/tmp/lock", "-c", "python train.py"], ["env"], ["timeout", "5"], ["taskset"]):
+        assert find_interpreter(words, home, PATH) is None
+        require_script(words, home)
+    with pytest.raises(CommandNotFound, match="no such file"):
+        require_script(["timeout", "60", "python", "trian.py"], home)
 
 
 def test_console_scripts_name_their_python(home: Path) -> None:

@@ -105,18 +105,24 @@ def test_the_foreground_returns_and_what_they_print_goes_where_it_went(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("to", "stderr"),
+    [(">/dev/null", subprocess.DEVNULL), (">/dev/null 2>&1", subprocess.STDOUT)],
+    ids=["one", "both in one"],
+)
 def test_a_stream_that_they_do_not_hold_ends_with_the_command(
-    home: Path, leaves: Callable[..., list[str]]
+    home: Path, leaves: Callable[..., list[str]], to: str, stderr: int
 ) -> None:
     """As `perftui run -- bash all.sh | tee log` with trainings that write into files of their own."""
     began = time.monotonic()
     with subprocess.Popen(
-        [*ENTRY, "run", "--no-tui", "--", *leaves(12.0, 0.5, to=">/dev/null")],
+        [*ENTRY, "run", "--no-tui", "--", *leaves(12.0, 0.5, to=to)],
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=stderr,
     ) as process:
         assert process.stdout is not None
-        assert process.stdout.read() == b"said by the script\n"
+        lines = [line for line in process.stdout.read().splitlines() if not line.startswith(b"perftui: ")]
+        assert lines == [b"said by the script"]
         assert time.monotonic() - began < 10
     assert ended_of(home) == 0
     (line,) = list_runs()

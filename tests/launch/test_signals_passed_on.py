@@ -203,7 +203,7 @@ def test_timeout_ends_a_script_whose_training_saves(home: Path) -> None:
 LOOKS_UP = """
 import signal, sys, time
 asked = []
-for number in (signal.SIGUSR1, signal.SIGUSR2):
+for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT):
     signal.signal(number, lambda number, _: asked.append(signal.Signals(number).name))
 print("ready", flush=True)
 while not asked:
@@ -216,9 +216,16 @@ print("ready", flush=True)
 time.sleep(600)
 """
 TIME_IS_UP = [signal.SIGUSR1, signal.SIGUSR2]
+AS_WITHOUT_US = [*TIME_IS_UP, signal.SIGQUIT]
+LAUNCHES = """
+import signal, subprocess, sys
+child = subprocess.Popen([sys.executable, sys.argv[1]])
+signal.signal(signal.SIGQUIT, signal.SIG_IGN)
+sys.exit(child.wait())
+"""
 
 
-@pytest.mark.parametrize("number", TIME_IS_UP)
+@pytest.mark.parametrize("number", AS_WITHOUT_US)
 def test_what_a_batch_system_sends_reaches_the_training(home: Path, number: signal.Signals) -> None:
     """As `#SBATCH --signal=USR1@120` before `srun perftui run -- python train.py`: to the foreground."""
     (home / "train.py").write_text(LOOKS_UP)
@@ -234,7 +241,22 @@ def test_what_a_batch_system_sends_reaches_the_training(home: Path, number: sign
         assert process.wait(60) == 0
 
 
-@pytest.mark.parametrize("number", TIME_IS_UP)
+def test_ctrl_backslash_is_for_all_processes_of_the_command(home: Path) -> None:
+    """As on a terminal: a launcher that takes no notice does not keep it from its training."""
+    (home / "train.py").write_text(LOOKS_UP)
+    (home / "launch.py").write_text(LAUNCHES)
+    launcher = [sys.executable, str(home / "launch.py"), str(home / "train.py")]
+    with subprocess.Popen(
+        [*ENTRY, "run", "--no-tui", "--", *launcher], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(signal.SIGQUIT)
+        assert process.stdout.read() == b"requeued by SIGQUIT\n"
+        assert process.wait(60) == 0
+
+
+@pytest.mark.parametrize("number", AS_WITHOUT_US)
 def test_a_keeper_that_gets_it_passes_it_on_and_lives(
     start: Start, ended: Ended, home: Path, until: Until, number: signal.Signals
 ) -> None:
@@ -247,7 +269,7 @@ def test_a_keeper_that_gets_it_passes_it_on_and_lives(
     assert record.last_lines[-1] == f"requeued by {number.name}"
 
 
-@pytest.mark.parametrize("number", TIME_IS_UP)
+@pytest.mark.parametrize("number", AS_WITHOUT_US)
 def test_a_script_without_a_handler_ends_by_it_as_without_us(home: Path, number: signal.Signals) -> None:
     (home / "train.py").write_text(LETS_IT_BE)
     command = [sys.executable, str(home / "train.py")]
@@ -263,10 +285,10 @@ def test_a_script_without_a_handler_ends_by_it_as_without_us(home: Path, number:
     assert code_of([*ENTRY, "run", "--no-tui", "--", *command]) == 128 + number
 
 
-@pytest.mark.parametrize("number", TIME_IS_UP)
+@pytest.mark.parametrize("number", AS_WITHOUT_US)
 def test_one_that_is_ignored_where_we_start_stays_ignored(home: Path, number: signal.Signals) -> None:
     (home / "train.py").write_text(
-        "import signal, sys\nfor number in (signal.SIGUSR1, signal.SIGUSR2):\n"
+        "import signal, sys\nfor number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT):\n"
         "    print(number.name, signal.getsignal(number) is signal.SIG_IGN)\n"
     )
     done = subprocess.run(
@@ -276,5 +298,5 @@ def test_one_that_is_ignored_where_we_start_stays_ignored(home: Path, number: si
         check=True,
         preexec_fn=partial(signal.signal, number, signal.SIG_IGN),
     )
-    expected = [f"{each.name} {each is number}" for each in TIME_IS_UP]
+    expected = [f"{each.name} {each is number}" for each in AS_WITHOUT_US]
     assert done.stdout.decode().splitlines() == expected

@@ -79,13 +79,14 @@ def test_a_closures_phases_are_its_own_on_the_device_too() -> None:
 
 def test_without_a_fetch_nobody_knows_where_the_forward_began() -> None:
     marks = [
+        (stamps.FETCH_BEGIN, 0.25),  # the mark of a step's beginning
         (stamps.OPTIMIZER_END, 3.0),
         (stamps.BACKWARD_BEGIN, 4.0),
         (stamps.BACKWARD_END, 0.5),
         (stamps.OPTIMIZER_BEGIN, 2.0),
     ]
     assert device_times(marks) == DeviceTimes(
-        total=9.5, wait=-1.0, h2d=-1.0, forward=-1.0, backward=4.0, comm=-1.0, optimizer=2.0, other=3.5
+        total=9.75, wait=-1.0, h2d=-1.0, forward=-1.0, backward=4.0, comm=-1.0, optimizer=2.0, other=3.75
     )
     within = [(stamps.OPTIMIZER_BEGIN, 3.0), (stamps.BACKWARD_BEGIN, 4.0), (stamps.BACKWARD_END, 0.5)]
     times = device_times(within)

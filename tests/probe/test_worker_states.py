@@ -1,6 +1,7 @@
 """Real loader workers tell whether the script gave them all the same random numbers."""
 
 import random
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -91,12 +92,32 @@ def test_what_the_script_raises_is_raised() -> None:
     [
         (2, _nothing, "fork", True),
         (2, None, "fork", False),
-        (1, _nothing, "fork", False),
+        (1, _nothing, "fork", True),
+        (0, _nothing, None, False),
         (2, _nothing, "spawn", False),
     ],
 )
-def test_who_is_asked(workers: int, init: Callable[[int], None] | None, context: str, asked: bool) -> None:
+def test_who_is_asked(
+    workers: int, init: Callable[[int], None] | None, context: str | None, asked: bool
+) -> None:
     loader: DataLoader[Any] = DataLoader(
         _Draws(), num_workers=workers, worker_init_fn=init, multiprocessing_context=context
     )
     assert (states_for(loader) is not None) is asked
+
+
+def _slow(worker: int) -> None:
+    time.sleep(0.05 + 0.1 * worker)
+
+
+def test_the_slowest_preparation_is_told() -> None:
+    assert WorkerStates(2).longest_s() is None
+    took_s = _started(_slow).longest_s()
+    assert took_s is not None
+    assert 0.15 <= took_s < 5
+
+
+def test_one_worker_is_like_no_other() -> None:
+    states = WorkerStates(1)
+    states.tell(0, 0.5)
+    assert (states.alike(), states.longest_s()) == (None, 0.5)

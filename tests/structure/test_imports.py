@@ -141,3 +141,21 @@ def test_arming_a_process_brings_in_what_every_training_needs_and_no_more() -> N
     roots = {name.partition(".")[0] for name in added}
     assert roots - STANDARD == {"msgspec"}
     assert roots & {"asyncio", "dis", "inspect", "linecache", "tokenize", "zmq"} == set()
+
+
+@pytest.mark.torch
+def test_a_training_needs_msgspec_and_torch_alone() -> None:
+    """Also with its thread at work: armed by a launcher or by the shell, in a window, in a trial."""
+    probe = [name for name in _modules("trainer") if name.startswith(IN_THE_RANK)]
+    window = [f"perftui.trainer.profiling.{name.removesuffix('.py')}" for name in sorted(WINDOW)]
+    modules = ["torch", *probe, *window, "perftui.trainer.profiling.window"]
+    asked = f"import importlib, json, sys, torch; before = set(sys.modules)\n{REPORT}"
+    asked = asked.replace("sorted(sys.modules)", "sorted(set(sys.modules) - before)")
+    done = subprocess.run(
+        [sys.executable, "-c", asked, json.dumps(modules)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    added: list[str] = json.loads(done.stdout.splitlines()[-1])
+    assert "perftui.trainer.probe.start_hub" in added
+    foreign = {name.partition(".")[0] for name in added} - STANDARD
+    assert foreign & {"zmq", "textual", "rich", "numpy", "pynvml", "psutil"} == set()

@@ -209,6 +209,16 @@ def told(question: Question) -> list[ToDashboard]:
     return [taken, Done(command_id=ident, ok=True, steps=laned)]
 
 
+def told_of_one(question: Question) -> list[ToDashboard]:
+    """Answer as the hub of a run with one rank does."""
+    if not isinstance(question, RanksQuery):
+        return told(question)
+    last = question.last_step
+    ranks = rank_map({0: LOG}, question.first_step, last, question.blocks, question.bands, question.measure)
+    ident = question.command_id
+    return [Answer(command_id=ident, accepted=True), Done(command_id=ident, ok=True, ranks=ranks)]
+
+
 def _facts(threads: int) -> RankFacts:
     return RankFacts(
         backends=BackendFacts(cudnn_benchmark=False, matmul_allow_tf32=False, num_threads=threads),

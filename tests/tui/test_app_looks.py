@@ -24,6 +24,8 @@ def test_ascii_reaches_every_cell_of_every_screen() -> None:
             await pilot.press(key)
             await pilot.pause()
             assert text(app).isascii(), text(app)
+        await shown(pilot, "Search for commands~")
+        assert "??" not in text(app), "the frame of the palette has twins"
 
     with_app(scenes.starved(), LARGE, play, Glyphs(ascii=True, chart="block", textured=True))
 

@@ -34,6 +34,7 @@ from perftui.tui.renderables.history_chart import Points
 from perftui.tui.renderables.interval_plot import Axis
 from perftui.tui.renderables.ledger_columns import LedgerOrder
 from perftui.tui.renderables.lines import Line, Run, line, plain, width_of
+from perftui.tui.renderables.output_lines import TOP, Place
 from perftui.tui.renderables.rank_card import RankPicture
 from perftui.tui.renderables.rank_heat import columns_for, heat_axis
 from perftui.tui.renderables.rank_sheet import RankSheet, Room
@@ -185,6 +186,7 @@ BY_TYPE: Mapping[object, Callable[[int], object]] = {
     Sequence[Part]: lambda _: [Part("forward", "f", "fwd", "forward", 0.5)] * 2,
     Line: lambda _: line(Run(TEXT)),
     Sequence[Line]: lambda _: [line(Run(TEXT))] * 3,
+    Place: lambda _: TOP,
     Sequence[float]: lambda _: [1.0, 2.0, 3.0],
     Sequence[float | None]: lambda _: [1.0, None, 0.5],
     float | None: lambda _: 0.4,
@@ -200,6 +202,8 @@ BY_NAME: Mapping[str, Callable[[int], object]] = {
     "height": lambda _: 8,
     "rows": lambda _: 2,
     "most": lambda _: 3,
+    "lines": lambda _: 2,
+    "at": lambda _: 0,
     "steps": lambda _: 1,
     "last_step": lambda step: step,
     "per_cell": lambda _: 1,

@@ -7,6 +7,7 @@ import pytest
 
 from perftui.ipc.findings import Evidence, Finding, Remedy
 from perftui.tui.layout import plan
+from perftui.tui.renderables.finding_blocks import finding_text
 from perftui.tui.renderables.finding_lines import finding_heights, finding_lines
 from perftui.tui.renderables.lines import plain
 from perftui.tui.state import DashboardState
@@ -116,3 +117,20 @@ def test_the_key_that_settles_it_is_named_while_it_does_something() -> None:
     assert drawn(state_of(longer))[-1].endswith("a longer profile window (P asks how many steps)")
     quiet = msgspec.structs.replace(CONTENDED, unsure="a quiet host")
     assert drawn(state_of(quiet))[-1].endswith("a quiet host")
+
+
+def test_the_line_to_change_is_told_from_the_slow_one() -> None:
+    slow, made = "train.py:31 Pictures.__getitem__", "train.py:34 main"
+    remedy = Remedy(set={"loader.num_workers": 2, "env.OMP_NUM_THREADS": "2"}, at=slow, made_at=made)
+    finding = msgspec.structs.replace(CONTENDED, code="input.workers", remedy=remedy)
+    text = [each.strip() for each in drawn(state_of(finding))]
+    at = text.index("change: train.py:34 main: DataLoader(..., num_workers=2)")
+    assert text[at + 1 : at + 3] == ["by hand: export OMP_NUM_THREADS=2", f"slow: {slow}"]
+    assert f"  slow: {slow}\n  change: {made}: DataLoader" in finding_text(finding, state_of(finding))
+    advised = msgspec.structs.replace(remedy, set={}, advice="decode less")
+    finding = msgspec.structs.replace(finding, remedy=advised)
+    told = " ".join(" ".join(drawn(state_of(finding))).split())
+    assert f"→ decode less (slow: {slow}, DataLoader: {made})" in told
+    assert f"(slow: {slow}, DataLoader: {made})" in finding_text(finding, state_of(finding))
+    seeds = msgspec.structs.replace(finding, code="data.worker_seed")
+    assert f"(at {slow}, DataLoader: {made})" in finding_text(seeds, state_of(seeds))

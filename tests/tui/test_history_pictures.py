@@ -74,6 +74,19 @@ def test_lanes_stand_on_the_axis_of_the_chart_with_their_highest(style: ChartSty
     assert lanes_of(None, "step", 59, style) == []
 
 
+@pytest.mark.parametrize("of", ["step", "gpu", "workers", "host"])
+def test_what_the_figures_are_of_stands_in_the_title_at_every_width(
+    of: Literal["step", "gpu", "workers", "host"],
+) -> None:
+    found = history([Lane(name="others_busy", of=of, unit="cores", values=[0.1] * 4)], [])
+    for width in range(56, 160):
+        (heading, *_rest) = texts(lanes_of(found, of, width))
+        assert heading.endswith("; highest"), (width, heading)
+        assert "over these steps" in heading
+        assert "…" not in heading
+        assert of not in ("host", "workers") or "cores" in heading
+
+
 @pytest.mark.parametrize("unit", ["ms", "share", "cores", "MiB", "W"])
 @pytest.mark.parametrize("highest", [0.000042, 0.00421, 0.421, 42.1, 9_999.0, 1_200_000.0])
 def test_a_lane_has_room_for_its_figure(

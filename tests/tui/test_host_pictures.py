@@ -105,13 +105,15 @@ def test_iowait_goes_by_its_own_name_and_what_was_never_measured_is_no_zero() ->
     bare = HostView(name="h", age_s=0.0, pressure_io=Pressure(source="iowait", some=0.25))
     assert spoken(host_parts(bare, 1)) == "h ·········· run — others — of — cores · iowait 25 % · load —"
     assert spoken(store_parts(bare)) == "mem —"
-    assert spoken(host_parts(scenes.HOST, 1, short=True)).startswith("gpu07 run 1.8 others 0.1 of 2 · ")
+    assert spoken(host_parts(scenes.HOST, 1, bar=False, unit=False)).startswith(
+        "gpu07 run 1.8 others 0.1 of 2 · "
+    )
 
 
 def test_one_line_where_room_is_scarce_and_two_where_it_is_not() -> None:
     state = DashboardState("demo-1", header=scenes.header(), hosts=(BUSY,))
     short = plain(status_line(state, 80))
-    assert short.split("  ")[0] == " gpu07 run 2.0 others 1.0 of 4"
+    assert short.split("  ")[0] == " gpu07 run 2.0 others 1.0 of 4 cores"
     assert short.endswith("  perftui costs 11.6 µs a step (0.008 %) ")
     first, second = status_lines(state, 120, 2)
     assert plain(first).startswith(" gpu07 █████▒▒▒░░ run 2.0 others 1.0 of 4 cores · throttled 12 %")

@@ -17,7 +17,16 @@ from perftui.tui.renderables.finding_lines import finding_lines
 from perftui.tui.renderables.ledger_blocks import changed_command
 from perftui.tui.renderables.ledger_columns import LedgerOrder, change_of, ordered
 from perftui.tui.renderables.lines import plain, width_of
-from perftui.tui.renderables.output_lines import drawn, first_of_last_page, found_at, matching
+from perftui.tui.renderables.output_lines import (
+    TOP,
+    Place,
+    drawn,
+    found_at,
+    last_page,
+    matching,
+    moved,
+    place_of_match,
+)
 from perftui.tui.renderables.settings_table import setting_rows
 from perftui.tui.state import DashboardState, apply
 from perftui.tui.step_window import StepWindow
@@ -289,20 +298,46 @@ def test_words_are_found_whatever_their_case_unless_capitals_are_typed() -> None
 
 
 def test_markup_and_brackets_of_the_output_stay_text() -> None:
-    lines = drawn(["[red]x[/red] [link=http://a]y"], 0, 5, 60, "red", None, wrap=False)
+    lines = drawn(["[red]x[/red] [link=http://a]y"], TOP, 5, 60, "red", None, wrap=False)
     assert texts(lines) == ["[red]x[/red] [link=http://a]y"]
     marked = [run.text for run in lines[0] if run.back]
     assert marked == []
-    current = drawn(["[red]x"], 0, 5, 60, "red", 0, wrap=False)
+    current = drawn(["[red]x"], TOP, 5, 60, "red", 0, wrap=False)
     assert [run.text for run in current[0] if run.back == "key"] == ["red"]
 
 
 def test_long_lines_are_cut_or_broken() -> None:
     long = "0123456789" * 5
-    assert texts(drawn([long], 0, 5, 20, "", None, wrap=False)) == ["0123456789012345678…"]
-    assert texts(drawn([long], 0, 5, 20, "", None, wrap=True)) == [long[:20], long[20:40], long[40:]]
-    assert first_of_last_page(["a", long, "b"], 4, 20, wrap=True) == 1
-    assert first_of_last_page(["a", "b"], 4, 20, wrap=True) == 0
+    assert texts(drawn([long], TOP, 5, 20, "", None, wrap=False)) == ["0123456789012345678…"]
+    assert texts(drawn([long], TOP, 5, 20, "", None, wrap=True)) == [long[:20], long[20:40], long[40:]]
+    assert last_page(["a", long, "b"], 4, 20, wrap=True) == Place(1)
+    assert last_page(["a", long, "b"], 3, 20, wrap=True) == Place(1, 1)
+    assert last_page(["a", "b"], 4, 20, wrap=True) == TOP
+    assert last_page([], 4, 20, wrap=True) == TOP
+
+
+def test_a_text_longer_than_the_screen_is_gone_through_line_by_line() -> None:
+    texts_ = ["a", "0123456789" * 30, "b"]
+    place = TOP
+    seen: list[str] = []
+    for _ in range(17):
+        seen += texts(drawn(texts_, place, 1, 20, "", None, wrap=True))
+        place = moved(texts_, place, 1, 20, wrap=True)
+    assert "".join(seen) == "a" + texts_[1] + "b"
+    assert place == Place(2), "the end stays"
+    assert moved(texts_, place, -16, 20, wrap=True) == TOP
+    assert moved(texts_, place, -99, 20, wrap=True) == TOP
+    assert last_page(texts_[:2], 5, 20, wrap=True) == Place(1, 10)
+
+
+def test_what_was_found_in_a_long_text_is_in_view() -> None:
+    text = "x" * 200 + "needle" + "y" * 200
+    (cut,) = texts(drawn([text], TOP, 5, 40, "needle", 0, wrap=False))
+    assert cut.startswith("…xxxxxxxxxxneedleyyy")
+    assert width_of(drawn([text], TOP, 5, 40, "needle", 0, wrap=False)[0]) == 40
+    assert texts(drawn([text], TOP, 5, 40, "needle", None, wrap=False))[0].startswith("xxx"), "another's turn"
+    assert place_of_match(["", text], 1, "needle", 40, wrap=True) == Place(1, 5)
+    assert place_of_match(["", text], 1, "needle", 40, wrap=False) == Place(1)
 
 
 def test_zoom_and_shift_stay_within_the_run() -> None:

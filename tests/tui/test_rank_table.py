@@ -228,3 +228,9 @@ def test_the_mouse_sorts_scrolls_and_chooses() -> None:
         await shown(pilot, "rank 1 cpu on gpu07")
 
     with_app(many(64), LARGE, play)
+
+
+def test_a_table_without_room_keeps_its_order() -> None:
+    for width in range(30):
+        for way in (1, -1):
+            assert RankOrder().beside(width, way).heading

@@ -14,12 +14,14 @@ from perftui.ipc.errors import NoSuchRun, Refused, UsageError
 from perftui.ipc.places import ledger_path, state_root
 from perftui.ipc.search_records import Ended, SearchPlan
 from perftui.ipc.search_view import SearchView
+from perftui.ipc.view import LaunchProgress
 from perftui.trainer.tuning.search.search_ledger import open_search_ledger
 from perftui.tui.app import DashboardApp
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.renderables.interval_plot import Axis, axis_of, interval_line
 from perftui.tui.renderables.lines import plain, width_of
 from perftui.tui.renderables.search_blocks import search_blocks, search_command, search_heading
+from perftui.tui.renderables.search_now import now_lines
 from perftui.tui.search_app import SearchApp
 from perftui.tui.verbs.tuning import tune
 from tests.conftest import RuntimeDirs
@@ -212,3 +214,19 @@ def test_a_configuration_that_is_not_there_is_refused_before_anything_starts(pla
         assert not (state_root() / "runs").exists()
     finally:
         terminal.close()
+
+
+def test_a_launch_that_goes_on_says_how_long_it_may_and_why_it_does() -> None:
+    launch = LaunchProgress(
+        label="B",
+        state="measuring",
+        steps=133,
+        step_ms=66.9,
+        elapsed_s=130.0,
+        limit_s=240.0,
+        why="steps wander by 12 %: more of them are needed",
+    )
+    view = msgspec.structs.replace(GOING_ON, launch=launch)
+    _, stands, why, *_ = (plain(row) for row in now_lines(view, 120))
+    assert stands.endswith("measuring, 133 steps, 66.9 ms a step · 2:10 of at most 4:00")
+    assert why == "  steps wander by 12 %: more of them are needed"

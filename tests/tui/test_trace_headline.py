@@ -118,6 +118,9 @@ def test_before_the_report_the_hubs_words_stand_there_and_why_there_is_no_more()
     assert lines[0].startswith("◆ Loading takes 74 %")
     assert lines[2] == "   reading the report …"
     assert texts(headline(TraceContext(), 80))[0] == " ○ no profiling window yet"
+    why = "no profiling window yet: p opens one, 3 steps on all ranks; P asks what to record"
+    assert texts(headline(TraceContext(why=why), 100)) == [f" ○ {why}"]
+    assert texts(headline(TraceContext(why=why), 80)) == [f" ○ {why.partition(';')[0]}"]
 
 
 @pytest.mark.parametrize("width", [8, 20, 40, 60, 79, 81, 160])

@@ -11,11 +11,11 @@ from perftui.ipc.dashboard_messages import CancelProfileCommand, ProfileCommand
 from perftui.ipc.view import ProfileView, RunView
 from perftui.tui.app import DashboardApp
 from perftui.tui.glyphs import Glyphs
-from perftui.tui.renderables.lines import plain, width_of
+from perftui.tui.renderables.lines import clip, plain, width_of
 from perftui.tui.renderables.window_choice_lines import window_choice_lines
 from perftui.tui.screens.choose_window import ChooseWindowScreen
 from perftui.tui.state import DashboardState, open_window
-from perftui.tui.window_choice import WindowChoice, at_row, changed, first_choice
+from perftui.tui.window_choice import PRESETS, STEPS, WindowChoice, at_row, changed, first_choice
 from tests.tui import scenes
 from tests.tui.screen_text import shown, text, until
 from tests.tui.scripted_hub import ScriptedHub
@@ -166,6 +166,17 @@ def test_the_choice_is_whole_in_a_small_terminal() -> None:
 
     played(scenes.two_ranks(), play, (80, 24))
     assert all(width_of(row) <= 76 for row in window_choice_lines(first_choice([0, 1], 0), 76))
+
+
+def test_the_chosen_value_is_in_view_at_any_width() -> None:
+    for width in range(16, 77):
+        for steps in STEPS:
+            for preset in PRESETS:
+                choice = WindowChoice(preset=preset, steps=steps)
+                record, counts, _, *_rest = window_choice_lines(choice, width)
+                assert f" {preset} "[: width - 12] in plain(clip(record, width)), (width, preset)
+                assert f" {steps} " in plain(clip(counts, width)), (width, steps)
+    assert plain(window_choice_lines(WindowChoice(), 76)[1]).endswith(" 1  2  3  5  10  20  50 ")
 
 
 def test_rows_and_values_stop_at_their_ends() -> None:

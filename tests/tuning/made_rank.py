@@ -58,11 +58,18 @@ class MadeRank:
             Effective(**self._common(), settings=in_force, failed=failed, loader=loader, device="cpu")  # type: ignore[arg-type]
         )
 
-    def train(self, wall_ms: float, wait_ms: float, until: int | None = None) -> None:
-        """Tell of steps of that length, twenty at a time, up to a step or until a signal ends the process."""
+    def train(
+        self, wall_ms: float, wait_ms: float, until: int | None = None, *, restless: bool = False
+    ) -> None:
+        """Tell of steps of that length, twenty at a time, up to a step or until a signal ends the process.
+
+        Restless: every other twenty are three times as long.
+        """
         first = 0
         while until is None or first < until:
-            self._link.send(self._steps(first, wall_ms, wait_ms))
+            self._link.send(
+                self._steps(first, wall_ms * (3 if restless and first // BATCH % 2 else 1), wait_ms)
+            )
             first += BATCH
             self._link.send(LossSample(**self._common(), step=first - 10, value=1.0 / first))  # type: ignore[arg-type]
             time.sleep(EVERY_S)

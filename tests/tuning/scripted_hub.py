@@ -12,6 +12,8 @@ from perftui.ipc.places import RunPlaces, make_run_places
 from perftui.ipc.settings import Settings
 from perftui.trainer.tuning.measure import Followed, Follower, Promise
 from perftui.trainer.tuning.plan import Caps
+from perftui.trainer.tuning.reach import Prospect
+from perftui.trainer.tuning.standing import Standing
 
 CAPS = Caps(fewest_seconds=0.0, seconds=30.0, start_seconds=20.0, silent_seconds=20.0)
 
@@ -52,15 +54,18 @@ def follow(
     caps: Caps = CAPS,
     cancelled: Callable[[], bool] = lambda: False,
     promise: Promise | None = None,
+    prospect: Prospect | None = None,
 ) -> tuple[Followed, list[str]]:
     states: list[str] = []
 
-    def progress(state: str, steps: int, step_ms: float | None) -> None:
-        if not states or states[-1] != state:
-            states.append(state)
+    def progress(stands: Standing) -> None:
+        if not states or states[-1] != stands.stage:
+            states.append(stands.stage)
 
     hub = ScriptedHub(places, script)
     try:
-        return Follower(places, asked or {}, 0.007, caps, progress, cancelled, promise).follow(), states
+        return Follower(
+            places, asked or {}, 0.007, caps, progress, cancelled, promise, prospect
+        ).follow(), states
     finally:
         hub.close()

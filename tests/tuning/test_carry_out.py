@@ -20,7 +20,9 @@ from perftui.trainer.tuning.trials import Trial
 from .made_search import launch, starved
 from .simulated_job import PLAN, sitting
 
-FOLLOWED = Followed("enough", None, False, Collector(), [], 10, assess([], 10, 0.01, Caps()), None, 0.01)
+FOLLOWED = Followed(
+    "enough", None, False, Collector(), [], 10, assess([], 10, 0.01, Caps()), None, 1.0, "known", 0.01
+)
 
 
 def nothing(*_: object) -> None:

@@ -20,7 +20,7 @@ def trial(label: str, step_s: float, losses: dict[int, float]) -> Trial:
 
 
 def trials(semantics: str, *done: Trial, most: int = 4) -> Trials:
-    return Trials({}, {"precision.tf32": True}, STEADY, 2.0, most, semantics, list(done))
+    return Trials({}, {"precision.tf32": True}, STEADY, 2.0, most, semantics, done=list(done))
 
 
 def test_a_faster_numeric_change_takes_a_second_baseline_for_its_losses() -> None:

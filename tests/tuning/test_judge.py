@@ -257,3 +257,56 @@ def test_contention_scales_with_the_host() -> None:
 
 def test_percent() -> None:
     assert [fine_percent(value) for value in (0.84, -0.003, 0.0999)] == ["+84 %", "-0.3 %", "+10.0 %"]
+    assert [fine_percent(value) for value in (0.0, 0.0004, -0.0004)] == ["0.0 %"] * 3, "no sign of nothing"
+    assert fine_percent(-0.0004, signed=False) == "0.0 %"
+
+
+@pytest.mark.parametrize(
+    ("first", "bound", "words"),
+    [
+        (
+            launch("A", 0.1, se=0.08, foreign=1.2),
+            None,
+            "step times are known to 8.0 % only, 2.0 % is the limit, 1 launch, 106 steps; other work keeps "
+            "1.2 cores of this host busy",
+        ),
+        (
+            launch("A", 0.1, se=0.08, foreign=None),
+            None,
+            "step times are known to 8.0 % only, 2.0 % is the limit, 1 launch, 106 steps",
+        ),
+        (
+            launch("A", 0.1, se=0.08),
+            1.3,
+            "step times are known to 8.0 % only, 2.0 % is the limit, 1 launch, 106 steps",
+        ),
+        (
+            launch("A", 0.1, foreign=1.2, settled=False),
+            None,
+            "the step time was still changing at its end, 1 launch, 106 steps; other work keeps 1.2 cores of "
+            "this host busy",
+        ),
+    ],
+)
+def test_where_no_verdict_can_come_of_it_one_launch_ends_it(
+    first: Launch, bound: float | None, words: str
+) -> None:
+    assert next_launch([first], DEFAULT_NOISE, CPUS, 4, bound=bound) is None
+    verdict = judge([first], DEFAULT_NOISE, CPUS)
+    assert (verdict.verdict, verdict.launches, verdict.steps, verdict.gain) == ("too_noisy", 1, 106, None)
+    end = "; no further launch could have made a verdict of it"
+    assert verdict.sentence == f"too noisy to judge: {words}{end}"
+
+
+@pytest.mark.parametrize(
+    ("first", "bound"),
+    [
+        (launch("A", 0.1, se=0.02, foreign=1.2), None),
+        (launch("A", 0.1, se=0.08), None),
+        (launch("A", 0.1, se=0.08), 1.4),
+    ],
+)
+def test_a_verdict_or_an_obvious_win_that_may_still_come_takes_the_second_launch(
+    first: Launch, bound: float | None
+) -> None:
+    assert next_launch([first], DEFAULT_NOISE, CPUS, 4, bound=bound) == "B"

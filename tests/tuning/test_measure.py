@@ -16,6 +16,7 @@ from perftui.ipc.settings import SettingValue
 from perftui.ipc.view import HostView, RankHistory, RunState
 from perftui.trainer.tuning.collector import Collector
 from perftui.trainer.tuning.plan import Caps
+from perftui.trainer.tuning.reach import Prospect
 from perftui.trainer.tuning.trials import launch_of
 from tests.tuning.made_updates import history, rank_view, update
 from tests.tuning.scripted_hub import follow, places
@@ -59,6 +60,52 @@ def test_a_restless_launch_goes_on_to_its_cap(places: RunPlaces) -> None:
     assert len(followed.steps_s) == 300
     assert followed.assessment.estimate is not None
     assert 0.007 < followed.assessment.estimate.se < 0.015
+
+
+@pytest.mark.parametrize("steps_in_time", [True, False])
+def test_the_limit_is_kept_in_time_on_the_clock_start_and_warm_up_included(
+    places: RunPlaces, steps_in_time: bool
+) -> None:
+    """Whatever the launch is known to by then, and however few steps it has made."""
+
+    def script(pull: int) -> Update:
+        return restless(pull) if steps_in_time else restless(0)
+
+    caps = Caps(steps=10**6, fewest_seconds=600.0, wall_seconds=1.5)
+    followed, _ = follow(places, script, caps=caps)
+    assert 1.5 <= followed.elapsed_s < 2.5
+    assert followed.ended_by == "limit"
+    assert followed.end == ("enough" if steps_in_time else "failed")
+    if not steps_in_time:
+        assert followed.reason is not None
+        assert followed.reason.startswith("its time was over after 20 steps")
+
+
+def test_a_start_that_takes_all_of_the_time_ends_with_it(places: RunPlaces) -> None:
+    followed, states = follow(places, lambda _: update([], []), caps=Caps(wall_seconds=0.5))
+    assert (followed.end, followed.reason) == ("failed", "no step within 0 s of its start")
+    assert states == ["starting"]
+
+
+@pytest.mark.parametrize(("bound", "ended_by"), [(1.1, "lost"), (None, "limit")])
+def test_a_launch_of_which_no_verdict_can_come_ends_before_its_limit(
+    places: RunPlaces, bound: float | None, ended_by: str
+) -> None:
+    """But where the change may win obviously on a host that is quiet, it goes on."""
+
+    def wild(pull: int) -> Update:
+        first = pull * 20
+        wall_ms = [100.0 * (1 + 2 * (index // 10 % 2)) for index in range(first, first + 20)]
+        quiet = HostView(name="h", age_s=0.0, cpu_busy=1.0, run_busy=1.0)
+        return update([rank_view(0, first + 20)], [history(0, first, wall_ms)], host=quiet)
+
+    caps = Caps(steps=10**6, fewest_seconds=0.0, ample_seconds=0.3, wall_seconds=3.0)
+    followed, _ = follow(places, wild, caps=caps, prospect=Prospect(2.0, bound))
+    assert (followed.end, followed.ended_by) == ("enough", ended_by)
+    assert (followed.elapsed_s < 3.0) is (ended_by == "lost")
+    record = ExitRecord(exit_code=0, ended_unix=1.0, outcome="stopped", stopped_by="relaunch")
+    measured = launch_of("A", "r", {}, followed, record, 0.0, 0.0)
+    assert (measured.ended_by, measured.wall_s) == (ended_by, followed.elapsed_s)
 
 
 def test_after_ample_time_a_launch_need_only_be_good_enough_for_a_verdict(places: RunPlaces) -> None:

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perftui.trainer.tuning.predictor import estimate_trials, propose_workers, startup_of
+from perftui.trainer.tuning.predictor import (
+    STOPPING_S,
+    estimate_trials,
+    propose_workers,
+    share_of_rest_s,
+    startup_of,
+)
 
 
 def test_inline_loader_on_many_cores_reaches_the_compute_time() -> None:
@@ -101,7 +107,37 @@ def test_expected_never_exceeds_the_bound_and_workers_grow(
 def test_price_of_the_trials() -> None:
     price = estimate_trials(10.0, 200.0, 2.0, 2, steps_cap=200)
     assert price.shortest_s == pytest.approx(2 * 13 + 90 * 0.2 + 90 * 0.1)
-    assert price.longest_s == pytest.approx(2 * (2 * 13 + 200 * 0.2 + 200 * 0.1))
+    assert price.longest_s == pytest.approx(4 * (30 + 200 * 0.2 + 3))
+
+
+def test_at_most_is_what_launches_are_held_to() -> None:
+    """Each ends at its share of it, whatever the others took; what one leaves over goes to the next ones."""
+    most_s = estimate_trials(20.0, 400.0, None).longest_s
+    assert most_s == pytest.approx(4 * (2 * 20 + 600 * 0.4 + 3))
+    spent_s = 0.0
+    for left in (4, 3, 2, 1):
+        spent_s += share_of_rest_s(most_s, spent_s, left) + STOPPING_S
+    assert spent_s == pytest.approx(most_s)
+    assert share_of_rest_s(400.0, 0.0, 4) == pytest.approx(97.0)
+    assert share_of_rest_s(400.0, 40.0, 3) == pytest.approx(117.0)
+    assert share_of_rest_s(400.0, 500.0, 1) == 0.0
+
+
+def test_very_short_steps_take_the_fewest_seconds_of_a_launch() -> None:
+    price = estimate_trials(10.0, 1.0, None)
+    assert price.shortest_s == pytest.approx(2 * (13 + 5))
+    assert price.longest_s == pytest.approx(4 * (30 + 30 + 3))
+
+
+def test_long_steps_do_not_make_a_launch_longer_than_its_cap() -> None:
+    price = estimate_trials(10.0, 60_000.0, None, seconds_cap=600.0)
+    assert price.longest_s == pytest.approx(4 * (30 + 600 + 3))
+    assert price.shortest_s <= price.longest_s
+
+
+def test_a_change_that_compiles_may_take_longer_to_start() -> None:
+    plain, compiled = (estimate_trials(10.0, 100.0, None, compiles=each) for each in (False, True))
+    assert compiled.longest_s == plain.longest_s + 600.0
 
 
 def test_startup_is_what_the_steps_do_not_explain() -> None:

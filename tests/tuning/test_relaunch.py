@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,7 @@ import pytest
 from perftui.ipc.errors import NoSuchRun, PerftuiError, Refused, UsageError
 from perftui.ipc.places import RunPlaces, ledger_path, make_run_places, run_places
 from perftui.ipc.run_files import ExitRecord, RunDescription, read_record, write_record
+from perftui.ipc.settings import Settings
 from perftui.ipc.view import RelaunchView
 from perftui.trainer.launch.start import exit_of, request_stop, wait_for_exit
 from perftui.trainer.tuning.plan import Caps, RelaunchPlan, plan_path
@@ -63,6 +65,31 @@ def test_a_faster_setting_goes_live(tmp_path: Path) -> None:
     assert line.verdict == view.verdict
     assert [launch.effective["loader.num_workers"] for launch in line.launches] == [0, 2]
     assert all(launch.startup_s and launch.steps >= 60 for launch in line.launches)
+
+
+def test_a_restless_training_ends_at_the_limit_that_was_promised_and_after_one_launch(tmp_path: Path) -> None:
+    """Of a change that cannot bring much nothing could be said, however many launches followed."""
+    live = start_live(tmp_path, "--restless")
+    views: list[RelaunchView] = []
+    caps = msgspec.structs.replace(CAPS, steps=10**6)
+    change: Settings = {"loader.num_workers": 2}
+    plan = RelaunchPlan(run_id=live.run_id, set=change, caps=caps, bound=1.05, most_s=40.0)
+    began = time.monotonic()
+    view = relaunch(plan, views.append, lambda: False)
+
+    assert time.monotonic() - began < 40.0
+    assert view.verdict is not None
+    assert (view.verdict.verdict, view.verdict.launches) == ("too_noisy", 1)
+    assert view.verdict.sentence.endswith("no further launch could have made a verdict of it")
+    assert workers_of(view.successor) == "as the script has it"
+    (launch,) = ledger_lines()[0].launches
+    assert launch.ended_by == "limit"
+    assert view.launches[0].elapsed_s == launch.wall_s
+    assert launch.wall_s == pytest.approx(7.0, abs=1.5)
+    told = [each.launches[-1] for each in views if each.launches and each.launches[-1].state == "measuring"]
+    assert all(each.limit_s == pytest.approx(7.0, abs=0.5) for each in told)
+    assert [each.share for each in told] == sorted(each.share or 0.0 for each in told)
+    assert any("more of them are needed" in (each.why or "") for each in told)
 
 
 def test_a_slower_setting_does_not(tmp_path: Path) -> None:

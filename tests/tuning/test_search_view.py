@@ -2,6 +2,7 @@
 
 import os
 import socket
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -10,6 +11,7 @@ from perftui.ipc.ledger_records import Verdict
 from perftui.ipc.places import ledger_path, search_progress_path
 from perftui.ipc.search_records import Begun, Ended, Judged, Measured, Proposal, SearchEntry
 from perftui.ipc.search_view import SearchProgress
+from perftui.ipc.view import LaunchProgress
 from perftui.trainer.telemetry.processes import start_ticks
 from perftui.trainer.tuning.regression import Label
 from perftui.trainer.tuning.search.next_move import Known, LaunchMove, choice_now
@@ -19,6 +21,7 @@ from perftui.trainer.tuning.search.search_reading import read_search
 from perftui.trainer.tuning.search.search_view import search_view
 from perftui.trainer.tuning.search.shared_progress import SharedProgress
 from perftui.trainer.tuning.search.state import SearchState, advance
+from perftui.trainer.tuning.standing import Standing
 from tests.conftest import RuntimeDirs
 
 from .made_search import fp32, launch, measured, starved, state_with
@@ -109,17 +112,28 @@ def test_a_search_is_read_while_its_process_tells_how_it_stands(runtime_dirs: Ru
     assert read_search("job") == read_search(ident[:6]) == view
     assert read_search("another") is None
     shared = SharedProgress(ident)
-    told: list[tuple[str, int]] = []
-    tell = shared.of(LaunchMove("B", {}), lambda stage, steps, step_ms: told.append((stage, steps)))
-    tell("starting", 0, None)
-    tell("measuring", 40, 61.5)
-    tell("measuring", 41, 61.5)  # within half a second: told to the terminal alone
-    assert told == [("starting", 0), ("measuring", 40), ("measuring", 41)]
+    told: list[Standing] = []
+    tell = shared.of(LaunchMove("B", {}), told.append)
+    starting = Standing("starting", 0, None, 3.0, None, 0.0, None)
+    going = Standing("measuring", 40, 61.5, 130.0, 240.0, 0.54, "steps wander by 12 %")
+    tell(starting)
+    tell(going)
+    tell(replace(going, steps=41))  # within half a second: told to the terminal alone
+    assert told == [starting, going, replace(going, steps=41)]
     view = read_search()
     assert view is not None
     assert view.goes_on
     assert view.launch is not None
-    assert (view.launch.label, view.launch.state, view.launch.steps) == ("B", "measuring", 40)
+    assert view.launch == LaunchProgress(
+        label="B",
+        state="measuring",
+        steps=40,
+        step_ms=61.5,
+        elapsed_s=130.0,
+        limit_s=240.0,
+        share=0.54,
+        why="steps wander by 12 %",
+    )
     shared.tell(None)
     view = read_search()
     assert view is not None
@@ -152,12 +166,12 @@ def test_a_full_disk_costs_the_picture_and_not_the_search(
     runtime_dirs: RuntimeDirs,
 ) -> None:
     shared = SharedProgress("s")
-    tell = shared.of(LaunchMove("A", {}), lambda _stage, _steps, _step_ms: None)
+    tell = shared.of(LaunchMove("A", {}), lambda _: None)
     folder = search_progress_path(socket.gethostname()).parent
     for path in folder.iterdir():
         path.unlink()
     folder.rmdir()
     folder.write_text("no folder any more")
-    tell("starting", 0, None)
+    tell(Standing("starting", 0, None, 3.0, None, 0.0, None))
     shared.close()
     assert folder.read_text() == "no folder any more"

@@ -23,6 +23,7 @@ from perftui.trainer.tuning.search.search_document import (
 )
 from perftui.trainer.tuning.search.search_lines import SearchLines, end_lines, ladder
 from perftui.trainer.tuning.search.state import SearchState, advance, begin
+from perftui.trainer.tuning.standing import Standing
 from tests.made_ledger import made_launch
 
 from .simulated_job import PLAN, Job, search, sitting
@@ -107,17 +108,22 @@ def test_an_original_that_cannot_be_measured_says_why() -> None:
     assert exit_code(state, "baseline_failed") == 1
 
 
+STANDS = Standing("warming", 12, 3.0, 10.0, 240.0, 0.1, "steps wander by 12 %")
+
+
 def test_progress_is_one_line_a_trial_and_nothing_in_between_elsewhere() -> None:
     written: list[str] = []
     lines = SearchLines(written.append)
     run = search(STARVED, random.Random(1), sitting())
     state = begin(PLAN)
-    lines.progress(state, run.moves[0])("measuring", 12, 3.0)  # type: ignore[arg-type]
+    lines.progress(state, run.moves[0])(STANDS)  # type: ignore[arg-type]
     assert written == []
     on_terminal = SearchLines(written.append, is_terminal=True)
-    on_terminal.progress(state, run.moves[0])("measuring", 12, 3.0)  # type: ignore[arg-type]
+    on_terminal.progress(state, run.moves[0])(STANDS)  # type: ignore[arg-type]
     on_terminal.line("next")
-    assert written[0].startswith("\r\x1b[Kbaseline: measuring, 12 steps")
+    assert written[0] == (
+        "\r\x1b[Kbaseline: warming up, 12 steps, 3 ms a step · 0:10 of at most 4:00 · steps wander by 12 %"
+    )
     assert written[1:] == ["\r\x1b[K", "next\n"]
 
 

@@ -13,6 +13,7 @@ from perftui.ipc.findings import Finding, Severity
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.contention import UNSURE
 from perftui.trainer.diagnosis.in_parts import Parts, at_once
+from perftui.trainer.diagnosis.loader_places import with_loader_place
 from perftui.trainer.diagnosis.policy import POLICY, Policy
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.registry import (
@@ -55,7 +56,7 @@ def judge_in_parts(
         yield
     found = [each for each in judged if isinstance(each, Finding)]
     abstained = tuple(each for each in judged if isinstance(each, Abstention))
-    found = _hung(_without_healthy([_doubted(each, case) for each in found]), case)
+    found = _hung(_without_healthy([with_loader_place(_doubted(each, case), case) for each in found]), case)
     firm = _made_firm(found, case)
     return Judgement(tuple(sorted(found, key=lambda each: _place(each, case, firm))), abstained)
 

@@ -78,6 +78,17 @@ class PauseSignals:
     longest_ms: float
     share: float
     """Of the time from the window's first step to its last, interruptions between steps included."""
+    every_steps: int | None = None
+    """Steps from one to the next, usually; None: fewer than three are known, or they come at no usual
+    distance."""
+    at: str | None = None
+    """file:line of the script's own that did the newest of them."""
+    size_mib: float | None = None
+    """Of the files of the newest checkpoint."""
+    file: str | None = None
+    """That they were written to."""
+    one_file: bool = False
+    """All of them were written to files of that name."""
 
 
 @dataclass(frozen=True)

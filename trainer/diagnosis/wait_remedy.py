@@ -11,19 +11,17 @@ from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.prerequisites import batches_on_device
 from perftui.ipc.settings import Semantics, Settings
 from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.changed_results import OTHER_BATCH
 from perftui.trainer.diagnosis.contention import UNSURE
 from perftui.trainer.diagnosis.evidence import main_place, of_the_script
 from perftui.trainer.diagnosis.policy import Policy
 from perftui.trainer.diagnosis.readiness import steady_wait, won_share
+from perftui.trainer.diagnosis.sample_advice import FROM_TENSORS, cheaper_samples, fewer_bytes
 from perftui.trainer.diagnosis.signals import HostSignals, RankSignals
 from perftui.trainer.diagnosis.wait_cause import WaitCause
 from perftui.trainer.diagnosis.worker_time import crowded_waits, turns_known
 from perftui.trainer.tuning.predictor import SMALLEST_GAIN, SPARE_WORKERS, WorkersProposal, propose_workers
 
-_CHEAPER = (
-    "make each sample cheaper to prepare (store it decoded and resized, a faster decoder, fewer or batched "
-    "augmentations, no Python lists or loops in collate_fn), or give the job more cores"
-)
 _UNSHARDED = (
     "more workers only after the dataset shards itself over them (torch.utils.data.get_worker_info): "
     "otherwise each worker reads all of the data again"
@@ -42,15 +40,6 @@ _DISTANT = (
     "connection a worker, kept open"
 )
 _ELSEWHERE = "find out what each sample waits for: storage, the network, a lock, a service"
-_FROM_TENSORS = (
-    "put batches together from arrays or tensors, not from Python lists or loops: collating 64 rows of 2048 "
-    "floats took 80 ms as lists and 0.3 ms as tensors"
-)
-_FEWER_BYTES = (
-    "copy fewer bytes: keep samples in the type they are stored in (uint8, float16) and convert the batch "
-    "after it is put together, crop or resize before; or take a whole batch out of one tensor by its indices "
-    "(`__getitems__`)"
-)
 _AT_ITS_LIMIT = "storage that is at its limit already gives no more to more workers"
 _SERVED_IN_TURN = "what serves one request at a time gives no more to more workers"
 _WITHOUT_LOCK = (
@@ -93,7 +82,9 @@ def answer_to(case: Case, rank: RankSignals, cause: WaitCause) -> tuple[str, Ans
         return "input.workers", Answer(None, "the loader's own settings have not been read yet")
     if won_share(rank, policy) < policy.wait_warning:
         advice = "larger batches, or a dataset that is indexed a batch at a time"
-        return "input.workers", Answer(Remedy(advice=advice))
+        return "input.workers", Answer(
+            Remedy(advice=advice, caution=OTHER_BATCH, semantics="changes-training")
+        )
     if cause.cause == "slow_worker":
         return "input.one_slow_worker", Answer(_slow_worker(cause))
     if cause.cause == "needless":
@@ -287,7 +278,7 @@ def _collate(
         set={} if proposal is None else {setting_name(facts): max(proposal.num_workers, _at_least(case))},
         bound=_bound(rank),
         expected=None if proposal is None else round(proposal.expected, 2),
-        advice=_FEWER_BYTES if cause.stacked else _FROM_TENSORS,
+        advice=fewer_bytes(rank) if cause.stacked else FROM_TENSORS,
         semantics="neutral" if proposal is None else semantics_of_workers(facts),
         at=_at(case, rank),
     )
@@ -383,7 +374,7 @@ def _dear_items(case: Case, rank: RankSignals, facts: LoaderFacts, cpus: float) 
         full = f"{counted(facts.num_workers, 'worker')} {are} all that {cores} can run{shared}"
     return Answer(
         Remedy(
-            advice=f"{full}: {_CHEAPER}{_allocated(host)}",
+            advice=f"{full}: {cheaper_samples(rank, case.policy)}{_allocated(host)}",
             bound=_bound(rank),
             at=place,
         ),

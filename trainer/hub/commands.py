@@ -18,15 +18,11 @@ from perftui.ipc.errors import PerftuiError, Refused
 from perftui.ipc.run_files import write_record
 from perftui.ipc.settings import check_together, check_values
 from perftui.trainer.hub.served import Reply
-from perftui.trainer.tuning.plan import Caps, RelaunchPlan, plan_path
+from perftui.trainer.tuning.plan import RelaunchPlan, caps_of, plan_path
 from perftui.trainer.tuning.subject import not_on_all_hosts, not_owned
 
 if TYPE_CHECKING:
     from perftui.trainer.hub.live_run import LiveRun
-
-
-def _caps(trial_seconds: float | None) -> Caps:
-    return Caps() if trial_seconds is None else Caps(seconds=trial_seconds)
 
 
 class Commands:
@@ -98,7 +94,8 @@ class Commands:
             finding=command.finding,
             bound=command.bound,
             expected=command.expected,
-            caps=_caps(self._run.description.trial_seconds),
+            most_s=command.most_s,
+            caps=caps_of(self._run.description.trial_seconds),
         )
         write_record(plan_path(self._run.places), plan)
         self._run.start_tuner()

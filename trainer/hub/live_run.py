@@ -249,6 +249,8 @@ class LiveRun:
     def _read_files(self, now: float) -> None:
         if self.ended is None:
             self.ended = read_record(self.places.exit_record, ExitRecord)
+            if self.ended is not None and not self.places.description.exists():
+                self._describe_again()
             # the keeper writes its pid into the description after it has started this hub
             if self.description.owned and self.description.keeper_pid is None:
                 self.description = read_record(self.places.description, RunDescription) or self.description
@@ -256,6 +258,11 @@ class LiveRun:
         self._lost = self.ended is None and self._is_lost(now)
         if self._lost and is_orphaned(self.description):
             end_orphan(self.description)
+
+    def _describe_again(self) -> None:
+        """Somebody has removed the run's folder: what is written into it now is to be found and tidied up."""
+        with contextlib.suppress(OSError):
+            write_record(self.places.description, self.description)
 
     def _is_lost(self, now: float) -> bool:
         keeper = self.description.keeper_pid

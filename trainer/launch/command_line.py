@@ -12,16 +12,9 @@ from pathlib import Path
 
 from perftui.ipc.errors import CommandNotFound, UsageError
 from perftui.ipc.python_name import is_python
+from perftui.trainer.launch.wrappers import hides_probe, unwrapped
 
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 _EXEC_LINE = re.compile(r"^'''exec'\s+(.+?)\s+\"\$0\"", re.MULTILINE)
-_WRAPPERS: dict[str, frozenset[str]] = {
-    "env": frozenset({"-u", "-C", "--unset", "--chdir"}),
-    "nice": frozenset({"-n"}),
-    "nohup": frozenset(),
-    "numactl": frozenset({"-N", "-m", "-C", "-i", "-p"}),
-}
-"""Programs that only start another one, with those of their options that take a word of their own."""
 _STARTS_ANOTHER = frozenset({"conda", "hatch", "mamba", "nox", "pdm", "pipenv", "pipx", "poetry", "tox"})
 """Written in Python themselves, and what they run has the Python of a project or an environment."""
 _FLAGS_WITH_VALUE = frozenset("WXcm")
@@ -34,7 +27,7 @@ class Interpreter:
 
     path: str
     blinded_by: str | None = None
-    """A flag of the command that keeps the probe out: -I and -E ignore PYTHONPATH, -S sitecustomize."""
+    """What keeps the probe out: -I and -E ignore PYTHONPATH, -S sitecustomize, and `env` may take it away."""
     script: str | None = None
     """The program whose first line names it, as torchrun's does; it may well start another Python."""
 
@@ -76,9 +69,10 @@ def find_interpreter(command: list[str], cwd: Path, search_path: str | None) -> 
     if not command or not command[0]:
         raise UsageError("no command to run; write it after --, as in: perftui run -- python train.py")
     program = find_program(command[0], cwd, search_path)
-    wrapped = _unwrap(command)
+    wrapped = unwrapped(command)
     if wrapped is not None:
-        return find_interpreter(wrapped, cwd, search_path) if wrapped else None
+        found = find_interpreter(wrapped, cwd, search_path) if wrapped else None
+        return None if found is None else replace(found, blinded_by=found.blinded_by or hides_probe(command))
     name = Path(command[0]).name
     if name in _STARTS_ANOTHER:
         return None
@@ -95,7 +89,7 @@ def require_script(command: list[str], cwd: Path) -> None:
     Raises:
         CommandNotFound: Python is to run a file that does not exist.
     """
-    wrapped = _unwrap(command) if command else None
+    wrapped = unwrapped(command) if command else None
     if wrapped:
         require_script(wrapped, cwd)
         return
@@ -109,18 +103,6 @@ def require_script(command: list[str], cwd: Path) -> None:
             return
         if word in ("-W", "-X"):
             next(words, None)
-
-
-def _unwrap(command: list[str]) -> list[str] | None:
-    """Return what a wrapper starts; None when the command is no wrapper."""
-    options = _WRAPPERS.get(Path(command[0]).name)
-    if options is None:
-        return None
-    rest = command[1:]
-    while rest and (rest[0].startswith("-") or _ASSIGNMENT.fullmatch(rest[0])):
-        taken = 2 if rest[0] in options else 1
-        rest = rest[taken:]
-    return rest
 
 
 def _blinding_flag(arguments: list[str]) -> str | None:

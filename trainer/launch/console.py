@@ -74,14 +74,22 @@ class Drain(threading.Thread):
     """Reads one stream to its end into the log, and passes it on to `sink` if there is one.
 
     The command's end is not the stream's: what it has left in the background goes on to write.
+
+    Args:
+        source: what is read.
+        log: where it is kept.
+        sink: where it is passed on.
+        twin: another number of the sink, which is let go of together with it.
     """
 
-    def __init__(self, source: int, log: ConsoleLog | None, sink: int | None) -> None:
+    def __init__(
+        self, source: int, log: ConsoleLog | None, sink: int | None, twin: int | None = None
+    ) -> None:
         super().__init__(name=f"drain-{source}", daemon=True)
         self._source = source
         self._log = log
         self._sink = sink
-        self._released = sink
+        self._released = [number for number in (sink, twin) if number is not None]
         self._command_ended: float | None = None
         self._owed_bytes: int | None = None
         self._handled_bytes = 0
@@ -109,8 +117,8 @@ class Drain(threading.Thread):
             self._handled_bytes += len(data)
         self.settled.set()
         os.close(self._source)
-        if self._released is not None:
-            _release(self._released)
+        for number in self._released:
+            _release(number)
 
     def _look_whether_settled(self, ended: float, *, idle: bool) -> None:
         if self._owed_bytes is None:
@@ -221,8 +229,18 @@ def open_streams(stdio: str, log: ConsoleLog) -> Streams:
         source, end = os.pipe()
         return Streams(None, end, end, [Drain(source, log, None)])
     out_source, out_end = os.pipe()
+    if _are_one(1, 2):  # as with 2>&1: by two pipes the order of what is written would be lost
+        return Streams(0, out_end, out_end, [Drain(out_source, log, 1, twin=2)])
     error_source, error_end = os.pipe()
     return Streams(0, out_end, error_end, [Drain(out_source, log, 1), Drain(error_source, log, 2)])
+
+
+def _are_one(number: int, other: int) -> bool:
+    """Whether two descriptors mean one file, pipe or terminal."""
+    try:
+        return os.path.sameopenfile(number, other)
+    except OSError:  # one of them is closed
+        return False
 
 
 def _waiting_bytes(source: int) -> int:

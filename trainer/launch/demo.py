@@ -88,7 +88,7 @@ def run_demo(name: str | None, *, as_json: bool = False) -> int:
     story.verdict(view.verdict, view.message)
     if as_json:
         document = RelaunchDocument(run_id=places.run_id, relaunch=view)
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(document), indent=1).decode() + "\n")
+        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")
     return 0 if view.state == "done" else 1
 
 

@@ -5,9 +5,9 @@ import re
 import sys
 from dataclasses import dataclass
 from importlib.metadata import requires
-from pathlib import Path
 
 from perftui.ipc.errors import Refused, UsageError
+from perftui.ipc.places import current_folder
 from perftui.trainer.launch.environment import rooms_folder
 from perftui.trainer.launch.spec import LaunchSpec, Stdio
 
@@ -59,7 +59,7 @@ def demo_spec(name: str, stdio: Stdio) -> LaunchSpec:
         runner += ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={demo.ranks}"]
     command = [*runner, script, "--epochs", _LONG]
     return LaunchSpec(
-        command=command, cwd=Path.cwd(), name=f"demo-{name}", trial_seconds=_TRIAL_S, stdio=stdio
+        command=command, cwd=current_folder(), name=f"demo-{name}", trial_seconds=_TRIAL_S, stdio=stdio
     )
 
 

@@ -6,13 +6,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Literal, TypeAlias
 
 import msgspec
 
 from perftui.ipc.errors import PerftuiError
-from perftui.ipc.places import runtime_root, state_root
+from perftui.ipc.places import current_folder, runtime_root, state_root
 from perftui.ipc.start_environment import start_environment
 from perftui.trainer.launch.environment import clean_environment
 from perftui.trainer.launch.host_facts import nvidia_gpu_names, open_files_limit, shared_memory_bytes
@@ -77,7 +76,7 @@ def lines_of(report: Report) -> list[str]:
 def _interpreter(command: list[str]) -> Iterator[Check]:
     asked = command or [shutil.which("python") or shutil.which("python3") or sys.executable]
     try:
-        check = check_interpreter(asked, Path.cwd(), clean_environment(dict(os.environ)))
+        check = check_interpreter(asked, current_folder(), clean_environment(dict(os.environ)))
     except PerftuiError as error:
         yield Check(name="python", state="bad", text=str(error))
         return

@@ -5,6 +5,7 @@ Only additions: everything the user has set stays, and a user's own value wins w
 
 import getpass
 import os
+import re
 import shlex
 import sys
 import tempfile
@@ -115,7 +116,11 @@ def _of_trial(places: RunPlaces, environment: dict[str, str]) -> dict[str, str]:
 
 def _inductor_cache() -> str:
     """Return the folder that torch takes when nothing else is said."""
-    return str(Path(tempfile.gettempdir()) / f"torchinductor_{getpass.getuser()}")
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # nobody knows this user, as in containers
+        user = f"uid_{os.getuid()}"
+    return str(Path(tempfile.gettempdir()) / ("torchinductor_" + re.sub(r'[\\/:*?"<>|]', "_", user)))
 
 
 def exports(environment: dict[str, str]) -> list[str]:

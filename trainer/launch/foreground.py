@@ -59,10 +59,12 @@ def run_in_foreground(spec: LaunchSpec, json_target: str | None) -> int:
         _say(environment_line(check))
         places = launch(spec, check)
         _tell_other_hosts(places)
-        record = _wait(places, inbox)
+        # as long as it is there: somebody may remove the run's folder
+        description = read_record(places.description, RunDescription)
+        record = _wait(places, inbox, description)
     finally:
         inbox.close()
-    return finish(places, record, json_target)
+    return finish(places, record, json_target, description)
 
 
 @contextmanager
@@ -113,21 +115,30 @@ def after_dashboard(places: RunPlaces, json_target: str | None) -> int:
     return 0
 
 
-def _wait(places: RunPlaces, inbox: SignalInbox) -> ExitRecord:
+def _wait(places: RunPlaces, inbox: SignalInbox, known: RunDescription | None) -> ExitRecord:
     while True:
         for number in inbox.wait(_POLL_S):
-            description = read_record(places.description, RunDescription)
+            description = read_record(places.description, RunDescription) or known
             if description and description.keeper_pid and description.keeper_start_ticks:
                 send_signal(description.keeper_pid, description.keeper_start_ticks, number)
-        record = exit_of(places)
+        record = exit_of(places, known)
         if record is not None:
             return record
 
 
-def finish(places: RunPlaces, record: ExitRecord, json_target: str | None) -> int:
-    """Write the summary where it is wanted, say in one line how it went, and return the exit code."""
+def finish(
+    places: RunPlaces, record: ExitRecord, json_target: str | None, known: RunDescription | None = None
+) -> int:
+    """Write the summary where it is wanted, say in one line how it went, and return the exit code.
+
+    Args:
+        places: of the run.
+        record: its end.
+        json_target: where the summary goes.
+        known: its description as it was read before, for when somebody has removed the run's folder.
+    """
     wanted = json_target is not None
-    summary = wait_for_summary(places, _SUMMARY_WAIT_S if wanted else 1.0)
+    summary = wait_for_summary(places, _SUMMARY_WAIT_S if wanted else 1.0, known)
     if json_target == "-":
         sys.stdout.buffer.write(harmless_json(summary.decode()).encode())
         sys.stdout.buffer.flush()
@@ -146,7 +157,7 @@ def exit_code_of(record: ExitRecord) -> int:
     return 128 - record.exit_code if record.exit_code < 0 else record.exit_code
 
 
-def wait_for_summary(places: RunPlaces, timeout_s: float) -> bytes:
+def wait_for_summary(places: RunPlaces, timeout_s: float, known: RunDescription | None = None) -> bytes:
     """Return the hub's summary, or a minimal one when the hub does not write any."""
     now = time.monotonic()
     deadline, hub_seen = now + timeout_s, now
@@ -165,7 +176,7 @@ def wait_for_summary(places: RunPlaces, timeout_s: float) -> bytes:
             if asks and (summary := _told_by_hub(places)) is not None:
                 return summary
         time.sleep(_POLL_S)
-    return unfinished or minimal_summary(places)
+    return unfinished or minimal_summary(places, known)
 
 
 def _told_by_hub(places: RunPlaces) -> bytes | None:
@@ -216,18 +227,18 @@ def _analyses(summary: bytes) -> bool:
     return any(window.state in ("recording", "analysing") for window in windows)
 
 
-def minimal_summary(places: RunPlaces) -> bytes:
+def minimal_summary(places: RunPlaces, known: RunDescription | None = None) -> bytes:
     """Return a summary from the keeper's record alone, so that a script always finds one."""
-    description = read_record(places.description, RunDescription)
-    line, record = run_line(places), exit_of(places)
-    if description is None or line is None:
+    description = read_record(places.description, RunDescription) or known
+    line, record = run_line(places), exit_of(places, known)
+    if description is None or (line is None and record is None):
         raise LaunchFailed(f"{places.description} is gone: no summary can be made")
     message = "the run's hub left no summary; nothing was measured"
     summary = Summary(
         run_id=places.run_id,
         name=description.name,
         command=description.command,
-        state=record.outcome if record else line.state,
+        state=record.outcome if record else (line.state if line else "lost"),
         exit_code=record.exit_code if record else None,
         stopped_by=record.stopped_by if record else None,
         elapsed_s=(record.ended_unix if record else RunClock(description).unix()) - description.started_unix,
@@ -238,7 +249,7 @@ def minimal_summary(places: RunPlaces) -> bytes:
         findings=[],
         profiles=[],
         overhead=Overhead(),
-        message=f"it is {line.state_words}: ask there" if line.elsewhere else message,
+        message=f"it is {line.state_words}: ask there" if line and line.elsewhere else message,
     )
     return msgspec.json.format(msgspec.json.encode(summary), indent=1) + b"\n"
 
@@ -303,7 +314,8 @@ def _why_no_step(places: RunPlaces) -> str:
         return "neither an optimizer of torch nor `watch().step()`"
     return (
         "no process of the command imported torch with perftui's probe in it, which PYTHONPATH brings there; "
-        'one that is set anew (write PYTHONPATH=".:$PYTHONPATH"), and -I, -E and -S of Python, keep it out'
+        'one that is set anew (write PYTHONPATH=".:$PYTHONPATH") or taken away (env -i), and -I, -E and -S '
+        "of Python, keep it out"
     )
 
 

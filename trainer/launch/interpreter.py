@@ -70,7 +70,7 @@ class InterpreterCheck:
     torchvision_needs: str | None = None
     """The torch that this torchvision asks for, as its metadata words it."""
     blinded_by: str | None = None
-    """A flag of the command that keeps the probe out."""
+    """What of the command keeps the probe out."""
     problem: str | None = None
     """Why it could not be asked."""
 

@@ -27,7 +27,7 @@ from perftui.trainer.launch.keeper_files import (
     record_exit,
 )
 from perftui.trainer.launch.outcome import Ending, last_lines, outcome_of
-from perftui.trainer.launch.signals import SignalInbox
+from perftui.trainer.launch.signals import FROM_THE_KEYBOARD, SignalInbox
 from perftui.trainer.launch.stop_ladder import Rung, StopLadder, StopOrder, restarts_ranks
 from perftui.trainer.telemetry.processes import is_alive, start_ticks
 
@@ -162,15 +162,16 @@ class Keeper:
         with suppress(OSError):
             self._family.record()  # whom the command leaves behind, should it end by this
         with suppress(OSError):  # it has ended
-            if number is signal.SIGINT:
-                os.killpg(self._child.pid, number)  # as a terminal's Ctrl-C does
-                self._interrupted = hears(self._family.group(self._child.pid), number)
+            if number in FROM_THE_KEYBOARD:
+                os.killpg(self._child.pid, number)  # as a terminal does
+                if number is signal.SIGINT:
+                    self._interrupted = hears(self._family.group(self._child.pid), number)
             else:
                 self._child.send_signal(number)
 
     def _on_late_signal(self, number: signal.Signals, ladder: StopLadder) -> None:
         """Pass on what comes when the command has ended, and its training is at its end still."""
-        if number is signal.SIGINT:
+        if number in FROM_THE_KEYBOARD:
             for pid, ticks in self._family.group(self._child.pid).items():
                 send_signal(pid, ticks, number)
         elif number is signal.SIGTERM:
@@ -276,7 +277,8 @@ def main(arguments: list[str]) -> int:
     read_end, write_end = os.pipe()
     if os.fork():
         os.close(write_end)
-        return 0 if os.read(read_end, 1) == b"+" else 1
+        # at once: under PYTHONINSPECT an interpreter that ends asks for more
+        os._exit(0 if os.read(read_end, 1) == b"+" else 1)
     os.close(read_end)
     os.setsid()
     try:

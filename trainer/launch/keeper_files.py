@@ -81,8 +81,13 @@ def note_in_description(state: Path, additions: dict[str, int]) -> None:
 
 
 def record_exit(state: Path, ended: Ended) -> None:
-    """Write `exit.json`; on a disk that takes no more, without the last lines rather than not at all."""
+    """Write `exit.json`; on a disk that takes no more, without the last lines rather than not at all.
+
+    Where somebody has removed the folder it is made again: whoever waits for the exit code gets it.
+    """
     fields = asdict(ended)
+    with suppress(OSError):
+        state.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         write_surely(state / "exit.json", fields)
     except OSError:

@@ -191,12 +191,14 @@ def _remedy_words(finding: Finding, *, busy: bool) -> list[str]:
     if remedy is None:
         return words
     wanted = " ".join(f"--set {name}={format_value(value)}" for name, value in remedy.set.items())
+    made = [f"DataLoader: {remedy.made_at}"] if remedy.made_at else []
     if wanted:
         quiet = ", if the host were quiet" if busy else ""
         bound = f" (at most {remedy.bound:.1f}x{quiet})" if remedy.bound else ""
-        return [f"try {wanted}{bound}", *words]
+        slow = [f"slow: {remedy.at}"] if remedy.made_at and remedy.at else []
+        return [f"try {wanted}{bound}", *made, *slow, *words]
     place = f" ({remedy.at})" if remedy.at else ""
-    return [f"{remedy.advice}{place}", *words] if remedy.advice else words
+    return [f"{remedy.advice}{place}", *made, *words] if remedy.advice else words
 
 
 def profile_text(profile: ProfileView) -> list[str]:

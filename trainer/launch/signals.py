@@ -10,8 +10,10 @@ from typing import TypeAlias
 _Handler: TypeAlias = Callable[[int, FrameType | None], object] | int | signal.Handlers | None
 
 
-FOR_THE_TRAINING = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+FOR_THE_TRAINING = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 """By the last two batch systems say that the time is nearly up: scripts save, and queue the job again."""
+FROM_THE_KEYBOARD = (signal.SIGINT, signal.SIGQUIT)
+"""Ctrl-C, and Ctrl-\\, which ends what hangs, or has it print its stacks: for all processes of a command."""
 
 
 class SignalInbox:

@@ -184,12 +184,17 @@ def wait_for_exit(places: RunPlaces, timeout_s: float) -> ExitRecord | None:
         time.sleep(_POLL_S)
 
 
-def exit_of(places: RunPlaces) -> ExitRecord | None:
-    """Return how the training ended; None while it runs, or where that cannot be seen."""
+def exit_of(places: RunPlaces, known: RunDescription | None = None) -> ExitRecord | None:
+    """Return how the training ended; None while it runs, or where that cannot be seen.
+
+    Args:
+        places: of the run.
+        known: its description as it was read before, for when somebody has removed the run's folder.
+    """
     record = read_record(places.exit_record, ExitRecord)
     if record is not None:
         return record
-    description = read_record(places.description, RunDescription)
+    description = read_record(places.description, RunDescription) or known
     if description is None or not description.owned or is_elsewhere(description):
         return None
     if keeper_is_alive(description):

@@ -3,13 +3,14 @@
 Apart from the agent, whose imports (msgspec) are made in the thread and not in the training.
 """
 
-import threading
 import time
 from typing import TYPE_CHECKING
 
 from perftui.trainer.probe.applied import Applied
 from perftui.trainer.probe.identity import read_identity
+from perftui.trainer.probe.named_run import NamedRun
 from perftui.trainer.probe.recorder import Recorder
+from perftui.trainer.probe.unseen_thread import UnseenThread, stay_unseen
 
 if TYPE_CHECKING:
     from perftui.trainer.probe.agent import Agent
@@ -21,19 +22,21 @@ _START_AGAIN_S = 0.2
 
 
 class AgentThread:
-    """A daemon thread; `stop` gives it a moment to say goodbye.
+    """The thread, which nobody waits for; `stop` gives it a moment to say goodbye.
 
     Args:
         recorder: filled by the hooks.
         applied: what this process was to apply.
+        named: the launcher's run; None where there is none.
     """
 
-    def __init__(self, recorder: Recorder, applied: Applied) -> None:
+    def __init__(self, recorder: Recorder, applied: Applied, named: NamedRun | None) -> None:
         self._recorder = recorder
         self._applied = applied
+        self._named = named
         self._identity = read_identity()  # now: a short training may leave its process group at once
         self._stop_reason: str | None = None
-        self._thread = threading.Thread(target=self._main, name="perftui", daemon=True)
+        self._thread = UnseenThread(self._main)
 
     def start(self) -> None:
         """Start the thread."""
@@ -61,11 +64,12 @@ class AgentThread:
         from perftui.trainer.probe.agent import Agent
         from perftui.trainer.probe.run_finding import find_run
 
-        return Agent(self._recorder, find_run(self._applied), self._identity)
+        return Agent(self._recorder, find_run(self._applied, self._named), self._identity)
 
     def _work(self, agent: "Agent") -> None:
         turn = self._recorder.border.guard("agent", agent.turn)
         failures = 0
         while self._stop_reason is None and failures < _FAILURES_ALLOWED:
             failures = 0 if turn() else failures + 1
+            stay_unseen()
         agent.leave(self._stop_reason or "the probe gave up")

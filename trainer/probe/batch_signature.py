@@ -4,12 +4,12 @@ Apart from the counting of samples, which happens at every batch and wants one n
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Iterator
 
 import torch
 
 from perftui.ipc.facts import BatchFacts, BatchSignature, TensorFacts
+from perftui.trainer.probe.batch_paths import parts_of, walk
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.loader_workers import LOADERS_TOLD
 from perftui.trainer.probe.tokens import padding_of
@@ -46,19 +46,7 @@ def _tensors(batch: Foreign) -> Iterator[torch.Tensor]:
 
 
 def _parts(thing: Foreign) -> list[Foreign]:
-    if isinstance(thing, Mapping):
-        return [thing[key] for key in list(thing)[:_PARTS_VISITED]]
-    if isinstance(thing, (list, tuple)):
-        sequence: Foreign = thing
-        return list(sequence[:_PARTS_VISITED])
-    if is_dataclass(thing) and not isinstance(thing, type):
-        return [getattr(thing, field.name) for field in fields(thing)[:_PARTS_VISITED]]
-    data = getattr(thing, "data", None)
-    if isinstance(data, Mapping):  # encodings that hold their tensors in a dictionary
-        return _parts(data)
-    if hasattr(thing, "to") and hasattr(thing, "__dict__"):
-        return list(vars(thing).values())[:_PARTS_VISITED]
-    return []
+    return [walk(part, thing) for part in parts_of(thing, _PARTS_VISITED)]
 
 
 def _describe(tensor: torch.Tensor) -> TensorFacts:

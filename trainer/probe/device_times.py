@@ -41,7 +41,7 @@ def device_times(marks: Marks) -> DeviceTimes | None:
     """
     parts = dict.fromkeys(("wait", "h2d", "forward", "backward", "comm", "optimizer", "other"), 0.0)
     phase = "other"
-    fetched = any(code in (FETCH_BEGIN, FETCH_END) for code, _ in marks)
+    fetched = any(code == FETCH_END for code, _ in marks)
     copied = communicated = False
     for place, (code, span_ms) in enumerate(marks):
         part = phase = _phase_from(code, phase, marks, place)
@@ -52,9 +52,11 @@ def device_times(marks: Marks) -> DeviceTimes | None:
         parts[part] += span_ms
     if not parts["backward"] and not parts["optimizer"]:
         return None
+    if not fetched:  # a step begins with the mark of a fetch also where there is none
+        parts["other"] += parts.pop("wait")
     return DeviceTimes(
         total=sum(parts.values()),
-        wait=parts["wait"] if fetched else -1.0,
+        wait=parts.get("wait", -1.0),
         h2d=parts["h2d"] if copied else -1.0,
         forward=parts["forward"] if fetched or parts["forward"] else -1.0,
         backward=parts["backward"],

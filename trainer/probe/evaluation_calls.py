@@ -42,6 +42,7 @@ def patch_eval(recorder: Recorder) -> None:
 def _note(recorder: Recorder, module: torch.nn.Module, caller: FrameType) -> None:
     if torch.compiler.is_compiling() or not is_trainable(module) or acts(_names(caller)):
         return
+    recorder.validating.evaluates(caller)
     if recorder.sleep.due:
         recorder.wake_up()
     recorder.ring.put(EVALUATES, perf_counter_ns(), UNKNOWN_CPU, 0)

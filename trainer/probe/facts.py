@@ -40,6 +40,7 @@ EVENTS_AT_ONCE = 24
 _EVENT_EVERY_NS = 10 * _SECOND
 NO_OPTIMIZER = "no optimizer of torch was built"
 NOT_LOOKED = "the training thread was not looked at yet"
+NOT_VALIDATED = "no validation was seen yet"
 UNREADABLE = "could not be read; the probe's errors say why"
 
 Reading: TypeAlias = tuple[Any, str | None]
@@ -103,6 +104,7 @@ class FactsTeller:
             ("sampling", _OFTEN_NS, self._read_sampling),
             ("batch", _OFTEN_NS, self._read_batch),
             ("loading", _OFTEN_NS, lambda: self._recorder.making.read(self._loader)),
+            ("validating", _OFTEN_NS, lambda: (self._recorder.validating.facts, NOT_VALIDATED)),
             ("phases", _OFTEN_NS, self.phases.read),
             ("backends", _SELDOM_NS, self._read_backends),
             ("environment", _SELDOM_NS, lambda: (read_environment(), None)),

@@ -21,6 +21,7 @@ from perftui.trainer.probe.applied import Applied, read_applied
 from perftui.trainer.probe.border import Border
 from perftui.trainer.probe.hooks import install_hooks
 from perftui.trainer.probe.loader_settings import LoaderBook
+from perftui.trainer.probe.named_run import named_run
 from perftui.trainer.probe.recorder import Recorder
 from perftui.trainer.probe.sharding_counts import sharding_counts
 from perftui.trainer.profiling.script_profilers import SCRIPT_PROFILERS
@@ -33,6 +34,7 @@ class Probe:
 
     def __init__(self, applied: Applied) -> None:
         self.applied = applied
+        self._named = named_run(os.environ)
         self.border = Border()
         self.recorder = Recorder(self.border, LoaderBook(applied.settings), self._start_agent)
         self._agent: AgentThread | None = None
@@ -45,7 +47,7 @@ class Probe:
     def _start_agent(self) -> None:
         if torch.utils.data.get_worker_info() is not None:
             return
-        agent = self._agent = AgentThread(self.recorder, self.applied)
+        agent = self._agent = AgentThread(self.recorder, self.applied, self._named)
         self._stop_agent = self.border.guard("exit", agent.stop)
         if multiprocessing.parent_process() is not None:  # such children leave without atexit
             multiprocessing.util.Finalize(None, self._leave, exitpriority=_FINALIZER_PRIORITY)

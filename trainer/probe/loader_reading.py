@@ -12,6 +12,7 @@ from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.epoch_length import epoch_length
+from perftui.trainer.probe.own_places import samples_at
 from perftui.trainer.probe.stream_sharding import divides
 
 
@@ -26,8 +27,14 @@ def _stand_in(loader: Foreign) -> Foreign:
     return getattr(loader, "__dict__", {}).get("fake_l", loader)
 
 
-def read_loader(index: int, loader: Foreign) -> LoaderFacts:
-    """Read a loader's effective arguments from the object itself, which need not be one of torch's."""
+def read_loader(index: int, loader: Foreign, made_at: str | None = None) -> LoaderFacts:
+    """Read a loader's effective arguments from the object itself, which need not be one of torch's.
+
+    Args:
+        index: of the loader.
+        loader: about to be iterated.
+        made_at: the line of the script's own that makes it, where that is known.
+    """
     given = _stand_in(loader)
     workers = int(given.num_workers)
     iterable = isinstance(loader.dataset, IterableDataset)
@@ -44,6 +51,8 @@ def read_loader(index: int, loader: Foreign) -> LoaderFacts:
         iterable=iterable,
         dataset=type(loader.dataset).__name__,
         sharded=_sharded(loader) if iterable else None,
+        made_at=made_at,
+        samples_at=samples_at(loader.dataset),
     )
 
 

@@ -21,6 +21,7 @@ from perftui.ipc.settings import SettingValue
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.kept_workers import begin_to_keep, let_go_if_altered
 from perftui.trainer.probe.loader_reading import read_loader
+from perftui.trainer.probe.own_places import place_of_call
 from perftui.trainer.probe.sampler_reading import SamplerWatch
 from perftui.trainer.probe.source_lines import is_installed
 from perftui.trainer.probe.stream_sharding import divides
@@ -54,6 +55,8 @@ class LoaderBook:
         self._facts: dict[int, LoaderFacts] = {}
         self._keys = 0
         self._places: dict[_Place, int] = {}
+        self._made_at: dict[int, str | None] = {}
+        """By index, the line of the script's own that makes the loader."""
         self._altered: dict[int, str] = {}
         """By index, why the workers of a loader are kept no longer."""
         self._trained: dict[int, int] = {}
@@ -79,7 +82,7 @@ class LoaderBook:
         """Read a loader that begins to be iterated; return its key."""
         key = self.key(loader)
         index = self.index(loader)
-        self._facts[key] = read_loader(index, loader)
+        self._facts[key] = read_loader(index, loader, self._made_at.get(index))
         if torch.is_grad_enabled():
             self._trained[index] = self._keys
         else:
@@ -133,6 +136,8 @@ class LoaderBook:
             kwargs: see there.
         """
         index = self.index(loader)
+        if index not in self._made_at:
+            self._made_at[index] = place_of_call(sys._getframe(1))
         wanted = self.wanted.get(index)
         if not wanted:
             return None

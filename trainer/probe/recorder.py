@@ -47,6 +47,7 @@ from perftui.trainer.probe.stamps import (
 )
 from perftui.trainer.probe.step_clock import HELD_MICRO_BATCHES, StepClock
 from perftui.trainer.probe.unseen_work import UnseenWork
+from perftui.trainer.probe.validating import Validating
 
 LOADER_KEY = "_perftui_loader"
 STATES_KEY = "_perftui_states"
@@ -110,6 +111,7 @@ class Recorder:
         self._read_generators = border.guard("generators", copied_generators)
         self.making = BatchMaking()
         self.saving = SavingThreads()
+        self.validating = Validating()
         self.compiling = CompileWatch(border, self._compiled, self._compile_begins)
         self.reset()
 
@@ -222,6 +224,7 @@ class Recorder:
         index = self.book.index(loader)
         if index not in self._unreadable and self._read_loader(loader) is None:
             self._unreadable.add(index)  # not asked again: the others are to be read on
+        self.validating.iterated(self.book.facts(key))
         self.workers.note(key, iterator)
         self.book.samplers.iterate(index, iterator)
         self.book.samplers.keep_states(index, vars(iterator).get(STATES_KEY))

@@ -1,29 +1,26 @@
 """Which run this process belongs to, for the agent: the launcher's, or one that is started here."""
 
-import os
 from pathlib import Path
 
 from perftui.ipc.places import RunPlaces
-from perftui.ipc.run_variables import RUN_ID, RUN_RUNTIME, RUN_STATE
 from perftui.trainer.probe.agent import AgentRun
 from perftui.trainer.probe.applied import Applied
-from perftui.trainer.probe.start_hub import join_or_start
+from perftui.trainer.probe.named_run import NamedRun
 
 
-def find_run(applied: Applied) -> AgentRun:
-    """Return the run named by the environment; else start a hub for this job, or join the one that was.
+def find_run(applied: Applied, named: NamedRun | None) -> AgentRun:
+    """Return the launcher's run; else start a hub for this job, or join the one that was.
 
     Raises:
         PerftuiError: the folders cannot be made.
         OSError: the hub cannot be started.
     """
-    run_id = os.environ.get(RUN_ID)
-    runtime = os.environ.get(RUN_RUNTIME)
-    state = os.environ.get(RUN_STATE)
-    if run_id and runtime and state:
-        places = RunPlaces(run_id, Path(runtime), Path(state))
-    else:
+    if named is None:
+        from perftui.trainer.probe.start_hub import join_or_start  # brings much of the launcher
+
         places = join_or_start()
+    else:
+        places = RunPlaces(named.run_id, Path(named.runtime), Path(named.state))
     return AgentRun(
         run_id=places.run_id,
         rank_socket=places.rank_socket,

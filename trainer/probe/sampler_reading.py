@@ -15,6 +15,7 @@ from perftui.ipc.loader_facts import CopiedGenerator, SamplingFacts
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.drawn_orders import draws_by_chance
 from perftui.trainer.probe.order_reading import Dealt, OrderWatch
+from perftui.trainer.probe.own_places import place_of_function
 from perftui.trainer.probe.worker_states import WorkerStates
 
 _DEPTH = 4
@@ -32,6 +33,7 @@ class _Order:
     epochs: set[int] = field(default_factory=set)
     """What samplers took the epoch to be: the first few values."""
     worker_init_fn: bool = False
+    worker_init_at: str | None = None
     generator: bool = False
     seed: int | None = None
     """What the newest iterator drew, right before the order is drawn from the same random state."""
@@ -58,6 +60,7 @@ class SamplerWatch:
         order = self._orders.setdefault(index, _Order())
         order.begun += 1
         order.worker_init_fn = loader.worker_init_fn is not None
+        order.worker_init_at = place_of_function(loader.worker_init_fn)
         order.generator = loader.generator is not None
         root = loader.sampler if loader.batch_sampler is None else loader.batch_sampler
         try:
@@ -121,6 +124,7 @@ class SamplerWatch:
             order.known,
             epochs_begun=epochs,
             set_epoch=None if order.known.epoch is None else _changes(order.epochs, epochs),
+            worker_init_s=None if order.states is None else order.states.longest_s(),
             workers_alike=None if order.states is None else order.states.alike(),
             epochs_alike=None if order.alike is None else min(order.alike, epochs),
             copied_generators=order.generators,
@@ -175,6 +179,7 @@ def _read(index: int, order: _Order, chain: list[Foreign]) -> SamplingFacts:
         seed=_number(share, "seed"),
         epoch=epoch if isinstance(epoch, int) else None,
         worker_init_fn=order.worker_init_fn,
+        worker_init_at=order.worker_init_at,
         generator=order.generator,
         draws=draws_by_chance(chain),
     )

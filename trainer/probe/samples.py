@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from perftui.trainer.probe.batch_paths import BatchPath, find_in, length_of, walk
+from perftui.trainer.probe.batch_paths import BatchPath, find_in, kind_of, length_of, walk
 from perftui.trainer.probe.batch_sizes import SAMPLES_MAX, TOKEN
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.tokens import find_tokens
@@ -17,7 +17,7 @@ from perftui.trainer.probe.tokens import find_tokens
 _FAILURES_ALLOWED = 20
 
 _ROWS: BatchPath = (attrgetter("shape"), itemgetter(0))
-_LENGTH: BatchPath = (len,)
+_LENGTH: BatchPath = (length_of,)
 
 
 def _one(_batch: Foreign) -> int:
@@ -45,7 +45,7 @@ def find_path(batch: Foreign, batch_size: int | None) -> BatchPath | None:
             return _ROWS if thing.dim() > 0 and thing.size(0) == batch_size else None
         return _LENGTH if isinstance(thing, (list, tuple)) and length_of(thing) == batch_size else None
 
-    if hasattr(batch, "num_graphs"):
+    if hasattr(kind_of(batch), "num_graphs") or "num_graphs" in getattr(batch, "__dict__", ()):
         return (attrgetter("num_graphs"),)
     path = find_in(batch, _tensor_rows)
     if batch_size is not None and (path is None or walk(path, batch) != batch_size):

@@ -6,6 +6,7 @@ does by another counts once, in its thread. Files written in a row are one check
 
 import functools
 import os
+import stat
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -19,6 +20,7 @@ import torch
 
 from perftui.trainer.probe.after_import import after_import
 from perftui.trainer.probe.border import Border, Foreign
+from perftui.trainer.probe.own_places import place_of_call
 from perftui.trainer.probe.saving_threads import SavingThreads
 from perftui.trainer.probe.stamps import SAVE_BEGIN, UNKNOWN_CPU
 
@@ -36,6 +38,9 @@ class Save(NamedTuple):
     text: str
     here: bool = True
     """The training thread wrote it itself, and did nothing else meanwhile."""
+    at: str | None = None
+    """The line of the script's own that saves: `train.py:27 save`."""
+    size_bytes: int | None = None
 
 
 def joined_saves(placed: Iterable[tuple[int, Save]]) -> list[tuple[int, Save]]:
@@ -65,7 +70,15 @@ def _one_of(files: Sequence[Save]) -> Save:
         end_ns = max(end_ns, until_ns)
     names = list(dict.fromkeys(save.text for save in files if save.text != STREAM)) or [STREAM]
     text = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-    return Save(files[0].at_ns, duration_ns, text, any(save.here for save in files))
+    sizes = [save.size_bytes for save in files if save.size_bytes is not None]
+    return Save(
+        files[0].at_ns,
+        duration_ns,
+        text,
+        any(save.here for save in files),
+        next((save.at for save in files if save.at is not None), None),
+        sum(sizes) if sizes else None,
+    )
 
 
 class _Writing(threading.local):
@@ -161,7 +174,19 @@ class SaveWatch:
             target = getattr(named.get("storage_writer"), "path", None)
         text = Path(target).name if isinstance(target, (str, os.PathLike)) else STREAM
         here = get_ident() == self._training_thread()
-        self._receive(Save(begin_ns, duration_ns, text, here))
+        at = place_of_call(sys._getframe(1))
+        self._receive(Save(begin_ns, duration_ns, text, here, at, _size_bytes(target)))
+
+
+def _size_bytes(target: Foreign) -> int | None:
+    """Return the size of the file that was written; None: a stream, or a folder."""
+    if not isinstance(target, (str, os.PathLike)):
+        return None
+    try:
+        found = Path(target).stat()
+    except (OSError, ValueError):
+        return None
+    return found.st_size if stat.S_ISREG(found.st_mode) else None
 
 
 _MARK = "_perftui_watched"

@@ -117,7 +117,7 @@ def _new_run(key: str) -> RunPlaces:
             run_id=places.run_id,
             name=name,
             command=arguments,
-            cwd=str(Path.cwd()),
+            cwd=_folder(),
             host=socket.gethostname(),
             started_unix=time.time(),
             started_monotonic_s=time.monotonic(),
@@ -132,11 +132,18 @@ def _new_run(key: str) -> RunPlaces:
     return places
 
 
+def _folder() -> str:
+    try:
+        return str(Path.cwd())
+    except OSError:  # somebody has removed it: the training goes on
+        return os.environ.get("PWD", "/")
+
+
 def _hosts(arguments: list[str]) -> tuple[HostsPlan | None, str | None]:
     """Return this host's place among several, where the environment names a key; and why not, if not."""
     try:
         launch = planned(HostsWish(), arguments, os.environ)
-    except PerftuiError as error:  # a training does not stop for that
+    except (PerftuiError, ImportError) as error:  # a training does not stop for that; it may have no pyzmq
         return None, f"no link to other hosts: {error}"
     return (None, None) if launch is None else (launch.plan, None)
 

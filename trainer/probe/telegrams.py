@@ -132,4 +132,6 @@ def checkpoint_event(save: Save, step: int) -> RankEvent:
         duration_ns=save.duration_ns,
         step=step,
         aside=not save.here,
+        at=save.at,
+        size_bytes=save.size_bytes,
     )

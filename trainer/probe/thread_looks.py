@@ -12,7 +12,6 @@ import threading
 import weakref
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import CodeType, FrameType
 from typing import NamedTuple, TypeAlias
 
@@ -21,6 +20,7 @@ from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.call_order import CallOrder, Chain
 from perftui.trainer.probe.device_reads import DeviceReads
 from perftui.trainer.probe.model_calls import Called, ModelCalls, told_of
+from perftui.trainer.probe.own_places import name_of, shown
 from perftui.trainer.probe.recomputation import recomputes
 from perftui.trainer.probe.root_modules import CALL, RootModules
 from perftui.trainer.probe.saving_threads import SavingThreads, waits
@@ -241,7 +241,7 @@ class ThreadLooks:
             places=[
                 StackPlace(
                     area=area,
-                    at=f"{_shown(file)}:{line} {name}",
+                    at=f"{shown(file)}:{line} {name}",
                     line=text_at(file, line).strip()[:_LINE_KEPT] or None,
                     count=count,
                 )
@@ -272,17 +272,9 @@ def _judged(stack: _Stack, reads: DeviceReads) -> tuple[str, _Place]:
         own = stack.made if stack.made is not None else stack.fetch
     chosen = own if own is not None else stack.innermost
     code = chosen.code
-    name = code.co_qualname if sys.version_info >= (3, 11) else code.co_name
+    name = name_of(code)
     if area in _OWN and reads.waits(stack.innermost, stack.own):
         area = "device"
     elif area == "script" and WRITES.search(chosen.statement):
         area = "logging"
     return area, (area, code.co_filename, chosen.line, name)
-
-
-def _shown(file: str) -> str:
-    """Return a path below the working folder as a relative one, others as they are."""
-    try:
-        return str(Path(file).relative_to(Path.cwd()))
-    except (ValueError, OSError):
-        return file

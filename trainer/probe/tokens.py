@@ -4,12 +4,11 @@ Nothing is read but sizes, so padding counts as tokens. How much of it there is,
 a batch's shapes, seldom, and only where its mask lies in the host's memory: `padding_of`.
 """
 
-from collections.abc import Mapping
-from operator import itemgetter, methodcaller
+from operator import methodcaller
 
 import torch
 
-from perftui.trainer.probe.batch_paths import BatchPath, find_in, parts_of, walk
+from perftui.trainer.probe.batch_paths import BatchPath, find_in, parts_of, walk, way_to
 from perftui.trainer.probe.border import Foreign
 
 NAMES = ("input_ids", "decoder_input_ids", "token_ids", "tokens")
@@ -37,16 +36,17 @@ def find_tokens(batch: Foreign) -> BatchPath | None:
 
 def _named(thing: Foreign) -> BatchPath | None:
     for name in NAMES:
-        tensor = _item_of(thing, name)
-        if tensor is not None and tensor.dtype in _INTEGERS and tensor.dim() > 0:
-            return (itemgetter(name), *_NUMEL)
+        way = way_to(thing, name)
+        tensor = None if way is None else _item_of(thing, name)
+        if way is not None and tensor is not None and tensor.dtype in _INTEGERS and tensor.dim() > 0:
+            return (*way, *_NUMEL)
     return None
 
 
 def _item_of(thing: Foreign, name: str) -> torch.Tensor | None:
     """Return a tensor that a dictionary, or what wraps one, has under a name."""
-    held = thing if isinstance(thing, Mapping) else getattr(thing, "data", None)
-    found: Foreign = held.get(name) if isinstance(held, Mapping) else None
+    way = way_to(thing, name)
+    found = None if way is None else walk(way, thing)
     return found if isinstance(found, torch.Tensor) else None
 
 

@@ -72,6 +72,8 @@ def _remedy_lines(remedy: Remedy) -> Iterator[str]:
         yield remedy.advice
     if remedy.at:
         yield f"At {remedy.at}"
+    if remedy.made_at:
+        yield f"The DataLoader is made at {remedy.made_at}"
     if remedy.caution:
         yield f"Against it: {remedy.caution}"
 

@@ -25,6 +25,8 @@ class Trials:
     most_launches: int
     semantics: str = "neutral"
     """Of the change."""
+    bound: float | None = None
+    """The largest speed-up that the change can bring, as a factor; None: not known."""
     done: list[Trial] = field(default_factory=list[Trial])
 
     @property
@@ -35,7 +37,9 @@ class Trials:
     def next_label(self) -> Label | None:
         """Return which setting to launch next; None when a verdict stands."""
         losses = [trial.losses for trial in self.done]
-        return next_trial(self.launches, losses, self.semantics, self.noise, self.cpus, self.most_launches)
+        return next_trial(
+            self.launches, losses, self.semantics, self.noise, self.cpus, self.most_launches, self.bound
+        )
 
     def settings_of(self, label: Label) -> Settings:
         """Return the settings that a label stands for."""

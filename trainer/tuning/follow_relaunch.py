@@ -14,11 +14,13 @@ from perftui.ipc.harmless import harmless
 from perftui.ipc.places import RunPlaces
 from perftui.ipc.run_files import read_record
 from perftui.ipc.view import LaunchProgress, RelaunchView
+from perftui.trainer.tuning.standing import time_words
 
 _ANSWER_S = 10.0
 _PULL_S = 0.5
 _SILENT_S = 3.0
 _ENDED = ("done", "failed")
+_WHY_EVERY_S = 60.0
 _NO_VIEW_S = 60.0
 
 
@@ -29,6 +31,7 @@ class ProgressLines:
         self._write: Callable[[str], object] = lambda text: write(harmless(text))
         self._message: str | None = None
         self._states: dict[int, str] = {}
+        self._minutes: dict[int, int] = {}
 
     def take(self, view: RelaunchView) -> None:
         """Write what is new in a view."""
@@ -37,11 +40,19 @@ class ProgressLines:
                 self._states[place] = launch.state
                 if launch.state in ("measuring", "done", "failed"):
                     self._write(f"  {_launch_words(place, launch)}\n")
+            self._take_why(place, launch)
         if view.message and view.message != self._message:
             self._message = view.message
             self._write(f"{view.message}\n")
             if view.state in _ENDED:
                 self._write_end(view)
+
+    def _take_why(self, place: int, launch: LaunchProgress) -> None:
+        """Say once a minute why a launch goes on."""
+        minute = int((launch.elapsed_s or 0.0) // _WHY_EVERY_S)
+        if launch.state == "measuring" and launch.why and minute > self._minutes.get(place, 0):
+            self._minutes[place] = minute
+            self._write(f"  {_launch_words(place, launch)}; {launch.why}\n")
 
     def _write_end(self, view: RelaunchView) -> None:
         if view.verdict is not None:
@@ -60,7 +71,8 @@ def _launch_words(place: int, progress: LaunchProgress) -> str:
         note = progress.launch.note if progress.launch else None
         return f"{what}: failed ({note or 'no reason known'})"
     speed = "" if progress.step_ms is None else f", {progress.step_ms:.1f} ms a step"
-    return f"{what}: {progress.state}, {progress.steps} steps{speed}"
+    time = f", {time_words(progress.elapsed_s, progress.limit_s)}" if progress.elapsed_s is not None else ""
+    return f"{what}: {progress.state}, {progress.steps} steps{speed}{time}"
 
 
 class FollowRelaunch:

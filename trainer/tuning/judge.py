@@ -9,14 +9,16 @@ from perftui.trainer.tuning.beside_speed import beside_speed
 from perftui.trainer.tuning.explained import Reason, explains, is_loaded, reasons, without_cold
 from perftui.trainer.tuning.noise import before_repeats, is_learned, is_untold
 from perftui.trainer.tuning.procedure import ORDER, next_label
+from perftui.trainer.tuning.reach import Prospect, is_lost_from_the_start
 from perftui.trainer.tuning.regression import DEFAULT_NOISE, Label, Noise, Point
 from perftui.trainer.tuning.stalls import contradicts, plain_gain, stalls_words, unseen_epoch_words
-from perftui.trainer.tuning.verdict import DECIDED, Decision, decide
+from perftui.trainer.tuning.verdict import DECIDED, SE_LIMIT, Decision, decide
 from perftui.trainer.tuning.wording import (
     decision_sentence,
     denied_sentence,
     explained_sentence,
     fraction_of,
+    lost_sentence,
     unsettled_sentence,
 )
 from perftui.trainer.tuning.work_of_steps import Unit, unequal_work, unit_of
@@ -109,14 +111,30 @@ def _look(launches: Sequence[Launch], noise: Noise, cpus: float, semantics: str)
 
 
 def next_launch(
-    launches: Sequence[Launch], noise: Noise, cpus: float, most_launches: int, semantics: str = "neutral"
+    launches: Sequence[Launch],
+    noise: Noise,
+    cpus: float,
+    most_launches: int,
+    semantics: str = "neutral",
+    bound: float | None = None,
 ) -> Label | None:
-    """Return which setting to launch next; None when it is over, a failed launch included."""
+    """Return which setting to launch next; None when it is over, a failed launch included.
+
+    Args:
+        launches: so far, in wall order.
+        noise: what is known of the noise between launches here.
+        cpus: effective cores of the host.
+        most_launches: of the comparison.
+        semantics: of the change.
+        bound: the largest speed-up that the change can bring, as a factor; None: not known.
+    """
     done = len(launches)
     if len(points_of(launches)) < done or _incomparable(launches) or done >= min(most_launches, len(ORDER)):
         return None
     warm = without_cold(launches)
     calm = is_contended(warm, cpus) is False
+    if is_lost_from_the_start(points_of(warm, semantics), Prospect(cpus, bound), uncontended=calm):
+        return None
     label = next_label(
         points_of(warm, semantics),
         noise_under(noise, warm, cpus),
@@ -153,6 +171,8 @@ def judge(launches: Sequence[Launch], noise: Noise, cpus: float, *, semantics: s
     if failed is not None:
         which = "the change" if failed.label == "B" else "the settings in force"
         return failed_verdict(f"a launch with {which} could not be measured: {failed.note}", launches)
+    if len(launches) == 1 and points_of(launches)[0].se > SE_LIMIT:
+        return _lost_verdict(launches, cpus)
     reason = _incomparable(launches)
     if reason or {point.label for point in points_of(launches)} != {"A", "B"}:
         return failed_verdict(reason or "both settings must be measured once at least", launches)
@@ -182,6 +202,16 @@ def judge(launches: Sequence[Launch], noise: Noise, cpus: float, *, semantics: s
         energy_change=beside.energy_change,
         payback_steps=beside.payback_steps,
         notes=[*beside.notes, *(each.words for each in look.differing)],
+    )
+
+
+def _lost_verdict(launches: Sequence[Launch], cpus: float) -> Verdict:
+    """Return the refusal after one launch: the second could not have made a verdict of it."""
+    return Verdict(
+        verdict="too_noisy",
+        sentence=lost_sentence(launches, contended=is_contended(launches, cpus)),
+        launches=len(launches),
+        steps=sum(launch.steps for launch in launches),
     )
 
 

@@ -11,16 +11,18 @@ from typing import Literal, TypeAlias
 
 from perftui.ipc.dashboard_link import DashboardLink
 from perftui.ipc.dashboard_messages import Update
+from perftui.ipc.ledger_records import EndedBy
 from perftui.ipc.places import RunPlaces
 from perftui.ipc.settings import Settings
 from perftui.trainer.tuning.collector import Collector
 from perftui.trainer.tuning.enough import SE_CEILING, Assessment, assess, usual_seconds
 from perftui.trainer.tuning.plan import Caps
+from perftui.trainer.tuning.reach import Prospect, is_out_of_reach
+from perftui.trainer.tuning.standing import Moment, Standing, limit_s, standing, steps_left
 from perftui.trainer.tuning.steady import FEWEST_BLOCKS, block_length
 
 End: TypeAlias = Literal["enough", "failed", "cancelled"]
-Progress: TypeAlias = Callable[[Literal["starting", "warming", "measuring"], int, float | None], None]
-"""Told the state, the steady steps so far, and the mean of the newest steps in milliseconds."""
+Progress: TypeAlias = Callable[[Standing], None]
 Promise: TypeAlias = Callable[[Collector], float]
 """Returns the standard error, in log units, that suffices for what this launch shows to be tried next."""
 
@@ -51,6 +53,10 @@ class Followed:
     assessment: Assessment
     first_step_s: float | None
     """From the beginning of following to the first step."""
+    elapsed_s: float
+    """From its launch on."""
+    ended_by: EndedBy | None
+    """None: it was given up, or could not be measured."""
     se_wanted: float
     """The standard error that would have been enough in the end, in log units."""
 
@@ -76,6 +82,8 @@ class Follower:
         progress: told of each change.
         cancelled: asked ten times a second.
         promise: asked once a second, when there is an estimate that is not yet as good as wanted.
+        prospect: what the comparison may find at best; None: the launch goes on to its limit in any case.
+        launched_s: seconds that passed since its launch.
     """
 
     def __init__(
@@ -87,10 +95,13 @@ class Follower:
         progress: Progress,
         cancelled: Callable[[], bool],
         promise: Promise | None = None,
+        prospect: Prospect | None = None,
+        launched_s: float = 0.0,
     ) -> None:
         self._address = places.dashboard_socket
         self._asked, self._se_wanted, self._caps = asked, se_wanted, caps
         self._progress, self._cancelled, self._promise = progress, cancelled, promise
+        self._prospect, self._launched_s = prospect, launched_s
         self._promised_at, self._promised_se = 0.0, 0.0
         self._collector = Collector()
         self._began = time.monotonic()
@@ -133,20 +144,34 @@ class Follower:
         block = block_length(self._collector.num_workers())
         assessment = assess(steps_s, block, self._se_wanted, self._caps)
         self._note_step(now)
-        self._tell(steps_s, assessment)
+        moment = self._moment(now, steps_s, block, assessment)
+        self._progress(standing(moment, self._caps))
         over = self._collector.state in _ENDED
         end: End
+        ended_by: EndedBy | None = None
         if self._cancelled():
             end, reason = "cancelled", None
         else:
             reason = self._reason_to_fail(now)
-            if reason is None and not over and not self._long_enough(now, steps_s, assessment):
+            ended_by = "itself" if over else self._ended_by(now, steps_s, moment)
+            if reason is None and ended_by is None:
                 return None
             reason = reason or self._too_short(steps_s, assessment, over=over)
             end = "failed" if reason else "enough"
         first = None if self._first_step_at is None else self._first_step_at - self._began
-        goal = self._goal(now)
-        return Followed(end, reason, over, self._collector, steps_s, block, assessment, first, goal)
+        return Followed(
+            end,
+            reason,
+            over,
+            self._collector,
+            steps_s,
+            block,
+            assessment,
+            first,
+            moment.elapsed_s,
+            ended_by,
+            self._goal(now),
+        )
 
     def _note_step(self, now: float) -> None:
         newest = self._collector.newest_step()
@@ -154,33 +179,57 @@ class Follower:
             self._newest, self._newest_at = newest, now
             self._first_step_at = self._first_step_at or now
 
-    def _tell(self, steps_s: list[float], assessment: Assessment) -> None:
+    def _moment(self, now: float, steps_s: list[float], block: int, assessment: Assessment) -> Moment:
         newest = steps_s[-_NEWEST:]
-        step_ms = 1000 * sum(newest) / len(newest) if newest else None
-        if self._first_step_at is None:
-            self._progress("starting", 0, None)
-        elif assessment.estimate is None:
-            self._progress("warming", len(steps_s), step_ms)
-        else:
-            self._progress("measuring", len(steps_s), step_ms)
+        from_launch_s = self._launched_s - self._began
+        return Moment(
+            steps=len(steps_s),
+            step_s=sum(newest) / len(newest) if newest else None,
+            used_s=usual_seconds(steps_s),
+            block=block,
+            found=assessment,
+            se_goal=self._goal(now),
+            elapsed_s=now + from_launch_s,
+            first_step_s=None if self._first_step_at is None else self._first_step_at + from_launch_s,
+        )
 
-    def _long_enough(self, now: float, steps_s: list[float], assessment: Assessment) -> bool:
+    def _ended_by(self, now: float, steps_s: list[float], moment: Moment) -> EndedBy | None:
+        """Return what ends the launch now; None: it goes on."""
         if self._first_step_at is None:
-            return False
-        measured_s = now - self._first_step_at
-        if measured_s < self._caps.fewest_seconds:
-            return False
-        if assessment.enough or measured_s >= self._caps.seconds or self._has_had_its_steps(steps_s):
+            return None
+        most_s = limit_s(moment, self._caps)
+        if most_s is not None and moment.elapsed_s >= most_s:
+            return "limit"
+        if moment.since_s < self._caps.fewest_seconds:
+            return None
+        if self._is_known(now, moment.found):
+            return "known"
+        if self._has_had_its_steps(steps_s):
+            return "limit"
+        return "lost" if self._is_lost(moment) else None
+
+    def _is_known(self, now: float, found: Assessment) -> bool:
+        if found.enough:
             return True
-        estimate = assessment.estimate
-        if estimate is None or not assessment.settled:
+        if found.estimate is None or not found.settled:
             return False
         self._ask_what_suffices(now)
-        return estimate.se <= self._goal(now)
+        return found.estimate.se <= self._goal(now)
 
     def _has_had_its_steps(self, steps_s: list[float]) -> bool:
         most_s = self._caps.usual_seconds
         return len(steps_s) >= self._caps.steps or (most_s is not None and usual_seconds(steps_s) >= most_s)
+
+    def _is_lost(self, moment: Moment) -> bool:
+        """Tell whether no verdict can come of the launch however long it goes on."""
+        return self._prospect is not None and is_out_of_reach(
+            moment.found,
+            moment.since_s,
+            steps_left(moment, self._caps),
+            self._caps,
+            self._prospect,
+            self._collector.foreign_cores(),
+        )
 
     def _goal(self, now: float) -> float:
         """Return the standard error that is enough by now, in log units."""
@@ -201,8 +250,9 @@ class Follower:
             return reason
         if now - self._heard_at > _HUB_AWAY_S:
             return f"its hub has not answered for {now - self._heard_at:.0f} s"
-        if self._first_step_at is None and now - self._began > self._caps.start_seconds:
-            return f"no step within {self._caps.start_seconds:.0f} s of its start"
+        most_s = min(self._caps.start_seconds, self._caps.wall_seconds or self._caps.start_seconds)
+        if self._first_step_at is None and now - self._began + self._launched_s > most_s:
+            return f"no step within {most_s:.0f} s of its start"
         if self._first_step_at is not None and now - self._newest_at > self._caps.silent_seconds:
             return f"no new step for {now - self._newest_at:.0f} s"
         return None

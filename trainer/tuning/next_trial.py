@@ -14,6 +14,7 @@ def next_trial(
     noise: Noise,
     cpus: float,
     most_launches: int,
+    bound: float | None = None,
 ) -> Label | None:
     """Return which setting to launch next; None when a verdict stands.
 
@@ -27,8 +28,9 @@ def next_trial(
         noise: what is known of the noise between launches here.
         cpus: effective cores of the host.
         most_launches: of the comparison.
+        bound: the largest speed-up that the change can bring, as a factor; None: not known.
     """
-    label = next_launch(launches, noise, cpus, most_launches, semantics)
+    label = next_launch(launches, noise, cpus, most_launches, semantics, bound)
     if label is not None:
         return "B" if [launch.label for launch in launches] == ["A", "B", "A"] else label
     curves = [curve for launch, curve in zip(launches, losses, strict=True) if launch.label == "A"]

@@ -20,6 +20,8 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True):
     """Most steps."""
     seconds: float = 600.0
     """Most seconds after the first step."""
+    wall_seconds: float | None = None
+    """Most seconds from the launch on, its start and warm-up included; None: the other limits alone."""
     usual_seconds: float | None = None
     """Most seconds of steps alone (`enough.usual_seconds`): compiling, validating and saving do not count."""
     fewest_seconds: float = 5.0
@@ -32,6 +34,11 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True):
     """Most seconds without a new step before the trial counts as hung."""
     fewest_steps: int = 60
     """Fewest steady steps."""
+
+
+def caps_of(trial_seconds: float | None) -> Caps:
+    """Return how long the trials of a run may take, where it was started with a limit of its own."""
+    return Caps() if trial_seconds is None else Caps(seconds=trial_seconds)
 
 
 class RelaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +66,8 @@ class RelaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
     finding: str | None = None
     bound: float | None = None
     expected: float | None = None
+    most_s: float | None = None
+    """What the user was told that all trials take at most, in seconds; None: estimated anew."""
     most_launches: int = 4
     """4, or up to 8 on request."""
     seed: int = 0

@@ -16,7 +16,14 @@ _SPARE_CORES = 2.0
 _SPARE_SHARE = 0.5
 _FEWEST_STEPS = 60
 _WARM_UP_AND_LOOKS = 1.5
-_STOPPING_S = 3.0
+STOPPING_S = 3.0
+"""From the end of a launch to the next one."""
+_FEWEST_S = 5.0
+"""Of steps, as `Caps.fewest_seconds`."""
+_START_TIMES, _LEAST_START_S = 2.0, 30.0
+"""A start may take twice what it took, for a launch whose start is cut off is worth nothing."""
+_LEAST_STEPS_S = 30.0
+_COMPILING_S = 300.0
 
 
 def most_processes(cpus: float) -> float:
@@ -139,8 +146,9 @@ def estimate_trials(
     steps_cap: int = 600,
     seconds_cap: float = 600.0,
     launches: int = 4,
+    compiles: bool = False,
 ) -> TrialsEstimate:
-    """Estimate the wall time of A B, and of all launches at their caps, from the run's own figures.
+    """Estimate the wall time of A B, and of all launches at their limit, from the run's own figures.
 
     Args:
         startup_s: from a launch to its first step.
@@ -150,15 +158,37 @@ def estimate_trials(
         steps_cap: most steps of a launch.
         seconds_cap: most seconds of a launch after its first step.
         launches: most launches.
+        compiles: the change compiles the model, which takes nobody knows how long.
     """
     block = max(10, num_workers)
     usual = min(steps_cap, max(_FEWEST_STEPS, 6 * block) * _WARM_UP_AND_LOOKS)
     before_s = step_ms / 1000
     after_s = before_s / max(expected or 1.0, 1.0)
-    fixed = startup_s + _STOPPING_S
-    shortest = sum(fixed + min(seconds_cap, usual * step_s) for step_s in (before_s, after_s))
-    pair = sum(fixed + min(seconds_cap, steps_cap * step_s) for step_s in (before_s, after_s))
-    return TrialsEstimate(shortest, pair * launches / 2)
+    fixed = startup_s + STOPPING_S
+    most_s = _longest_launch_s(startup_s, before_s, steps_cap, seconds_cap)
+    took_s = (max(_FEWEST_S, usual * step_s) for step_s in (before_s, after_s))
+    shortest = sum(min(most_s, fixed + min(seconds_cap, each_s)) for each_s in took_s)
+    longest_s = launches * most_s + (launches // 2 * _COMPILING_S if compiles else 0.0)
+    return TrialsEstimate(shortest, longest_s)
+
+
+def _longest_launch_s(startup_s: float, step_s: float, steps_cap: int, seconds_cap: float) -> float:
+    """Return when a launch ends, whatever it is known to by then: its start, its steps, and its stop."""
+    start_s = max(_START_TIMES * startup_s, _LEAST_START_S)
+    return start_s + min(seconds_cap, max(_LEAST_STEPS_S, steps_cap * step_s)) + STOPPING_S
+
+
+def share_of_rest_s(most_s: float, spent_s: float, launches_left: int) -> float:
+    """Return how long the next launch may take: an even share of what is left of what was promised.
+
+    What one launch did not use, the later ones may: a change may take longer to start.
+
+    Args:
+        most_s: that all launches may take, in seconds.
+        spent_s: since the first began.
+        launches_left: this one and those that may follow.
+    """
+    return max(0.0, (most_s - spent_s) / launches_left - STOPPING_S)
 
 
 def startup_of(elapsed_s: float, steps: int, step_ms: float) -> float:

@@ -12,6 +12,7 @@ from perftui.ipc.view import Header, RankView
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.predictor import TrialsEstimate, estimate_trials, startup_of
 
+_COMPILES = "compile.mode"
 _USUAL_STARTUP_S = 10.0
 _STARTUP_SEEN_WITHIN_STEPS = 1000
 """Of a longer run, small errors of the step time would add up to more than the start itself."""
@@ -23,6 +24,7 @@ def price_of_trials(
     change: Settings,
     expected: float | None,
     caps: Caps | None = None,
+    most_launches: int = 4,
 ) -> TrialsEstimate | None:
     """Estimate the wall time of the trials of `change`; None while no step has been measured."""
     slowest = max((rank.step_ms.mean for rank in ranks if rank.step_ms), default=None)
@@ -40,6 +42,8 @@ def price_of_trials(
         workers if isinstance(workers, int) else 0,
         steps_cap=caps.steps,
         seconds_cap=caps.seconds,
+        launches=most_launches,
+        compiles=_COMPILES in change,
     )
 
 

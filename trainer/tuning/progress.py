@@ -11,6 +11,7 @@ from perftui.ipc.settings import Settings
 from perftui.ipc.view import LaunchProgress, RelaunchView
 from perftui.trainer.tuning.measure import Progress
 from perftui.trainer.tuning.regression import Label
+from perftui.trainer.tuning.standing import Standing, told_progress
 
 State: TypeAlias = Literal["stopping", "measuring", "starting", "done", "failed"]
 _EVERY_S = 0.5
@@ -48,14 +49,12 @@ class Reporter:
     def progress(self) -> Progress:
         """Return what to call as the newest launch goes on."""
 
-        def tell(
-            state: Literal["starting", "warming", "measuring"], steps: int, step_ms: float | None
-        ) -> None:
+        def tell(stands: Standing) -> None:
             last = self.view.launches[-1]
             now = time.monotonic()
-            if state != last.state or now - self._told_at >= _EVERY_S:
+            if stands.stage != last.state or now - self._told_at >= _EVERY_S:
                 self._told_at = now
-                self._newest(LaunchProgress(label=last.label, state=state, steps=steps, step_ms=step_ms))
+                self._newest(told_progress(last.label, stands))
 
         return tell
 
@@ -68,6 +67,7 @@ class Reporter:
                 steps=launch.steps,
                 step_ms=launch.step_ms,
                 launch=launch,
+                elapsed_s=launch.wall_s,
             )
         )
 

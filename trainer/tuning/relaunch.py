@@ -32,8 +32,11 @@ from perftui.trainer.tuning.ledger import open_ledger
 from perftui.trainer.tuning.ledger_line import ledger_line
 from perftui.trainer.tuning.noise_of_past import noise_with_past, paces
 from perftui.trainer.tuning.plan import RelaunchPlan
+from perftui.trainer.tuning.predictor import share_of_rest_s
+from perftui.trainer.tuning.price import price_of_trials
 from perftui.trainer.tuning.progress import Reporter, State
 from perftui.trainer.tuning.provisional import measure_before, measure_switch, provisional_verdict
+from perftui.trainer.tuning.reach import Prospect
 from perftui.trainer.tuning.regression import Noise
 from perftui.trainer.tuning.steady import block_length
 from perftui.trainer.tuning.subject import Subject, check_change, find_subject, run_command
@@ -117,7 +120,9 @@ class _Relaunch:
             self._cpus,
             plan.most_launches,
             semantics_of(plan.set, self._subject.arguments),
+            plan.bound,
         )
+        self._most_s = plan.most_s or _most_of(self._subject, plan)
 
     def _note(self) -> None:
         """Leave word of how it stands, for whoever comes after this process has been killed."""
@@ -155,6 +160,7 @@ class _Relaunch:
         if not self._plan.trial:
             return self._switch()
         self._stop_live()
+        began = time.monotonic()
         while (label := self._trials.next_label()) is not None:
             if self._cancelled():
                 return self._given_up()
@@ -165,7 +171,7 @@ class _Relaunch:
             self._tell.launching(label)
             self._note()
             trial = run_trial(
-                label, number, settings, self._conditions(), self._tell.progress(), self._cancelled
+                label, number, settings, self._conditions(began), self._tell.progress(), self._cancelled
             )
             self._trials.done.append(trial)
             self._tell.launched(trial.launch)
@@ -183,8 +189,15 @@ class _Relaunch:
         if still_held is not None:
             self._tell.say("measuring", still_held)
 
-    def _conditions(self) -> Conditions:
-        return Conditions(self._subject, self._plan.seed, self._se_wanted, self._plan.caps)
+    def _conditions(self, began: float) -> Conditions:
+        """Return what the next launch is held to; `began`: when the first did."""
+        caps = self._plan.caps
+        if self._most_s is not None:
+            left = self._plan.most_launches - len(self._trials.done)
+            share_s = share_of_rest_s(self._most_s, time.monotonic() - began, left)
+            caps = msgspec.structs.replace(caps, wall_seconds=share_s)
+        prospect = Prospect(self._cpus, self._plan.bound)
+        return Conditions(self._subject, self._plan.seed, self._se_wanted, caps, prospect)
 
     def _given_up(self) -> Verdict:
         launches = self._trials.launches
@@ -277,6 +290,15 @@ class _Relaunch:
         except (PerftuiError, OSError) as error:
             return [str(error)]
         return []
+
+
+def _most_of(subject: Subject, plan: RelaunchPlan) -> float | None:
+    """Return how long all trials may take, in seconds; None where nobody knows, or nothing runs."""
+    if subject.live is None:
+        return None
+    view = subject.live.view
+    price = price_of_trials(view.header, view.ranks, plan.set, plan.expected, plan.caps, plan.most_launches)
+    return price.longest_s if price else None
 
 
 def _told(settings: Settings) -> str:

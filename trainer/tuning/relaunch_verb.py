@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from perftui.ipc.crowded import crowded_words
 from perftui.ipc.dashboard_link import new_command_id
 from perftui.ipc.dashboard_messages import RelaunchCommand, Update
 from perftui.ipc.errors import NoSuchRun, Refused
@@ -24,9 +25,10 @@ from perftui.ipc.view import RelaunchView
 from perftui.trainer.telemetry.host import effective_cpus
 from perftui.trainer.tuning.alone import require_free_gpus
 from perftui.trainer.tuning.follow_relaunch import FollowRelaunch, ProgressLines
-from perftui.trainer.tuning.plan import Caps, RelaunchPlan
+from perftui.trainer.tuning.plan import Caps, RelaunchPlan, caps_of
 from perftui.trainer.tuning.price import price_of_trials
 from perftui.trainer.tuning.relaunch import relaunch
+from perftui.trainer.tuning.search.host_at_rest import crowd_words
 from perftui.trainer.tuning.subject import Subject, check_change, find_subject
 from perftui.trainer.tuning.trial_command import HARMLESS
 
@@ -73,11 +75,14 @@ def relaunch_verb(
         raise NoSuchRun(f"no run {run_id!r}; `perftui ls` lists them")
     plan = RelaunchPlan(run_id=run_id, set=change, trial=trial, caps=caps or Caps())
     subject = find_subject(plan)
-    plan = _with_finding(plan, subject.live)
+    plan = _with_price(_with_finding(plan, subject.live), subject)
     check_change(plan, subject, effective_cpus())
     if subject.live is None and trial and not beside:
         require_free_gpus({**os.environ, **environment_of({**subject.before, **change})})
     write(harmless(preview(subject, plan)))
+    crowd = crowd_words() if subject.live is None and trial else None
+    if crowd:
+        write(f"  {crowd}\n")
     if not yes and not _agreed(ask):
         raise Refused("not agreed to: nothing was changed; `--yes` agrees beforehand")
     lines = ProgressLines(write)
@@ -116,14 +121,28 @@ def _time_lines(subject: Subject, plan: RelaunchPlan) -> list[str]:
     if not plan.trial:
         return ["  without trials: it is switched at once, and the verdict stays provisional"]
     if subject.live is None:
-        return ["  two to four trials; nothing is started afterwards"]
+        most = f"{plan.caps.seconds / 60:.0f} min of steps each at most"
+        return [f"  one to four trials, {most}; nothing is started afterwards"]
     view = subject.live.view
     price = price_of_trials(view.header, view.ranks, plan.set, plan.expected, plan.caps)
     if price is None:
-        return ["  two to four trials; no step has been measured yet, so their time is not known"]
-    return [
-        f"  two to four trials: about {price.shortest_s / 60:.1f} min, {price.longest_s / 60:.1f} min at most"
-    ]
+        told = "  one to four trials; no step has been measured yet, so their time is not known"
+    else:
+        most_s = plan.most_s or price.longest_s
+        told = f"  one to four trials: about {price.shortest_s / 60:.1f} min, {most_s / 60:.1f} min at most"
+    host = next(iter(view.hosts or ()), None)
+    crowd = crowded_words(host.others_busy, host.cpus) if host else None
+    return [told, *([f"  {crowd}"] if crowd else [])]
+
+
+def _with_price(plan: RelaunchPlan, subject: Subject) -> RelaunchPlan:
+    """Return the plan with the time that its user is told: the trials are held to it."""
+    if subject.live is None or not plan.trial:
+        return plan
+    caps = caps_of(subject.trial_seconds)
+    view = subject.live.view
+    price = price_of_trials(view.header, view.ranks, plan.set, plan.expected, caps)
+    return msgspec.structs.replace(plan, most_s=price.longest_s if price else None, caps=caps)
 
 
 def _of_live(plan: RelaunchPlan, lines: ProgressLines) -> RelaunchView:
@@ -135,6 +154,7 @@ def _of_live(plan: RelaunchPlan, lines: ProgressLines) -> RelaunchView:
         finding=plan.finding,
         bound=plan.bound,
         expected=plan.expected,
+        most_s=plan.most_s,
     )
     return FollowRelaunch(places, command, lines.take).follow()
 
@@ -167,7 +187,7 @@ def _write_json(target: str | None, document: RelaunchDocument) -> None:
         return
     data = msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
     if target == "-":
-        sys.stdout.write(harmless_json(data.decode()))
-        sys.stdout.flush()
+        sys.stdout.buffer.write(harmless_json(data.decode()).encode())
+        sys.stdout.buffer.flush()
     else:
         write_bytes(Path(target), data)

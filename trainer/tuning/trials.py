@@ -19,6 +19,7 @@ from perftui.trainer.launch.spec import LaunchSpec
 from perftui.trainer.launch.start import launch, request_stop, wait_for_exit
 from perftui.trainer.tuning.measure import Followed, Follower, Progress, Promise, broken_words
 from perftui.trainer.tuning.plan import Caps
+from perftui.trainer.tuning.reach import Prospect
 from perftui.trainer.tuning.regression import Label
 from perftui.trainer.tuning.subject import Subject, trainers_of
 from perftui.trainer.tuning.trial_command import NO_RESTARTS, without_restarts
@@ -39,6 +40,8 @@ class Conditions:
     """The standard error at which a launch has been measured well enough, in log units."""
     caps: Caps
     """How long each may take."""
+    prospect: Prospect | None = None
+    """What the comparison may find at best."""
     promise: Promise | None = None
     """What a launch may show that makes less precision enough."""
 
@@ -93,6 +96,8 @@ def run_trial(
             progress,
             cancelled,
             conditions.promise,
+            conditions.prospect,
+            launched_s,
         ).follow()
         if look is not None and followed.end == "enough":
             look(places, followed)
@@ -199,6 +204,8 @@ def launch_of(
         samples_per_step=collector.samples_per_step(),
         tokens_per_step=collector.tokens_per_step(),
         circumstances=collector.circumstances(),
+        wall_s=followed.elapsed_s,
+        ended_by=followed.ended_by if followed.end == "enough" else None,
     )
 
 

@@ -11,9 +11,13 @@ _ALL_DIGITS_FROM = 0.1
 
 
 def fine_percent(fraction: float, *, signed: bool = True) -> str:
-    """Return a fraction as percent, with a digit more below ten: +84 %, -0.3 %."""
+    """Return a fraction as percent, with a digit more below ten: +84 %, -0.3 %; no sign of zero."""
     digits = 0 if abs(fraction) >= _ALL_DIGITS_FROM else 1
-    return f"{100 * fraction:{'+' if signed else ''}.{digits}f} %"
+    rounded = round(100 * fraction, digits)
+    return f"{rounded or 0.0:{'+' if signed and rounded else ''}.{digits}f} %"
+
+
+_LIMIT = fine_percent(SE_LIMIT, signed=False)
 
 
 def fraction_of(log_gain: float) -> float:
@@ -67,14 +71,25 @@ def unsettled_sentence(launches: Sequence[Launch], *, contended: bool | None) ->
     return f"too noisy to judge: {what}, {counts_words(launches)}{_neighbours(launches) if contended else ''}"
 
 
+def lost_sentence(launches: Sequence[Launch], *, contended: bool | None) -> str:
+    """Return why the other setting was not even launched."""
+    known = f"step times are known to {_worst(launches)} only, {_LIMIT} is the limit"
+    what = known if launches[0].settled else "the step time was still changing at its end"
+    return (
+        f"too noisy to judge: {what}, {counts_words(launches)}{_neighbours(launches) if contended else ''}; "
+        "no further launch could have made a verdict of it"
+    )
+
+
+def _worst(launches: Sequence[Launch]) -> str:
+    return fine_percent(max(launch.se or 0.0 for launch in launches), signed=False)
+
+
 def _refusal(decision: Decision, launches: Sequence[Launch]) -> str:
     if decision.word == "repeats_disagree":
         differ = fine_percent(fraction_of(decision.disagreement or 0.0), signed=False)
         return f"no verdict: two launches of the same settings differ by {differ}"
-    worst = max(launch.se or 0.0 for launch in launches)
-    limit = fine_percent(SE_LIMIT, signed=False)
-    known = fine_percent(worst, signed=False)
-    return f"too noisy to judge: step times are known to {known} only, {limit} is the limit"
+    return f"too noisy to judge: step times are known to {_worst(launches)} only, {_LIMIT} is the limit"
 
 
 def _neighbours(launches: Sequence[Launch]) -> str:

@@ -31,8 +31,15 @@ def config_place(option: Path | None, environ: Mapping[str, str]) -> ConfigPlace
     if environ.get(VARIABLE):
         return ConfigPlace(Path(environ[VARIABLE]), named=True)
     base = Path(environ.get("XDG_CONFIG_HOME", ""))
-    root = base if base.is_absolute() else Path(environ.get("HOME") or Path.home()) / ".config"
+    root = base if base.is_absolute() else _home(environ) / ".config"
     return ConfigPlace(root / "perftui" / "config.toml", named=False)
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    try:
+        return Path(environ.get("HOME") or Path.home())
+    except RuntimeError:  # nobody knows this user, as in containers: there is nothing to read
+        return Path("/")
 
 
 def load_config(option: Path | None = None) -> Config:

@@ -12,7 +12,7 @@ from perftui.tui.renderables.finding_words import evidence_words, first_seen
 from perftui.tui.renderables.headline import severity_mark
 from perftui.tui.renderables.lines import BLANK, Line, Run, clip, fit, line, spread, width_of, wrap
 from perftui.tui.renderables.page import Block
-from perftui.tui.renderables.remedy_words import by_hand, change_words, settled_by
+from perftui.tui.renderables.remedy_words import by_hand, change_words, places, settled_by
 from perftui.tui.state import DashboardState, led_elsewhere, run_of
 
 _INDENT = 4
@@ -124,13 +124,13 @@ def _remedy(finding: Finding, state: DashboardState, width: int) -> list[Line]:
     remedy, drawn = finding.remedy, list[Line]()
     if remedy is not None and remedy.set:
         drawn += _hanging(change_words(remedy, state), width, "→", "fine")
-        if by_hand(remedy):
-            drawn += _hanging(by_hand(remedy), width, " ", "dim")
+        for written in by_hand(remedy):
+            drawn += _hanging(written, width, " ", "dim", "value")
         drawn += _hanging(_KINDS[remedy.semantics], width, " ", "dim", "dim")
     if remedy is not None and remedy.advice:
         drawn += _hanging(fmt.clean(remedy.advice), width, "→", "fine")
-    if remedy is not None and remedy.at:
-        drawn += _hanging(f"at {fmt.clean(remedy.at)}", width, " ", "dim", "value")
+    if places(finding):
+        drawn += _hanging(places(finding), width, " ", "dim", "value")
     if remedy is not None and remedy.caution:
         drawn += _hanging(fmt.clean(remedy.caution), width, "!", "warning")
     if finding.unsure:
@@ -196,13 +196,15 @@ def finding_text(finding: Finding, state: DashboardState) -> str:
     ]
     remedy = finding.remedy
     if remedy is not None and remedy.advice:
-        rows.append(f"  {fmt.clean(remedy.advice)}{f' at {fmt.clean(remedy.at)}' if remedy.at else ''}")
+        rows.append(f"  {fmt.clean(remedy.advice)}{f' ({places(finding)})' if places(finding) else ''}")
+    elif places(finding):
+        rows.append(f"  {places(finding)}")
     if remedy is not None and remedy.caution:
         rows.append(f"  but: {fmt.clean(remedy.caution)}")
     if finding.unsure:
         rows.append(f"  not sure: {fmt.clean(finding.unsure)}")
     if remedy is not None and remedy.set:
-        rows += [f"  {each}" for each in (by_hand(remedy), relaunch_command(finding, state)) if each]
+        rows += [f"  {each}" for each in (*by_hand(remedy), relaunch_command(finding, state)) if each]
     return "\n".join(rows)
 
 

@@ -6,7 +6,7 @@ from perftui.tui import format as fmt
 from perftui.tui.renderables.finding_words import evidence_words, first_seen
 from perftui.tui.renderables.headline import severity_mark
 from perftui.tui.renderables.lines import BLANK, Line, Run, line, spread, wrap
-from perftui.tui.renderables.remedy_words import by_hand, change_words, offered, settled_by
+from perftui.tui.renderables.remedy_words import by_hand, change_words, offered, places, settled_by
 from perftui.tui.state import DashboardState
 
 _INDENT = 4
@@ -78,8 +78,9 @@ def _remedy(finding: Finding, state: DashboardState, width: int) -> list[Line]:
             )
         else:
             drawn += _hanging(change_words(remedy, state), width, "→", "fine")
-        drawn += _hanging(by_hand(remedy), width, " ", "dim")
-    place = f"at {fmt.clean(remedy.at)}" if remedy.at else ""
+        for written in by_hand(remedy):
+            drawn += _hanging(written, width, " ", "dim")
+    place = places(finding)
     if remedy.advice:
         drawn += _hanging(f"{fmt.clean(remedy.advice)}{f' ({place})' * bool(place)}", width, "→", "fine")
     else:

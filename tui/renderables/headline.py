@@ -1,5 +1,7 @@
 """The top of the screen: what runs, and the answer to "is it fine?"."""
 
+from collections.abc import Sequence
+
 from rich.cells import cell_len
 
 from perftui.ipc.findings import Finding
@@ -39,6 +41,11 @@ _STATES = {
 }
 _GAP = line("  ")
 _NAME_LEAST = 12
+_NAME_MODEST = 24
+"""Of a name that is cut so that more than the state stands beside it."""
+_NARROW = 60
+"""Where nothing stands beside name, state and step anyhow."""
+_SLOW = "slow terminal: "
 
 
 def severity_mark(finding: Finding) -> tuple[str, str, str]:
@@ -70,27 +77,35 @@ def header_line(state: DashboardState, width: int, note: str = "", slow_s: int |
     replayed = replay_words(header)
     replay = Run(f"  {replayed}" if replayed else "", "key")
     trial = Run("  TRIAL", "key") if header.trial else Run("")
-    name = line(Run(" perftui ", "dim"), Run(fmt.clean(header.name) or fmt.clean(header.run_id), "title"))
     frozen = Run(f"  ⏸ {note}" if note else "", "key")
     status = line(Run(f"{mark} {status_word}", role), replay, trial, frozen)
     step, *progress = _progress(header, state.together)
     step = BLANK if note else step  # the note says at which step that was
-    right = line(
-        Run(f"{fmt.clean(header.host)}  " if width >= 100 else "", "dim"),
-        Run(f"{fmt.duration(header.elapsed_s)} ", "value"),
-    )
+    host = clip(line(Run(fmt.clean(header.host), "dim")), width // 5) if width >= 100 else BLANK
+    gap = Run("  " if host else "", "dim")
+    right = line(*host, gap, Run(f"{fmt.duration(header.elapsed_s)} ", "value"))
     room = width - width_of(right) - 2
     if note:  # that this is not the newest must be seen, whatever the run is called
-        status = clip(status, max(_NAME_LEAST, room - _NAME_LEAST - 2))
-        name = clip(name, max(_NAME_LEAST, room - width_of(status) - 2))
-    slow = _slow(slow_s, room - width_of(join([name, status, step], _GAP)) - width_of(_GAP))
+        narrow = room < width_of(status) - width_of(line(frozen)) + 2 * _NAME_LEAST
+        status = line(Run(f"⏸ {note}", "key")) if narrow else status
+        status = clip(status, room if narrow else max(_NAME_LEAST, room - _NAME_LEAST - 2))
+    slow = BLANK if slow_s is None else line(Run(f"one update in {slow_s} s", "warning"))
+    name = _name(header, room, [status, step, slow])
+    left = room - width_of(join([name, status, step], _GAP)) - width_of(_GAP)
+    if slow and width_of(slow) + len(_SLOW) <= left:
+        slow = line(Run(_SLOW, "warning"), *slow)
     return spread(join_fitting([name, status, step, slow, *progress], _GAP, room), right, width)
 
 
-def _slow(slow_s: int | None, room: int) -> Line:
-    """Say that fewer pictures are shown than there are."""
-    words = "" if slow_s is None else f"slow terminal: one update in {slow_s} s"
-    return line(Run(words if len(words) <= room else f"one update in {slow_s} s", "warning"))
+def _name(header: Header, room: int, beside: Sequence[Line]) -> Line:
+    """Say what runs, cut so that what stands `beside` it keeps its room, the first of these at any rate."""
+    called = fmt.clean(header.name) or fmt.clean(header.run_id)
+    name = clip(line(Run(" perftui ", "dim"), Run(called, "title")), room // 2 if room > _NARROW else room)
+    for kept in range(len(beside), 0, -1):
+        left = room - width_of(join(beside[:kept], _GAP)) - width_of(_GAP)
+        if left >= min(_NAME_MODEST if kept > 1 else _NAME_LEAST, width_of(name)):
+            return clip(name, left)
+    return BLANK
 
 
 def _progress(header: Header, together: RanksTogether | None) -> list[Line]:
@@ -162,7 +177,7 @@ def _without_lead(state: DashboardState, width: int) -> tuple[Line, Line] | None
     if state.relaunch is not None:
         return relaunch_headline(state.relaunch, state, width)
     if state.ended:
-        return _ending(header)
+        return _ending(header, state.keys["detach"])
     news = fmt.clean(header.message) if header.message else ""
     if not state.findings or header.state in _WORDS_FOR_STATES:
         return _without_finding(state, header, news)
@@ -193,7 +208,7 @@ def _silence(state: DashboardState) -> tuple[Line, Line]:
     if state.replayed:
         whose, then = (
             "the replay",
-            "the recording is as it was: q leaves, and `perftui replay` plays it again",
+            f"the recording is as it was: {state.keys['detach']} leaves, and `perftui replay` plays it again",
         )
     elif state.ended:  # the run was stopped for the trials of a relaunch
         then = "what measures the change goes on without it; reconnecting"
@@ -220,18 +235,26 @@ def _without_finding(state: DashboardState, header: Header, news: str) -> tuple[
     if not news and printed and header.state in ("starting", "waiting", "stalled"):
         news = f"last output: {printed}"
     if header.replay:
-        news = f"{news} · ←→ go back or on, [] play slower or faster, space pauses".lstrip(" ·")
+        at = state.keys
+        through = f"{_pair(at['time-back'], at['time-on'])} go back or on"
+        speeds = f"{_pair(at['slower'], at['faster'])} play slower or faster"
+        news = f"{news} · {through}, {speeds}, {at['freeze']} pauses".lstrip(" ·")
     return line(Run(said, role)), line(Run(news, "dim"))
 
 
-def _ending(header: Header) -> tuple[Line, Line]:
+def _pair(one: str, other: str) -> str:
+    """Name two keys in one word, where they are as short as arrows."""
+    return f"{one}{other}" if len(one) == len(other) == 1 else f"{one} and {other}"
+
+
+def _ending(header: Header, leave: str) -> tuple[Line, Line]:
     mark, role = _STATES[header.state]
     first = line(
         Run(f"{mark} RUN ENDED ", role),
         Run(_how(header), "value"),
         Run(f" after {fmt.duration(header.elapsed_s)}", "dim"),
     )
-    news = fmt.clean(header.message) if header.message else "this is its last picture; q leaves"
+    news = fmt.clean(header.message) if header.message else f"this is its last picture; {leave} leaves"
     return first, line(Run(news, "dim"))
 
 

@@ -45,11 +45,25 @@ _LOOKS = {
     "memory_used_mib": _Look("memory", "note"),
 }
 _TITLES = {
-    "step": ("phases over these steps", "mean of a step"),
-    "gpu": ("GPU activity over these steps", "means of the seconds before each reading"),
-    "workers": ("workers over these steps", "cores each, share of time without a core, waiting for a device"),
-    "host": ("host over these steps", "cores busy with this run and with others, waiting for a CPU, memory"),
+    "step": ("phases over these steps", ("mean of a step", "means")),
+    "gpu": ("GPU activity over these steps", ("means of the seconds before each reading", "means")),
+    "workers": (
+        "workers over these steps",
+        ("cores each, share of time without a core, waiting for a device", "cores each, shares"),
+    ),
+    "host": (
+        "host over these steps",
+        ("cores busy with this run and with others, waiting for a CPU, memory", "cores, memory"),
+    ),
 }
+_BATCHES = ("how long they were waited for, · not at all", "waits, · none")
+
+
+def _heading(title: str, abouts: Sequence[str], width: int) -> Line:
+    """Say what the lanes are and, at the right, of what their figures are: at length where there is room."""
+    words = (f"{about}; highest" for about in abouts)
+    about = next((each for each in words if len(title) + 2 + len(each) <= width), "")
+    return spread(line(Run(title, "heading")), line(Run(about, "dim")), width)
 
 
 def lanes_of(history: StepHistory | None, of: str, width: int, style: ChartStyle = "braille") -> list[Line]:
@@ -57,8 +71,7 @@ def lanes_of(history: StepHistory | None, of: str, width: int, style: ChartStyle
     lanes = [lane for lane in history.lanes if lane.of == of] if history else []
     if not lanes:
         return []
-    word, about = _TITLES[of]
-    heading = spread(line(Run(word, "heading")), line(Run(f"{about}; highest", "dim")), width)
+    heading = _heading(*_TITLES[of], width)
     cells = width - LABEL - RIGHT
     known = [lane for lane in lanes if lane.values]
     if not known or cells < 16:
@@ -111,8 +124,7 @@ def worker_timeline(history: StepHistory | None, width: int, style: ChartStyle =
     """
     if history is None:
         return []
-    about = "how long they were waited for, · not at all; highest" if history.workers else ""
-    heading = spread(line(Run("batches of each worker", "heading")), line(Run(about, "dim")), width)
+    heading = _heading("batches of each worker", _BATCHES if history.workers else (), width)
     if not history.workers:
         return [heading, *wrap(f"{fmt.NOTHING} {fmt.clean(history.why_no_workers)}", width, "dim")]
     cells = width - LABEL - RIGHT

@@ -25,13 +25,13 @@ def cores_bar(host: HostView, width: int = _BAR_CELLS) -> Line:
     )
 
 
-def host_parts(host: HostView, hosts: int, *, short: bool = False) -> list[Line]:
-    """Return what is said of the cores, the most needed first; `short`: the first without its bar."""
+def host_parts(host: HostView, hosts: int, *, bar: bool = True, unit: bool = True) -> list[Line]:
+    """Return what is said of the cores, the most needed first: that with its `bar` and `unit`, or without."""
     more = f" +{hosts - 1}" if hosts > 1 else ""
     stale = Run(f" {fmt.age(host.age_s)} old", "warning") if host.age_s > _OLD_S else Run("")
-    bar = BLANK if short else line(" ", *cores_bar(host))
+    drawn = line(" ", *cores_bar(host)) if bar else BLANK
     return [
-        line(Run(f"{fmt.clean(host.name)}{more}", "dim"), stale, *bar, " ", *_cores(host, short=short)),
+        line(Run(f"{fmt.clean(host.name)}{more}", "dim"), stale, *drawn, " ", *_cores(host, unit=unit)),
         _throttled(host),
         _waiting(host),
         _iowait(host.pressure_io),
@@ -63,7 +63,7 @@ def store_parts(host: HostView) -> list[Line]:
     ]
 
 
-def _cores(host: HostView, *, short: bool) -> Line:
+def _cores(host: HostView, *, unit: bool) -> Line:
     return line(
         Run("run ", "dim"),
         _number(host.run_busy),
@@ -71,7 +71,7 @@ def _cores(host: HostView, *, short: bool) -> Line:
         _number(host.others_busy),
         Run(" of ", "dim"),
         fmt.NOTHING if host.cpus is None else f"{host.cpus:g}",
-        Run("" if short else " cores", "dim"),
+        Run(" cores" if unit else "", "dim"),
     )
 
 

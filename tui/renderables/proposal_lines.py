@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 
+from perftui.ipc.crowded import crowded_words
 from perftui.ipc.findings import Finding, Remedy
 from perftui.ipc.settings import SettingValue, format_value
 from perftui.tui import format as fmt
 from perftui.tui.renderables.headline import severity_mark
 from perftui.tui.renderables.lines import BLANK, Line, Run, line, wrap
-from perftui.tui.renderables.remedy_words import by_hand, settings_in_force
+from perftui.tui.renderables.remedy_words import by_hand, settings_in_force, told_time
 from perftui.tui.state import DashboardState
 
 _SEMANTICS = {
@@ -25,20 +26,21 @@ def proposal_lines(state: DashboardState, finding: Finding, remedy: Remedy, widt
         *((Run(f"{mark} " if index == 0 else "  ", role), *part) for index, part in enumerate(why)),
         BLANK,
         *_difference(settings_in_force(state), remedy.set),
-        *([line(Run(f"  {by_hand(remedy)}", "dim"))] if by_hand(remedy) else ()),
+        *(line(Run(f"  {written}", "dim")) for written in by_hand(remedy)),
         BLANK,
         *_item("gain", _gain(remedy, busy=state.host_is_busy), width, "fine"),
         *_item("kind", _SEMANTICS[remedy.semantics], width),
         *(_item("beware", fmt.clean(remedy.caution), width, "warning") if remedy.caution else ()),
         BLANK,
         *_item("now", _stopped(state), width, "warning"),
-        *_item("then", _trials(state.trials_s), width),
+        *_item("then", _trials(told_time(state, remedy)), width),
+        *(_item("beware", crowd, width, "warning") if (crowd := _crowd(state)) else ()),
         *_item("files", _FILES, width),
         *_item("after", _LAST, width),
     ]
 
 
-_TRIALS = "2 to 4 short fresh launches, as it is (A) and changed (B) in turn"
+_TRIALS = "1 to 4 short fresh launches, as it is (A) and changed (B) in turn"
 _FILES = (
     "what trials save goes to a scratch folder, trackers are held off; what the script sends elsewhere, "
     "trials send too"
@@ -59,6 +61,11 @@ def _trials(trials_s: tuple[float, float] | None) -> str:
         return f"{_TRIALS}; how long they take is not known yet"
     about, most = trials_s
     return f"{_TRIALS}: about {fmt.rough(about)}, at most {fmt.rough(most)}"
+
+
+def _crowd(state: DashboardState) -> str | None:
+    host = state.hosts[0] if state.hosts else None
+    return crowded_words(host.others_busy, host.cpus) if host else None
 
 
 def _stopped(state: DashboardState) -> str:

@@ -30,7 +30,7 @@ class RankOrder:
         """Return the order by the next column that a width has room for, or by the one before (`way` -1)."""
         headings = [column.heading for column in columns_for(width, absent)]
         if self.heading not in headings:
-            return self.by(headings[0])
+            return self.by(headings[0]) if headings else self
         return self.by(headings[(headings.index(self.heading) + way) % len(headings)])
 
     def sorted(self, pictures: Sequence[RankPicture]) -> list[RankPicture]:

@@ -3,6 +3,7 @@
 from perftui.ipc.ledger_records import Verdict
 from perftui.ipc.view import LaunchProgress, RelaunchView
 from perftui.tui import format as fmt
+from perftui.tui.renderables.launch_words import STAGES, elapsed_words, filled_cells
 from perftui.tui.renderables.lines import BLANK, Line, Run, line, wrap
 from perftui.tui.renderables.remedy_words import changes
 from perftui.tui.renderables.verdict_words import verdict_words
@@ -16,6 +17,8 @@ _STATES = {
     "failed": ("✖", "critical"),
     "stopped": ("■", "dim"),
 }
+
+_ENDED = ("done", "failed")
 
 
 def relaunch_title(view: RelaunchView) -> Line:
@@ -34,8 +37,11 @@ def relaunch_lines(view: RelaunchView, width: int) -> list[Line]:
         drawn += wrap(message, width, "warning" if view.state in ("done", "failed") else "value")
     if view.launches:
         drawn += [BLANK] if drawn else []
-        slowest = max((launch.step_ms or 0.0 for launch in view.launches), default=0.0)
-        drawn += [_launch(index, launch, slowest, width) for index, launch in enumerate(view.launches)]
+        ended = [launch.step_ms or 0.0 for launch in view.launches if launch.state in _ENDED]
+        slowest = max(ended, default=0.0)
+        for index, launch in enumerate(view.launches):
+            drawn.append(_launch(index, launch, slowest, width))
+            drawn += _going_on(launch, width)
     return drawn or [line(Run(f"○ {view.state}", "note"))]
 
 
@@ -60,15 +66,29 @@ def _launch(index: int, launch: LaunchProgress, slowest: float, width: int) -> L
     mark, role = _STATES[word]
     meaning = "as it is" if launch.label == "A" else "changed"
     room = max(0, min(40, width - 58))
-    filled = round(launch.step_ms / slowest * room) if launch.step_ms and slowest else 0
+    if launch.state in _ENDED:  # then it says how long a step took, to be compared
+        filled = round(launch.step_ms / slowest * room) if launch.step_ms and slowest else 0
+        bar = line(Run("█" * filled, "loader_wait" if launch.label == "A" else "optimizer"))
+    else:
+        filled = filled_cells(launch, room)
+        bar = line(Run("█" * filled, "accent"), Run("░" * (room - filled), "dim"))
     return line(
         Run(f"{mark} ", role),
         Run(f"{index + 1} {launch.label} ", "title"),
         Run(f"{meaning:<9}", "dim"),
-        Run(f"{word:<10}", role),
+        Run(f"{STAGES.get(word, word):<10}", role),
         Run(f"{launch.steps:>6,}", "text"),
         Run(" steps  ", "dim"),
         Run(f"{fmt.milliseconds(launch.step_ms):>9}"),
         Run(" a step  ", "dim"),
-        Run("█" * filled, "loader_wait" if launch.label == "A" else "optimizer"),
+        *bar,
     )
+
+
+def _going_on(launch: LaunchProgress, width: int) -> list[Line]:
+    """Say of a launch that goes on how long it has and why it does."""
+    if launch.state in _ENDED:
+        return []
+    told = [elapsed_words(launch), fmt.clean(launch.why or "")]
+    words = " · ".join(each for each in told if each)
+    return [(Run("  "), *row) for row in wrap(words, max(10, width - 2), "dim")] if words else []

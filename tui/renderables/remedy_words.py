@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from perftui.ipc.findings import Finding, Remedy
+from perftui.ipc.loader_names import split_name
 from perftui.ipc.settings import SettingValue, format_value
 from perftui.ipc.settings_as_code import lines_to_write
 from perftui.tui import format as fmt
@@ -17,6 +18,12 @@ def proposal(state: DashboardState) -> tuple[Finding, Remedy] | None:
         if finding.remedy is not None and finding.remedy.set:
             return finding, finding.remedy
     return None
+
+
+def told_time(state: DashboardState, remedy: Remedy) -> tuple[float, float] | None:
+    """Return about how many seconds the trials of a remedy take, and at most; None: not the leading one."""
+    first = proposal(state)
+    return state.trials_s if first is not None and first[1].set == remedy.set else None
 
 
 def offered(finding: Finding, state: DashboardState) -> bool:
@@ -62,10 +69,32 @@ def settled_by(text: str, state: DashboardState) -> str:
     return f"not sure: {fmt.clean(text)}{key}"
 
 
-def by_hand(remedy: Remedy) -> str:
-    """Say what the script's owner would write instead of the settings; empty where there is none."""
-    written = "; ".join(lines_to_write(remedy.set)).replace("…", "...")
-    return f"by hand: {written}" if written else ""
+def by_hand(remedy: Remedy) -> list[str]:
+    """Say what the script's owner would write instead of the settings, and in which line that is known of."""
+    loaders = {name: value for name, value in remedy.set.items() if remedy.made_at and split_name(name)}
+    others = {name: value for name, value in remedy.set.items() if name not in loaders}
+    there, written = _written(loaders), _written(others)
+    change = f"change: {fmt.clean(remedy.made_at or '')}: {there}" if there else ""
+    return [each for each in (change, f"by hand: {written}" if written else "") if each]
+
+
+def _written(settings: dict[str, SettingValue]) -> str:
+    return "; ".join(lines_to_write(settings)).replace("…", "...")
+
+
+def places(finding: Finding) -> str:
+    """Say where the time goes, and where the loader is made if nothing has said so: `slow: train.py:31 load`.
+
+    Where the two may be taken for one another: elsewhere a place is the line to look at.
+    """
+    remedy = finding.remedy
+    if remedy is None:
+        return ""
+    named = any(split_name(name) for name in remedy.set)
+    word = "slow:" if remedy.made_at and finding.code.startswith("input.") else "at"
+    at = f"{word} {fmt.clean(remedy.at)}" if remedy.at else ""
+    loader = f"DataLoader: {fmt.clean(remedy.made_at)}" if remedy.made_at and not named else ""
+    return ", ".join(each for each in (at, loader) if each)
 
 
 def remedy_lines(finding: Finding, state: DashboardState, width: int, most: int) -> list[Line]:
@@ -78,7 +107,7 @@ def remedy_lines(finding: Finding, state: DashboardState, width: int, most: int)
         told = settled_by(finding.unsure, state) if finding.unsure else ""
         return [line(Run(part, "dim")) for part in in_lines(told, width, most)] if told else []
     if not remedy.set:
-        place = "" if (remedy.at or "") in finding.sentence else fmt.clean(remedy.at or "")
+        place = "" if (remedy.at or "") in finding.sentence else places(finding).removeprefix("at ")
         return _by_advice(fmt.clean(remedy.advice or ""), place, width, most)
     key = (
         line(Run(f"{state.keys['relaunch']} ", "key"), Run("relaunches with ", "dim"))

@@ -3,6 +3,7 @@
 from perftui.ipc.figures import counted
 from perftui.ipc.search_view import SearchTrial, SearchView
 from perftui.tui import format as fmt
+from perftui.tui.renderables.launch_words import STAGES, elapsed_words
 from perftui.tui.renderables.lines import Line, Run, clip, line, wrap
 from perftui.tui.renderables.remedy_words import changes
 from perftui.tui.renderables.verdict_words import verdict_words
@@ -39,8 +40,11 @@ def _measuring(view: SearchView, width: int) -> list[Line]:
         return [clip(first, width), clip(line(Run(f"  {told}: getting ready", "dim")), width)]
     label = f" ({'as it is' if launch.label == 'A' else 'changed'})"
     speed = f", {fmt.milliseconds(launch.step_ms)} a step" if launch.step_ms is not None else ""
-    words = f"  {told}{label}: {launch.state}, {counted(launch.steps, 'step')}{speed}"
-    return [clip(first, width), clip(line(Run(words, "text")), width)]
+    time = f" · {elapsed_words(launch)}" if elapsed_words(launch) else ""
+    stage = STAGES.get(launch.state, launch.state)
+    words = f"  {told}{label}: {stage}, {counted(launch.steps, 'step')}{speed}{time}"
+    why = [clip(line(Run(f"  {fmt.clean(launch.why)}", "dim")), width)] if launch.why else []
+    return [clip(first, width), clip(line(Run(words, "text")), width), *why]
 
 
 def _what(view: SearchView, trial: SearchTrial) -> str:

@@ -10,21 +10,24 @@ from perftui.tui.renderables.page import Block
 from perftui.tui.renderables.settings_table import GROUPS, SettingRow, setting_rows, unread
 
 _NAME_MIN, _NAME_MAX = 20, 32
+_VALUE_MIN = 16
+"""Cells for the sign and the value, before names are cut for them."""
 _RANKS_SHOWN = 6
 
 
 def settings_blocks(
-    ranks: Sequence[RankView], asked: Mapping[str, SettingValue], width: int, *, telling: bool
+    ranks: Sequence[RankView], asked: Mapping[str, SettingValue], width: int, *, telling: bool, key: str
 ) -> list[Block]:
-    """Draw all settings by group; with `telling`, those that differ or were changed."""
+    """Draw all settings by group; with `telling`, those that differ or were changed; `key` shows all."""
     rows = setting_rows(ranks, asked)
     if not rows:
         return [Block("", (line(Run("○ no rank has told its settings so far", "note")),))]
     shown = [row for row in rows if row.tells or not telling]
     if not shown:
-        said = "all ranks have the same, and perftui has changed nothing; d shows all"
+        said = f"all ranks have the same, and perftui has changed nothing; {key} shows all"
         return [Block("", (clip(line(Run(f"○ {said}", "note")), width),))]
-    column = max(_NAME_MIN, min(_NAME_MAX, max(len(row.name) for row in shown)))
+    longest = max(len(row.name) for row in shown)
+    column = max(min(_NAME_MIN, width // 2), min(_NAME_MAX, longest, width - _VALUE_MIN))
     blocks: list[Block] = []
     for group, title in GROUPS:
         members = [row for row in shown if row.group == group]

@@ -23,8 +23,9 @@ def status_line(state: DashboardState, width: int) -> Line:
     host, hosts = state.hosts[0], len(state.hosts)
     own = _own(state, width)
     cores, *rest = host_parts(host, hosts)
-    if width_of(cores) > _room_beside(own, width):
-        cores = host_parts(host, hosts, short=True)[0]
+    for unit in (True, False):
+        if width_of(cores) > _room_beside(own, width):
+            cores = host_parts(host, hosts, bar=False, unit=unit)[0]
     memory, *stores = store_parts(host)
     return _with_own(state, [_others(state), cores, memory, *rest, *stores], width)
 

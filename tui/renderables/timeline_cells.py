@@ -7,6 +7,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from rich.cells import cell_len
+
 from perftui.tui.renderables.lines import Run
 from perftui.tui.renderables.timeline_index import ClassColumns, TimelineIndex, TrackLine
 from perftui.tui.renderables.timeline_view import TimeView, edges
@@ -90,7 +92,7 @@ def name_wide_spans(
         lead = ("▏" if begins else " ") + (f"{look.letter}:" if textured else "")
         text = lead + label(index.names[name], last - first - len(lead))
         padded = f"{text:<{last - first}}"
-        if len(padded) == last - first:  # no wide characters: a cell for each
+        if cell_len(padded) == last - first:  # no wide characters: a cell for each
             runs[first:last] = [Run(character, "on-bar", look.role) for character in padded]
 
 

@@ -24,6 +24,8 @@ class TraceContext:
     """Why there is no report."""
     why_no_timeline: str = ""
     why_no_difference: str = ""
+    end_key: str = "c"
+    """The key that ends a window without a result."""
 
     @property
     def ranks(self) -> Sequence[int]:

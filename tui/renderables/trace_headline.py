@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from perftui.ipc.trace_report import GpuShares, IdleShares, RankReport, TrustCheck
 from perftui.ipc.view import ProfileRank, ProfileView
 from perftui.tui import format as fmt
-from perftui.tui.renderables.lines import BLANK, Line, Run, clip, join_fitting, line, width_of, wrap
+from perftui.tui.renderables.lines import BLANK, Line, Run, clause, clip, join_fitting, line, width_of, wrap
 from perftui.tui.renderables.stacked_bar import Part, bar_legend, stacked_bar
 from perftui.tui.renderables.trace_context import TraceContext
 
@@ -32,9 +32,9 @@ _ROUNDING = 0.005
 def headline(context: TraceContext, width: int, *, textured: bool = False) -> list[Line]:
     """Draw sentence, circumstances, bar and legend: as many lines at every width, but for the second."""
     if context.report is None and context.view is None and context.why:
-        return [line(Run(" ○ ", "note"), *part) for part in wrap(context.why, max(8, width - 3), "note")[:1]]
+        return [line(Run(" ○ ", "note"), Run(clause(fmt.visible(context.why), max(8, width - 3)), "note"))]
     if context.report is None:
-        lines = window_lines(context.view, width)
+        lines = window_lines(context.view, width, context.end_key)
         told = where_parts(None, context.profile_rank)
         why = line(Run(f"   {fmt.visible(context.why)}", "note")) if context.why and context.view else BLANK
         return [*lines, why, *_bar(told, width, textured=textured)] if not why else [*lines, why]
@@ -95,7 +95,7 @@ def steps_words(view: ProfileView) -> str:
     return f"steps {view.start_step:,} to {view.start_step + view.steps - 1:,}"
 
 
-def window_lines(view: ProfileView | None, width: int) -> list[Line]:
+def window_lines(view: ProfileView | None, width: int, end_key: str = "c") -> list[Line]:
     """Draw a window of which there is no report (yet): what it says, or how far it is."""
     if view is None:
         return [line(Run(" ○ no profiling window yet", "note"))]
@@ -110,7 +110,7 @@ def window_lines(view: ProfileView | None, width: int) -> list[Line]:
             "recording": " ● recording",
             "analysing": " ● reading the traces",
         }
-        ends = "" if view.state == "analysing" else " · c cancels it"
+        ends = "" if view.state == "analysing" else f" · {end_key} cancels it"
         return [line(Run(words[view.state], "note"), Run(ends, "dim")), about]
     sentence = wrap(fmt.visible(view.sentence or "window done"), max(10, width - 2), "value")[:2]
     return [

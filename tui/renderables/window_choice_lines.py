@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from perftui.tui.renderables.lines import BLANK, Line, Run, line, wrap
+from perftui.tui.renderables.lines import BLANK, MORE, Line, Run, line, width_of, wrap
 from perftui.tui.window_choice import PRESETS, ROWS, STEPS, WindowChoice
 
 _LABEL = 8
@@ -27,15 +27,22 @@ def window_choice_lines(choice: WindowChoice, width: int) -> list[Line]:
     for place, (label, values) in enumerate(zip(ROWS, rows, strict=True)):
         here = place == choice.row
         lead = Run(f"{'>' if here else ' '} {label:<{_LABEL}}", "key" if here else "dim")
-        drawn.append(line(lead, *_values(values)))
+        drawn.append(line(lead, *_values(values, width - width_of(line(lead)))))
     words = [_PRESET_WORDS[choice.preset], _STEPS_WORDS]
     if len(choice.ranks) > 1:
         words.append(_ALL_RECORD)
     return [*drawn, BLANK, *(part for text in words for part in wrap(text, width, "dim"))]
 
 
-def _values(values: Sequence[tuple[str, bool]]) -> list[Run]:
-    return [Run(f" {text} ", "cursor" if chosen else "text") for text, chosen in values]
+def _values(values: Sequence[tuple[str, bool]], room: int) -> list[Run]:
+    """Draw the values; where not all have room, from one on that leaves the chosen one in view."""
+    drawn = [Run(f" {text} ", "cursor" if chosen else "text") for text, chosen in values]
+    upto = 1 + next(at for at, (_, chosen) in enumerate(values) if chosen)
+    more = 1 if upto < len(values) else 0  # the mark of what is cut
+    first = 0
+    while first < upto - 1 and bool(first) + width_of(tuple(drawn[first:upto])) + more > room:
+        first += 1
+    return [*([Run(MORE, "dim")] if first else []), *drawn[first:]]
 
 
 def _kept(choice: WindowChoice) -> str:

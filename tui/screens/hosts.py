@@ -17,7 +17,7 @@ class HostsScreen(PageScreen):
     def heading(self) -> Line:
         """Return how many there are."""
         count = max(len(self.state.links), len(self.state.hosts))
-        return line(Run("hosts ", "title"), Run(str(count) if count > 1 else "", "value"))
+        return line(Run("hosts", "title"), Run(f" {count}" if count > 1 else "", "value"))
 
     def blocks(self, width: int) -> Sequence[Block]:
         """Return how each stands."""

@@ -75,7 +75,7 @@ class OutputScreen(RunScreen):
 
     def action_first(self) -> None:
         """Go to the oldest line that is kept."""
-        self._view.scroll_by(-len(self._view.texts))
+        self._view.go_first()
 
     def action_scroll(self, lines: int) -> None:
         """Move by lines."""

@@ -240,13 +240,20 @@ class OverviewScreen(RunScreen):
 
     def action_sort(self, way: int) -> None:
         """Sort the table of ranks by the next column, or by the one before."""
-        if not self._carded:
+        if self._has_table():
             self._table.sort_beside(way)
 
     def action_invert(self) -> None:
         """Turn the order of the table round."""
-        if not self._carded:
+        if self._has_table():
             self._table.sort(self._table.order.turned())
+
+    def _has_table(self) -> bool:
+        """Whether the ranks stand in a table; where they do not, say so."""
+        shown = self._plan is not None and self._plan.columns == 0 and self._plan.ranks > 0
+        if not shown:
+            self.notify("there is no table of ranks here to sort", markup=False)
+        return shown
 
     def action_vertical(self, step: int) -> None:
         """Scroll the panel that has the focus, or choose the rank above or below."""

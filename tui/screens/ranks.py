@@ -90,9 +90,11 @@ class RanksScreen(StepsScreen):
         """Return a block a row, so that one can be chosen and opened."""
         found, style = self._map, heat_style(self.glyphs)
         if found is None:
-            return [Block("", tuple(wrap(fmt.clean(self.why) or "asking the hub …", width, "dim")))]
+            asked = "asking the hub …" if self.state.ranks else "no rank yet"
+            return [Block("", tuple(wrap(fmt.clean(self.why) or asked, width, "dim")))]
         if found.ranks == 1:
-            said = f"{fmt.NOTHING} one rank: there is nobody to compare it with; enter shows its own history"
+            alone = "one rank: there is nobody to compare it with"
+            said = f"{fmt.NOTHING} {alone}; {self.state.keys['rank']} shows its own history"
             return [Block(str(found.bands[0].first_rank), tuple(wrap(said, width, "dim")))]
         state = self.state
         marks = chart_marks(state.marks, state.profiles, 0, state.header.parent if state.header else None)
@@ -103,6 +105,8 @@ class RanksScreen(StepsScreen):
             *heat_key(found, width, style),
         ]
         rows = [Block(f"{row.first_rank}", (row.line,)) for row in heat_rows(found, width, style)]
+        if not rows:
+            return [Block("", tuple(wrap("this screen is too narrow for a picture of them", width, "dim")))]
         return [*rows, Block("", tuple(below))]
 
     def _median_lines(self, rows: int) -> int:

@@ -33,7 +33,8 @@ class SettingsScreen(PageScreen):
 
     def blocks(self, width: int) -> Sequence[Block]:
         """Return one line a setting."""
-        return settings_blocks(self.state.ranks, self._asked(), width, telling=self._telling)
+        asked, key = self._asked(), self.state.keys["differing"]
+        return settings_blocks(self.state.ranks, asked, width, telling=self._telling, key=key)
 
     def action_telling(self) -> None:
         """Leave out what all ranks have and nobody changed, or show it again."""

@@ -18,9 +18,10 @@ def write_lines(lines: Iterable[str]) -> None:
 
 
 def write_json_text(text: str) -> None:
-    """Write one JSON document."""
-    sys.stdout.write(harmless_json(text) + "\n")
+    """Write one JSON document: that is UTF-8, whatever the locale says."""
     sys.stdout.flush()
+    sys.stdout.buffer.write((harmless_json(text) + "\n").encode())
+    sys.stdout.buffer.flush()
 
 
 def write_json(value: object) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perftui.ipc.errors import UsageError
+from perftui.ipc.places import current_folder
 from perftui.tui.verbs.dashboard import check_size, load_dashboard, no_dashboard, run_with_dashboard
 from perftui.tui.verbs.output import write_lines
 
@@ -36,10 +37,11 @@ def run(parsed: argparse.Namespace) -> int:
         else check_interval(asked_s, "--gpu-interval")
     )
     schedule = schedule_wanted(parsed, headless=headless)
-    arguments = mapped_arguments(Path.cwd(), parsed.map)
+    folder = current_folder()
+    arguments = mapped_arguments(folder, parsed.map)
     spec = LaunchSpec(
         command=parsed.command,
-        cwd=Path.cwd(),
+        cwd=folder,
         settings=parse_assignments(parsed.set, arguments),
         arguments=arguments,
         name=parsed.name,

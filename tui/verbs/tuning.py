@@ -2,9 +2,9 @@
 
 import argparse
 import sys
-from pathlib import Path
 
 from perftui.ipc.errors import NoSuchRun, UsageError
+from perftui.ipc.places import current_folder
 from perftui.tui.verbs.dashboard import check_size, no_dashboard
 from perftui.tui.verbs.live_runs import chosen_run
 from perftui.tui.verbs.output import ask
@@ -45,7 +45,7 @@ def tune(parsed: argparse.Namespace) -> int:
     run_id = None if parsed.run is None else chosen_run(parsed.run).run_id
     description = None if run_id is None else read_record(run_places(run_id).description, RunDescription)
     known = description.arguments if description else {}
-    arguments = {**known, **mapped_arguments(Path.cwd(), parsed.map)}
+    arguments = {**known, **mapped_arguments(current_folder(), parsed.map)}
     asked = Asked(
         command=parsed.command,
         run_id=run_id,

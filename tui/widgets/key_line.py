@@ -17,8 +17,12 @@ from perftui.tui.renderables.lines import Line, Run, line, width_of
 from perftui.tui.screens.run_screen import RunScreen
 from perftui.tui.widgets.picture import Picture, app_of
 
-_ALWAYS = ("time-back", "back", "help", "detach", "leave")
-"""Ids of keys that have their place before all others, and stand at the end."""
+_AT_THE_END = ("time-back", "back", "help", "detach", "leave")
+"""Ids of keys that stand at the end."""
+_ALWAYS = ("no", "filter-clear", *_AT_THE_END)
+"""Ids of keys that have their place before all others: a question always offers the way out of it."""
+_ONLY_WITH = {"relaunch-at-once": "relaunch-yes"}
+"""Ids of keys that are not offered without another, which is the better choice."""
 
 
 class KeyLine(Picture):
@@ -42,7 +46,7 @@ class KeyLine(Picture):
         words = self._fitting([binding for binding, _ in keys])
         drawn: list[Run] = []
         self._places = []
-        for binding, node in sorted(keys, key=lambda key: key[0].id in _ALWAYS):
+        for binding, node in sorted(keys, key=lambda key: key[0].id in _AT_THE_END):
             shown = words.get(binding.id or binding.key)
             if shown is not None:
                 begin = width_of(tuple(drawn))
@@ -57,7 +61,8 @@ class KeyLine(Picture):
         for binding in sorted(bindings, key=lambda each: each.id not in _ALWAYS):
             told = self._words(binding)[0]
             width = width_of(_entry(binding, told)) + 1
-            if width <= room:
+            alone = _ONLY_WITH.get(binding.id or "", binding.id) not in {*words, binding.id}
+            if width <= room and not alone:
                 room -= width
                 words[binding.id or binding.key] = told
         for binding in bindings if len(words) == len(bindings) else ():

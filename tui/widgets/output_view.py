@@ -2,8 +2,16 @@
 
 from collections.abc import Sequence
 
-from perftui.tui.renderables.lines import Line, Run, line
-from perftui.tui.renderables.output_lines import drawn, first_of_last_page, matching
+from perftui.tui.renderables.lines import Line, Run, clip, line
+from perftui.tui.renderables.output_lines import (
+    TOP,
+    Place,
+    drawn,
+    last_page,
+    matching,
+    moved,
+    place_of_match,
+)
 from perftui.tui.renderables.page import rule
 from perftui.tui.widgets.picture import WheeledPicture, key_names_for
 
@@ -18,6 +26,8 @@ class OutputView(WheeledPicture, can_focus=True):
     """Of the last text."""
     first = 0
     """Number of the first text in view, while not following."""
+    piece = 0
+    """Which of the pieces into which that text is broken comes first."""
     follows = True
     wraps = False
     needle = ""
@@ -39,18 +49,29 @@ class OutputView(WheeledPicture, can_focus=True):
     def _room(self) -> tuple[int, int]:
         return max(1, self.size.height - 1), max(1, self.size.width - 2 * _MARGIN)
 
+    @property
+    def _top(self) -> Place:
+        """The first place in view."""
+        return Place(max(0, self.first - self._before - 1), self.piece)
+
+    def _stand_on(self, top: Place) -> None:
+        """Let this place come first in view."""
+        self.first, self.piece = self._before + 1 + top.text, top.piece
+
+    def _by(self, place: Place, lines: int) -> Place:
+        return moved(self.texts, place, lines, self._room[1], wrap=self.wraps)
+
     def draw(self) -> Sequence[Line]:
         """Draw the rule and the texts in view."""
         height, width = self._room
-        last_page = first_of_last_page(self.texts, height, width, wrap=self.wraps)
-        first = last_page if self.follows else max(0, min(self.first - self._before - 1, last_page))
-        self.first = self._before + 1 + first
+        last = last_page(self.texts, height, width, wrap=self.wraps)
+        self._stand_on(last if self.follows else min(self._by(self._top, 0), last))
         current = None if self.current is None else self.current - self._before - 1
-        body = drawn(self.texts, first, height, width, self.needle, current, wrap=self.wraps)
+        body = drawn(self.texts, self._top, height, width, self.needle, current, wrap=self.wraps)
         if not self.texts:
             body = [line(Run("nothing printed so far", "dim"))]
         return [
-            rule(self._title(), self._remark(first), self.size.width),
+            rule(self._title(), self._remark(), self.size.width),
             *((Run(" "), *part) for part in body),
         ]
 
@@ -59,22 +80,30 @@ class OutputView(WheeledPicture, can_focus=True):
         held = "" if self.follows else f"  held; {key_names_for(self)['follow']} follows again"
         return line(Run("output", "title"), Run(kept, "dim"), Run(held, "key"))
 
-    def _remark(self, first: int) -> Line:
+    def _remark(self) -> Line:
         if self.needle:
             places = matching(self.texts, self.needle)
             numbers = [self._before + 1 + at for at in places]
             at = numbers.index(self.current) + 1 if self.current in numbers else 0
-            found = f"{at} of {len(places)}" if places else "nowhere"
-            return line(Run(f"/{self.needle}  ", "key"), Run(found, "value" if places else "warning"))
-        return line(Run(f"line {self._before + 1 + first:,}", "dim"))
+            found = Run(
+                f"  {at} of {len(places)}" if places else "  nowhere", "value" if places else "warning"
+            )
+            return line(*clip(line(Run(f"/{self.needle}", "key")), max(2, self.size.width // 3)), found)
+        return line(Run(f"line {self.first:,}" if self.texts else "", "dim"))
 
     def scroll_by(self, lines: int) -> None:
-        """Move by so many texts; at the end, follow again."""
+        """Move by so many lines; at the end, follow again."""
         height, width = self._room
-        last_page = first_of_last_page(self.texts, height, width, wrap=self.wraps)
-        at = self.first - self._before - 1 + lines
-        self.follows = at >= last_page
-        self.first = self._before + 1 + max(0, at)
+        top = self._by(self._top, lines)
+        self.follows = top >= last_page(self.texts, height, width, wrap=self.wraps)
+        self._stand_on(top)
+        self.redraw()
+
+    def go_first(self) -> None:
+        """Show the oldest text that is kept."""
+        height, width = self._room
+        self.follows = last_page(self.texts, height, width, wrap=self.wraps) == TOP
+        self._stand_on(TOP)
         self.redraw()
 
     def turn(self, pages: int) -> None:
@@ -96,8 +125,8 @@ class OutputView(WheeledPicture, can_focus=True):
         self.needle, self.current = needle, None
         places = matching(self.texts, needle)
         if places:
-            below = self.first - self._before - 1 + self._room[0]
-            self._stand_at(next((at for at in reversed(places) if at < below), places[0]))
+            below = self._by(self._top, self._room[0] - 1).text
+            self._stand_at(next((at for at in reversed(places) if at <= below), places[0]))
         self.redraw()
 
     def go(self, by: int) -> None:
@@ -113,8 +142,8 @@ class OutputView(WheeledPicture, can_focus=True):
     def _stand_at(self, at: int) -> None:
         """Let the search stand at a text, and bring it into view."""
         self.current = self._before + 1 + at
-        height, _ = self._room
-        first = self.first - self._before - 1
-        if not first <= at < first + height:
+        height, width = self._room
+        place = place_of_match(self.texts, at, self.needle, width, wrap=self.wraps)
+        if not self._top <= place <= self._by(self._top, height - 1):
             self.follows = False
-            self.first = self._before + 1 + max(0, at - height // 2)
+            self._stand_on(self._by(place, -(height // 2)))

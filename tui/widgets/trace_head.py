@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+from textual import events
 from textual.widgets import Input
 
+from perftui.tui.format import clean
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.keys import FILTER
 from perftui.tui.messages import FilterClosed
@@ -44,6 +46,10 @@ class FilterLine(Input):
         super().__init__(placeholder="words that a row must have", compact=True, id=id)
         self.cursor_blink = False
         self.display = False
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Take the first line of what is pasted, as text: what is looked through has no controls either."""
+        event.text = clean(next(iter(event.text.splitlines()), ""))
 
     def action_done(self) -> None:
         """Keep the filter."""

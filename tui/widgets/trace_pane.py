@@ -14,7 +14,8 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input
 
-from perftui.ipc.errors import PerftuiError
+from perftui.ipc.errors import PerftuiError, Refused
+from perftui.ipc.places import current_folder
 from perftui.ipc.view import ProfileView
 from perftui.tui import format as fmt
 from perftui.tui.glyphs import Glyphs
@@ -29,7 +30,7 @@ from perftui.tui.screens.trace_sheets import ExportScreen, FactsScreen, FileScre
 from perftui.tui.table_export import ExportKind, export_table
 from perftui.tui.trace_files import beside
 from perftui.tui.trace_reading import report_read, timeline_read, windows_compared
-from perftui.tui.widgets.picture import app_of
+from perftui.tui.widgets.picture import app_of, key_names_for
 from perftui.tui.widgets.timeline import Timeline
 from perftui.tui.widgets.trace_head import FilterLine, TraceHead
 from perftui.tui.widgets.trace_table import TraceTable
@@ -78,7 +79,7 @@ class TracePane(Vertical):
             self._known = TraceContext(rank=self._known.rank, why="reading the report …" if path else why)
             if path is not None:
                 self._in_thread(partial(report_read, self._shelf, path), "report")
-        context = replace(self._known, view=view)
+        context = replace(self._known, view=view, end_key=key_names_for(self)["profile-end"])
         self._known = context if path is not None else replace(context, why=why)
         self._fill()
 
@@ -246,7 +247,8 @@ class TracePane(Vertical):
             self.notify("this window has no report to compare with", markup=False)
             return
         self._shelf.mark(self._path)
-        self.notify("other windows are now compared with this one: d shows it", markup=False)
+        shows = key_names_for(self)["difference"]
+        self.notify(f"other windows are now compared with this one: {shows} shows it", markup=False)
 
     def action_file(self) -> None:
         """Tell where the trace is."""
@@ -288,7 +290,12 @@ class TracePane(Vertical):
         if TABS[self._tab].table is None or table is None or not order:
             self.notify("there is no row to export", markup=False)
             return
-        tab, folder, rows = TABS[self._tab], Path.cwd(), tuple(order)
+        try:
+            folder = current_folder()
+        except Refused as error:
+            self.notify(str(error), severity="warning", markup=False)
+            return
+        tab, rows = TABS[self._tab], tuple(order)
         whole = f"of {len(table.rows):,}" if len(rows) < len(table.rows) else "in all"
         stem = "-".join(["perftui", *self._stem(), tab.id])
 

@@ -168,7 +168,8 @@ class TraceTable(FramedPicture):
         place = self._found(self.item)[0] + 1 if shown else 0
         count = f"{place:,}/{shown:,}" if shown == total else f"{place:,}/{shown:,} of {total:,}"
         needle = fmt.visible(self.needle.strip())
-        parts = [Run(f"/{needle} ", "key") if needle else "", Run(count, "dim")]
+        looked_for = clip(line(Run(f"/{needle}" if needle else "", "key")), max(2, self.size.width // 3))
+        parts = [*looked_for, Run(" " if needle else "", "dim"), Run(count, "dim")]
         return line(*parts, Run("  " if self._about else "", "dim"), *self._about)
 
     def action_move(self, rows: int) -> None:

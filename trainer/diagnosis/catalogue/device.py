@@ -197,6 +197,7 @@ ENTRIES = (
         why="It is large, it is called for nothing that is trained, or has the wrong form for the hardware.",
         do="Another form of it, or less of it: outside the step, every n-th step, a fused kernel.",
         semantics="numeric",
+        against="What is computed more rarely or on fewer numbers changes the result: compare the loss.",
         reports=(
             report("vocabulary padded to 64: 4 %", "RobertRiachi/nanoPALM/pull/6"),
             report("a mask that forbids the fast attention", "Svardfox/LaViT/issues/4"),

@@ -109,6 +109,7 @@ ENTRIES = (
             "time in torch.save, safetensors and distributed checkpoints, over the time of the run",
             "of those that another thread writes, instead: looks that found the training thread waiting in "
             "lines of the script's own meanwhile",
+            "the steps in which they come, the size of the files, and the script's line, taken as it saves",
         ),
         why="A save is written by the training thread while nothing trains; or by another one, for which the "
         "training thread waits before it begins the next.",
@@ -131,6 +132,8 @@ ENTRIES = (
             "usual there, after the `eval()` of the model that is trained",
             "or five times as long, with looks that found that model evaluated: in evaluation mode, or by "
             "the source without gradients and by the functions' names no gathering of data",
+            "the steps in which they come; where a loader is gone through without gradients, its workers and "
+            "batch size",
         ),
         why="Validation is as dear as the data it goes over, and often runs with fewer workers.",
         do="More rarely, on a part of the data, with workers and a larger batch.",

@@ -12,6 +12,7 @@ ENTRIES = (
             "the live loader's number of workers",
             "CPU of each worker, and how long it was ready without a core",
             "usable cores (affinity and quota)",
+            "the script's line that makes the loader, and the dataset's method that makes its samples",
             "the share of their time that workers spend on batches, as they time it: at least half",
             "an idle training thread, and a loader from which another thread takes batches ahead",
         ),
@@ -41,9 +42,9 @@ ENTRIES = (
             "the line where samples are made, where the training thread makes them",
         ),
         why="The CPU work of a step over the usable cores is longer than the model's part.",
-        do="Store samples decoded and resized, a faster decoder, fewer or batched augmentations, decode "
-        "on the "
-        "GPU; or more cores.",
+        do="By what the batches are: pictures stored decoded and resized, a faster decoder, fewer or batched "
+        "augmentations; text stored as token ids; of other numbers once what is the same in every epoch. Or "
+        "more cores.",
         semantics="numeric",
         against="Other decoders round in other ways.",
         reports=(
@@ -159,6 +160,7 @@ ENTRIES = (
             "loader wait of steps that begin an epoch",
             "epochs begun in the window",
             "persistent_workers",
+            "how long worker_init_fn took in the slowest forked worker",
         ),
         why="Worker processes are started again for each iterator, and import what they need; or the sampler "
         "walks over the data.",

@@ -2,6 +2,7 @@
 
 from perftui.ipc.findings import Finding, Remedy
 from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.changed_results import MORE_RARELY
 from perftui.trainer.diagnosis.evidence import area_share, main_place, number, percent, step
 from perftui.trainer.diagnosis.host_at_work import computing_share, like_other_steps, measured_work
 from perftui.trainer.diagnosis.own_lines import OwnLines
@@ -49,6 +50,7 @@ def beside_gpu(case: Case, rank: RankSignals, own: OwnLines | None) -> Finding |
             "run it",
             at=None if place is None else place.at,
             semantics="numeric",
+            caution=MORE_RARELY,
         ),
         unsure=None if looked else "looks at the thread did not find the lines: a longer run does",
     )

@@ -72,6 +72,7 @@ def _recompiles(case: Case, rank: RankSignals, facts: CompileFacts) -> Finding |
             "lengths, drop_last=True, numbers as tensors; or leave this function uncompiled",
             at=place.at if place is not None else None,
             semantics="numeric",
+            caution="drop_last leaves samples out: compare the loss",
         ),
     )
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perftui.ipc.figures import counted
 from perftui.ipc.findings import Finding, Remedy
 from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.changed_results import OTHER_BATCH, OTHER_PRECISION
 from perftui.trainer.diagnosis.evidence import area_share, number, offered, percent, share, step
 from perftui.trainer.diagnosis.host_at_work import computing_share
 from perftui.trainer.diagnosis.readiness import Abstention
@@ -119,7 +120,11 @@ def optimizer(case: Case) -> Iterator[Finding | Abstention]:
                 if plain or not kinds
                 else "a larger batch, or accumulated gradients: the optimizer's cost does not grow with them",
                 semantics="numeric",
-                caution="fused was slower than foreach in some reports: measure",
+                caution=OTHER_PRECISION
+                if on_cpu
+                else f"fused was slower than foreach in some reports: measure; {OTHER_BATCH}"
+                if plain or not kinds
+                else OTHER_BATCH,
             ),
         )
         return
@@ -169,6 +174,7 @@ def denormals(case: Case) -> Iterator[Finding | Abstention]:
                 "vanish "
                 "(weight decay, a layer that is not trained)",
                 semantics="numeric",
+                caution="numbers below 1e-38 count as zero then: compare the loss",
             ),
             unsure="a comparison with set_flush_denormal(True): some libraries flush such numbers by "
             "themselves",

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from perftui.ipc.findings import Evidence, Finding, Remedy, Severity
 from perftui.ipc.trace_report import RankReport, SyncFigures
 from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.changed_results import OTHER_BATCH
 from perftui.trainer.diagnosis.device_idle import by_launches, by_waits, own_syncs
 from perftui.trainer.diagnosis.device_waits import wait_place, wait_share
 from perftui.trainer.diagnosis.evidence import number, offered, percent, share, step
@@ -30,8 +31,8 @@ _READ_AT_ONCE = (
     "keep them on the device; what is only logged every n-th step"
 )
 _AS_GRAPHS = (
-    'an experiment: torch.compile(mode="reduce-overhead") (CUDA graphs), or a larger batch; on an H200 with '
-    "a slow CPU ResNet-50 at batch 16 went from 23.0 to 5.2 ms, and to 28.2 ms with the default mode"
+    'an experiment: torch.compile(mode="reduce-overhead") (CUDA graphs), or a larger batch (elsewhere, on an '
+    "H200 with a slow CPU, ResNet-50 at batch 16 went from 23.0 to 5.2 ms, and 28.2 ms in the default mode)"
 )
 _IN_GRAPHS = (
     "CUDA graphs are in use already: what is left is Python between them (the optimizer, guards, the "
@@ -290,7 +291,9 @@ def _launch_finding(
             bound=round(1 / (1 - min(cost, 0.95)), 2),
             advice=advice,
             semantics="numeric",
-            caution="compiling takes time, and changing shapes compile again",
+            caution=OTHER_BATCH
+            if in_graphs
+            else f"compiling takes time, and changing shapes compile again; {OTHER_BATCH}",
         ),
         unsure=unsure,
     )

@@ -5,6 +5,7 @@ Giving memory back waits for the GPU, and asking for it anew waits again.
 
 from perftui.ipc.findings import Finding, Remedy
 from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.changed_results import OTHER_BATCH
 from perftui.trainer.diagnosis.evidence import number, percent, step
 from perftui.trainer.diagnosis.signals import RankSignals
 
@@ -51,6 +52,7 @@ def cache_emptied(case: Case, rank: RankSignals) -> Finding | None:
             "against running out of memory a smaller batch helps, or "
             "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
             at=None if place is None else place.at,
+            caution=OTHER_BATCH,
         ),
         unsure=None if place is not None else "which line calls torch.cuda.empty_cache() was not seen",
     )

@@ -58,7 +58,20 @@ def _what_begins(rank: RankSignals, policy: Policy) -> str:
         return "the workers are kept, but nothing is loaded ahead over an epoch's end"
     how = f" by {facts.multiprocessing_context}" if facts.multiprocessing_context else ""
     are = "is" if facts.num_workers == 1 else "are"
-    return f"{counted(facts.num_workers, 'worker')} {are} started anew{how} each time"
+    started = f"{counted(facts.num_workers, 'worker')} {are} started anew{how} each time"
+    return f"{started}{_prepared(rank, policy)}"
+
+
+def _prepared(rank: RankSignals, policy: Policy) -> str:
+    """Say how much of that the script itself does in each worker; empty where that is little or not known."""
+    took_s = _preparing_s(rank, policy)
+    return "" if took_s is None else f", {took_s:.2g} s of it in worker_init_fn"
+
+
+def _preparing_s(rank: RankSignals, policy: Policy) -> float | None:
+    sampling, each_s = rank.facts.sampling, (rank.patterns.epoch_start_ms or 0.0) / 1e3
+    took_s = None if sampling is None else sampling.worker_init_s
+    return min(took_s, each_s) if took_s is not None and took_s >= policy.place_share * each_s > 0 else None
 
 
 def _sampler_looks(rank: RankSignals, policy: Policy) -> list[StackPlace]:
@@ -96,8 +109,10 @@ def _remedy(rank: RankSignals, loss: float, policy: Policy) -> Remedy:
             at=most.at if most is not None and of_the_script(most.at) else None,
         )
     wanted: Settings = {setting_name(facts, "persistent_workers"): True}
+    sampling = rank.facts.sampling if _preparing_s(rank, policy) is not None else None
     return Remedy(
         set=offered(rank, wanted),
+        at=None if sampling is None else sampling.worker_init_at,
         bound=bound,
         expected=round(1 / (1 - 0.9 * loss), 2),
         caution="not if the dataset changes from epoch to epoch in the main process: kept workers have their "

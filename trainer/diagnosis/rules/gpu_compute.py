@@ -114,8 +114,8 @@ def _fp32_finding(
             set=offered(rank, {"precision.tf32": True}),
             bound=round(1 / (1 - min(cost, 0.95)), 2) if cost else None,
             advice='an experiment: torch.set_float32_matmul_precision("high"), or bfloat16 by '
-            "torch.autocast; 2.05 times faster on an H200 with ResNet-50 at batch 128, nothing where memory "
-            "is the limit",
+            "torch.autocast (elsewhere, on an H200, 2.05 times faster with ResNet-50 at batch 128, nothing "
+            "where memory is the limit)",
             semantics="numeric",
             caution="other rounding: compare the losses",
         ),

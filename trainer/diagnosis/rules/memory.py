@@ -6,6 +6,7 @@ from perftui.ipc.facts import AllocatorFacts
 from perftui.ipc.figures import counted
 from perftui.ipc.findings import Evidence, Finding, Remedy, Severity
 from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.changed_results import BATCH_OR_PRECISION, OTHER_BATCH
 from perftui.trainer.diagnosis.evidence import number, offered, percent
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.rules.worker_memory import workers_growing
@@ -42,6 +43,7 @@ def out_of_memory(case: Case) -> Iterator[Finding | Abstention]:
                 "bfloat16, "
                 "activation checkpointing, or sharding the model (FSDP)",
                 semantics="changes-training",
+                caution=BATCH_OR_PRECISION,
             ),
         )
     if outcome == "oom_host" or killed:
@@ -55,7 +57,10 @@ def out_of_memory(case: Case) -> Iterator[Finding | Abstention]:
             "missing "
             "or the training with it.",
             evidence=[number("processes ended", host.oom_kills or 0, "")] if host is not None else [],
-            remedy=Remedy(advice=f"fewer workers, a lower prefetch_factor, a smaller batch; {_KEPT}"),
+            remedy=Remedy(
+                advice=f"fewer workers, a lower prefetch_factor, a smaller batch; {_KEPT}",
+                caution=OTHER_BATCH,
+            ),
         )
 
 
@@ -83,7 +88,7 @@ def near_limit(case: Case) -> Iterator[Finding | Abstention]:
                 set=offered(rank, {"env.PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}),
                 advice="a smaller batch, or less memory: bfloat16, activation checkpointing; "
                 "FSDP with limit_all_gathers=True",
-                caution="expandable segments help against fragmentation alone",
+                caution=f"expandable segments help against fragmentation alone; {BATCH_OR_PRECISION}",
             ),
         )
         break
@@ -136,7 +141,8 @@ def _nearly_full(case: Case) -> Iterator[Finding]:
             ],
             remedy=Remedy(
                 advice="it costs no time yet; more room: a smaller batch, bfloat16, activation "
-                "checkpointing, less kept on the GPU"
+                "checkpointing, less kept on the GPU",
+                caution=BATCH_OR_PRECISION,
             ),
         )
         return

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from perftui.ipc.findings import Evidence, Finding, Remedy
 from perftui.ipc.trace_report import OperatorFigures, RankReport
 from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.changed_results import LESS_WORK
 from perftui.trainer.diagnosis.evidence import number, percent
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.rules.operator_families import Family, Held, is_line, largest_family
@@ -113,6 +114,7 @@ def _finding(case: Case, rank: RankSignals, report: RankReport, top: OperatorFig
             "n-th step, on fewer numbers, in one call instead of many, torch.compile, a fused kernel",
             at=at,
             semantics="numeric",
+            caution=LESS_WORK,
         ),
         unsure="so simple an operator is slow on a CPU where numbers are denormal (below 1e-38): a "
         "comparison with torch.set_flush_denormal(True) tells"
@@ -142,6 +144,7 @@ def _of_a_family(case: Case, rank: RankSignals, report: RankReport, held: Held) 
             advice=held.family.advice,
             at=at,
             semantics="numeric",
+            caution=LESS_WORK,
         ),
     )
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from perftui.ipc.findings import Evidence, Finding, Remedy, Severity
+from perftui.ipc.loader_facts import ValidatingFacts
 from perftui.trainer.diagnosis.case import Case
-from perftui.trainer.diagnosis.evidence import main_place, number, offered, percent
+from perftui.trainer.diagnosis.evidence import main_place, number, offered, percent, size
 from perftui.trainer.diagnosis.own_lines import own_lines, own_place
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.rules.stragglers import find_late
@@ -64,23 +65,25 @@ def checkpoint(case: Case) -> Iterator[Finding | Abstention]:
     if rank is None or cost < case.policy.pause_info:
         return
     saves = [pause for pause in rank.pauses if pause.kind in ("checkpoint", ASIDE)]
+    most = max(saves, key=lambda pause: pause.total_ms)
     count, total_ms = sum(each.count for each in saves), sum(each.total_ms for each in saves)
+    each_ms = f"{total_ms / max(1, count):.0f} ms each"
     stacks = rank.facts.stacks
-    sentence = f"Saving checkpoints takes {percent(cost)} of the time: {_times(count, total_ms)}."
-    advice = (
-        "save more rarely, to a faster disk, or in the background (torch.distributed.checkpoint.async_save)"
-    )
+    details = f"{_often(most)}, {each_ms}{_what(most)}"
+    sentence = f"Saving checkpoints takes {percent(cost)} of the time: {details}."
+    rarely = f"save more rarely{_now(most)}"
+    advice = f"{rarely}, to a faster disk, or in the background (torch.distributed.checkpoint.async_save)"
     shown = [number("time in checkpoints", cost, "share"), number("checkpoints", count, "")]
     if waited and stacks is not None:
         place = own_place(stacks, case.policy.place_share, "script")
         where = "" if place is None else f", mostly at {place.at}"
         sentence = (
             f"Saving checkpoints holds the training up for {percent(cost)} of the time: another thread "
-            f"writes them, and the training thread waits for it{where}."
+            f"writes them ({details}), and the training thread waits for it{where}."
         )
         advice = (
-            "save more rarely, to a faster disk, or fewer tensors: a write that is done before the next one "
-            "begins is waited for by nobody"
+            f"{rarely}, to a faster disk, or fewer tensors: a write that is done before the next one begins "
+            "is waited for by nobody"
         )
         shown.append(number("looks that found it waiting for the one that saves", stacks.saving, ""))
     yield Finding(
@@ -98,9 +101,31 @@ def checkpoint(case: Case) -> Iterator[Finding | Abstention]:
         remedy=Remedy(
             bound=round(1 / (1 - min(cost, 0.99)), 2),
             advice=advice,
+            at=most.at,
             caution="what was done since the last checkpoint is lost when the run dies",
         ),
     )
+
+
+def _often(pause: PauseSignals) -> str:
+    """Say how often something interrupts: by steps where that is regular, else in how long."""
+    if pause.every_steps is not None:
+        return "after every step" if pause.every_steps == 1 else f"every {pause.every_steps:,} steps"
+    times = "once" if pause.count == 1 else f"{pause.count:,} times"
+    seconds = pause.total_ms / 1e3 / pause.share if 0 < pause.share < 1 else 0.0
+    return f"{times} in {seconds:.0f} s" if seconds >= 1 else times
+
+
+def _now(pause: PauseSignals) -> str:
+    return f" (now {_often(pause)})" if pause.every_steps is not None else ""
+
+
+def _what(pause: PauseSignals) -> str:
+    """Say how much a checkpoint is, and to which file it goes."""
+    much = "" if pause.size_mib is None else f", {size(pause.size_mib)}"
+    if not pause.file:
+        return much
+    return f"{much}{'' if much else ','} to {pause.file}{'' if pause.one_file else ' and others'}"
 
 
 def _saving(case: Case, rank: RankSignals) -> tuple[float, float]:
@@ -121,27 +146,34 @@ def validation(case: Case) -> Iterator[Finding | Abstention]:
     for rank, pause in _worst(case, "validation"):
         if pause.share < policy.validation_info:
             return
+        seen = rank.facts.validating
         yield Finding(
             code="pause.validation",
             severity="warning" if pause.share >= policy.validation_warning else "info",
             share=pause.share,
             share_of="time",
             rank=rank.rank if len(case.signals.ranks) > 1 else None,
-            sentence=f"Validation takes {percent(pause.share)} of the time: "
-            f"{_times(pause.count, pause.total_ms)}.",
+            sentence=f"Validation takes {percent(pause.share)} of the time: {_often(pause)}, "
+            f"{pause.total_ms / max(1, pause.count):.0f} ms each.",
             evidence=_evidence(pause, "validations"),
             remedy=Remedy(
                 bound=round(1 / (1 - min(pause.share, 0.99)), 2),
-                advice="validate more rarely or on a part of the data; give its loader workers; under "
-                "torch.no_grad() and with a larger batch",
+                advice=_validating(pause, seen),
+                at=None if seen is None else seen.at,
             ),
         )
 
 
-def _times(count: int, total_ms: float) -> str:
-    """Say how often, and how long each took."""
-    each_ms = total_ms / max(1, count)
-    return f"once, {each_ms:.0f} ms" if count == 1 else f"{count:,} times, {each_ms:.0f} ms each"
+def _validating(pause: PauseSignals, seen: ValidatingFacts | None) -> str:
+    """Advise what is not done yet: what is not known is said with an if."""
+    advice = [f"validate more rarely{_now(pause)} or on a part of the data"]
+    if seen is None or (seen.num_workers is not None and not seen.num_workers):
+        advice.append(f"give its loader workers{', if it has none' if seen is None else ''}")
+    if seen is None or not seen.without_gradients:
+        advice.append("without gradients (torch.no_grad()), if it has them")
+    now = None if seen is None else seen.batch_size
+    advice.append("with a larger batch" if now is None else f"with a batch above {now}")
+    return "; ".join(advice)
 
 
 def _worst(case: Case, kind: str) -> list[tuple[RankSignals, PauseSignals]]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from perftui.ipc.facts import StackFacts
 from perftui.ipc.findings import Finding, Remedy
 from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.changed_results import OTHER_PRECISION
 from perftui.trainer.diagnosis.evidence import main_place, number, percent, share, step
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.signals import RankSignals
@@ -209,5 +210,6 @@ def _by_design(rank: RankSignals, ratio: float, frozen: float) -> Finding:
             advice="compute its answers once and keep them, if no augmentation alters its inputs; else in "
             "half precision, or compiled",
             semantics="numeric",
+            caution=OTHER_PRECISION,
         ),
     )

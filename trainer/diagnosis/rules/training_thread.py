@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from perftui.ipc.findings import Evidence, Finding, Remedy, Severity
 from perftui.trainer.diagnosis.case import Case
+from perftui.trainer.diagnosis.changed_results import MORE_RARELY
 from perftui.trainer.diagnosis.evidence import number, percent, step
 from perftui.trainer.diagnosis.host_at_work import idle_beside
 from perftui.trainer.diagnosis.own_lines import (
@@ -70,7 +71,8 @@ def inline(case: Case) -> Iterator[Finding | Abstention]:
                 advice=_into_the_dataset(rank, fed=fed, ordered=order_known(rank, case.policy)),
                 at=None if place is None else place.at,
                 semantics="neutral",
-                caution="workers draw another stream of random numbers",
+                caution="workers draw another stream of random numbers"
+                + ("" if order_known(rank, case.policy) else f"; {MORE_RARELY}"),
             ),
             unsure=None if sure else _doubt(rank),
         )
@@ -202,6 +204,7 @@ def _python(
             advice=(_FOR_OUTPUTS if mostly_between else _OUT_OF_THE_LOOP)
             + (f"; the line: {place.line}" if place is not None and place.line else ""),
             at=None if place is None else place.at,
+            caution=MORE_RARELY,
         ),
         unsure=f"how much of it is output is open: {_SETTLED}" if written else None,
     )
@@ -238,6 +241,7 @@ def _by_window(case: Case, rank: RankSignals) -> Finding | None:
             bound=round(1 / (1 - min(cost, 0.99)), 2),
             advice="take what the loop does in Python beside the model (callbacks, metrics, bookkeeping) out "
             "of it, or do it every n-th step",
+            caution=MORE_RARELY,
         ),
         unsure=f"looks at the thread did not find the lines: {_SETTLED}",
     )

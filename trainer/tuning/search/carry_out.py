@@ -34,6 +34,7 @@ from perftui.trainer.tuning.loss_check import NOT_COMPARABLE, check_losses
 from perftui.trainer.tuning.measure import Followed, Progress
 from perftui.trainer.tuning.plan import Caps
 from perftui.trainer.tuning.program import with_program
+from perftui.trainer.tuning.reach import Prospect
 from perftui.trainer.tuning.regression import Label, Noise
 from perftui.trainer.tuning.search.calibration import HISTORY, calibration_of
 from perftui.trainer.tuning.search.ending import end_sentence
@@ -204,6 +205,7 @@ class Search:
             self.state.plan.seed,
             wanted_se(self._noise().tau0, expected),
             self._caps or caps_for(self.state),
+            Prospect(self._cpus, opened.proposal.bound if opened else None),
             promise if opened is None or opened.purpose == "final" else None,
         )
 

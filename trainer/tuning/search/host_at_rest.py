@@ -3,8 +3,8 @@
 import socket
 import time
 
+from perftui.ipc.crowded import crowded_words
 from perftui.trainer.telemetry.host import HostSampler, effective_cpus
-from perftui.trainer.tuning.search.next_move import CROWDED_SHARE
 
 _LOOK_S = 2.0
 
@@ -14,10 +14,4 @@ def crowd_words() -> str | None:
     sampler = HostSampler(socket.gethostname())
     sampler.read({})
     time.sleep(_LOOK_S)
-    busy, cpus = sampler.read({}).cpu_busy, effective_cpus()
-    if busy is None or busy < CROWDED_SHARE * cpus:
-        return None
-    return (
-        f"other work keeps {busy:.1f} of {cpus:g} cores busy at this moment: a verdict is unlikely as long "
-        "as it does"
-    )
+    return crowded_words(sampler.read({}).cpu_busy, effective_cpus())

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from perftui.ipc.crowded import CROWDED_SHARE
 from perftui.ipc.ledger_records import Launch
 from perftui.ipc.search_records import Proposal, Purpose, StopReason
 from perftui.ipc.settings import Settings, semantics_of
@@ -28,8 +29,6 @@ FINAL_CODE = "final"
 """Stands for a finding's code where the original is compared with the result."""
 _BASELINES_TO_CALM_DOWN = 2
 """A busy host may calm down: so many launches of the original before it is given up."""
-CROWDED_SHARE = 0.3
-"""Of the usable cores: as `contended_warning` of the diagnosis."""
 _NOISY_COMPARISONS = 2
 _LAUNCHES_OF_A_TRIAL = 2
 
@@ -117,8 +116,8 @@ def choice_now(state: SearchState, known: Known) -> Choice:
 
 def _within(state: SearchState, opened: Experiment, known: Known) -> Move:
     losses = [each.losses for each in opened.measured]
-    semantics = opened.proposal.semantics
-    label = next_trial(opened.launches, losses, semantics, known.noise, known.cpus, MOST_LAUNCHES)
+    semantics, bound = opened.proposal.semantics, opened.proposal.bound
+    label = next_trial(opened.launches, losses, semantics, known.noise, known.cpus, MOST_LAUNCHES, bound)
     if label is None:
         return JudgeMove()
     settings = opened.after if label == "B" else opened.before

@@ -6,7 +6,6 @@ done is written.
 
 import shlex
 from collections.abc import Callable
-from typing import Literal
 
 from perftui.ipc.harmless import harmless
 from perftui.ipc.ledger_records import Launch, Verdict
@@ -20,6 +19,7 @@ from perftui.trainer.tuning.search.next_move import MOST_LAUNCHES, LaunchMove
 from perftui.trainer.tuning.search.proposals import Choice, change_words
 from perftui.trainer.tuning.search.search_document import not_tried
 from perftui.trainer.tuning.search.state import Experiment, SearchState
+from perftui.trainer.tuning.standing import Standing, going_words
 from perftui.trainer.tuning.subject import run_words
 from perftui.trainer.tuning.wording import fine_percent
 
@@ -58,13 +58,10 @@ class SearchLines:
         """Return what to call as a launch goes on."""
         what = _what(state, move)
 
-        def tell(
-            stage: Literal["starting", "warming", "measuring"], steps: int, step_ms: float | None
-        ) -> None:
+        def tell(stands: Standing) -> None:
             if not self._is_terminal:
                 return
-            speed = "" if step_ms is None else f", {step_ms:.3g} ms a step"
-            self._write(f"{_CLEAR}{what}: {stage}, {steps} steps{speed}"[: _WIDTH + len(_CLEAR)])
+            self._write(f"{_CLEAR}{what}: {going_words(stands)}"[: _WIDTH + len(_CLEAR)])
             self._pending = True
 
         return tell

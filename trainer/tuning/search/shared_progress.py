@@ -4,7 +4,6 @@ import contextlib
 import os
 import socket
 import time
-from typing import Literal
 
 from perftui.ipc.places import search_progress_path
 from perftui.ipc.run_files import write_record
@@ -13,6 +12,7 @@ from perftui.ipc.view import LaunchProgress
 from perftui.trainer.telemetry.processes import start_ticks
 from perftui.trainer.tuning.measure import Progress
 from perftui.trainer.tuning.search.next_move import LaunchMove
+from perftui.trainer.tuning.standing import Standing, told_progress
 
 _EVERY_S = 0.5
 
@@ -38,14 +38,12 @@ class SharedProgress:
     def of(self, move: LaunchMove, also: Progress) -> Progress:
         """Return what to call as a launch goes on; it calls `also` too."""
 
-        def tell(
-            stage: Literal["starting", "warming", "measuring"], steps: int, step_ms: float | None
-        ) -> None:
-            also(stage, steps, step_ms)
+        def tell(stands: Standing) -> None:
+            also(stands)
             now = time.monotonic()
-            if stage != self._stage or now - self._told_s >= _EVERY_S:
-                self._told_s, self._stage = now, stage
-                self.tell(LaunchProgress(label=move.label, state=stage, steps=steps, step_ms=step_ms))
+            if stands.stage != self._stage or now - self._told_s >= _EVERY_S:
+                self._told_s, self._stage = now, stands.stage
+                self.tell(told_progress(move.label, stands))
 
         return tell
 

@@ -21,7 +21,7 @@ from perftui.ipc.argument_templates import ArgumentTemplate
 from perftui.ipc.errors import NoSuchRun, Refused, UsageError
 from perftui.ipc.harmless import harmless, harmless_json
 from perftui.ipc.pid_space import boot_id
-from perftui.ipc.places import ledger_path, run_places
+from perftui.ipc.places import current_folder, ledger_path, run_places
 from perftui.ipc.run_files import RunDescription, read_record, write_bytes
 from perftui.ipc.search_records import SEARCH_ID_PREFIX, SearchEntry, SearchPlan, Sitting
 from perftui.ipc.settings import Semantics, Settings, SettingValue, environment_of
@@ -146,7 +146,7 @@ def _of_command(asked: Asked) -> SearchPlan:
     if not asked.command:
         raise UsageError("nothing to tune; name a command, as in: perftui tune -- python train.py")
     name = asked.name or name_of(asked.command)
-    return _plan(asked, name, asked.command, Path.cwd(), asked.baseline, asked.arguments)
+    return _plan(asked, name, asked.command, current_folder(), asked.baseline, asked.arguments)
 
 
 def _of_run(asked: Asked) -> SearchPlan:
@@ -235,7 +235,8 @@ def _chosen(asked: Asked, plans: list[SearchPlan]) -> SearchPlan:
     """Return the newest search that a word or a command means."""
     word = asked.resume or ""
     if asked.command:
-        plans = [each for each in plans if each.command == asked.command and each.cwd == str(Path.cwd())]
+        folder = str(current_folder())
+        plans = [each for each in plans if each.command == asked.command and each.cwd == folder]
     found = [each for each in plans if each.search_id.startswith(word) or each.name == word]
     if not found:
         what = f"{word!r}" if word else "that command" if asked.command else "this host"

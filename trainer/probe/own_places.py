@@ -1,0 +1,92 @@
+"""Places of the user's own code, as they are shown: `train.py:34 main`.
+
+A user edits files of their own: frames of perftui, of torch, of Python and of installed packages never count.
+"""
+
+import functools
+import os
+import sys
+from pathlib import Path
+from types import CodeType, FrameType
+
+from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.source_lines import is_installed
+
+_OURS = f"{Path(__file__).parents[1]}{os.sep}"
+_NO_FRAMEWORKS = sys.stdlib_module_names | {"torch", "torchdata", "safetensors"}
+"""What is called by the user's code itself, as far as it is concerned."""
+_METHODS = ("__getitems__", "__getitem__")
+_WRAPPED = 4
+"""Datasets within datasets, at most: a Subset of a ConcatDataset and the like."""
+
+
+def is_own(file: str) -> bool:
+    """Return whether a file is the user's own, and one that can be edited."""
+    return not (file.startswith(("<", _OURS, _torch_folder())) or is_installed(file))
+
+
+def _place_of_frame(frame: FrameType) -> str:
+    """Return where a frame is: file, line and function."""
+    return f"{shown(frame.f_code.co_filename)}:{frame.f_lineno or 0} {name_of(frame.f_code)}"
+
+
+def _place_of_code(code: CodeType) -> str:
+    """Return where a function begins."""
+    return f"{shown(code.co_filename)}:{code.co_firstlineno} {name_of(code)}"
+
+
+def place_of_function(function: Foreign) -> str | None:
+    """Return where a function of the user's own begins; None: it is not theirs, or no plain function."""
+    function = function.func if type(function) is functools.partial else function
+    function = getattr(function, "__func__", function)
+    for _ in range(_WRAPPED):
+        attributes: Foreign = getattr(function, "__dict__", {})
+        function = attributes.get("__wrapped__", function)
+    code = getattr(function, "__code__", None)
+    return _place_of_code(code) if isinstance(code, CodeType) and is_own(code.co_filename) else None
+
+
+def place_of_call(frame: FrameType | None) -> str | None:
+    """Return the user's innermost line that leads to a frame, and the framework between the two, if one is.
+
+    Args:
+        frame: anywhere within what torch or we do.
+    """
+    makers: list[str] = []
+    while frame is not None and not is_own(frame.f_code.co_filename):
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if package not in _NO_FRAMEWORKS and is_installed(frame.f_code.co_filename):
+            makers.append(package)
+        frame = frame.f_back
+    if frame is None:
+        return None
+    return _place_of_frame(frame) + (f" (by {makers[0]})" if makers else "")
+
+
+def samples_at(dataset: Foreign) -> str | None:
+    """Return the user's own method that makes a loader's samples; None: an installed class does it."""
+    for _ in range(_WRAPPED):
+        for name in (*_METHODS, "__iter__"):
+            place = place_of_function(getattr(type(dataset), name, None))
+            if place is not None:
+                return place
+        dataset = getattr(dataset, "__dict__", {}).get("dataset")
+    return None
+
+
+def name_of(code: CodeType) -> str:
+    """Return the name of a function with its class, where Python tells that (3.11 and later)."""
+    return code.co_qualname if sys.version_info >= (3, 11) else code.co_name
+
+
+def shown(file: str) -> str:
+    """Return a path below the working folder as a relative one, others as they are."""
+    try:
+        return str(Path(file).relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return file
+
+
+def _torch_folder() -> str:
+    file = getattr(sys.modules.get("torch"), "__file__", None)
+    return f"{Path(file).parent}{os.sep}" if file else "<"
