@@ -82,7 +82,7 @@ def test_a_batch_that_takes_all_of_the_workers_time_is_said_so() -> None:
     assert "building the batch (collate_fn Match) takes all their time" in lead(run(starved)).sentence
 
 
-@pytest.mark.parametrize(("count", "words"), [(1, "once, 500 ms."), (4, "4 times, 500 ms each.")])
+@pytest.mark.parametrize(("count", "words"), [(1, "once, 500 ms."), (4, "4 times in 3 s, 500 ms each.")])
 @pytest.mark.parametrize("kind", ["checkpoint", "validation"])
 def test_a_single_pause_is_told_as_one(kind: str, count: int, words: str) -> None:
     pause = PauseSignals(kind=kind, count=count, total_ms=500.0 * count, longest_ms=500.0, share=0.7)
