@@ -2,6 +2,8 @@
 
 _FEWEST = 1e-4
 """Below, so many zeros would stand after the point that a power of ten is read more easily."""
+_MOST = 1e7
+"""From here on a figure is a power of ten too: `6.18e28` is read, its 29 digits are not."""
 
 
 def decimals(value: float) -> int:
@@ -13,14 +15,25 @@ def decimals(value: float) -> int:
 
 
 def figure(value: float, least_decimals: int = 0) -> str:
-    """Return three digits that count: 0.0421, 0.421, 4.21, 42.1, 421, 4210; below 0.0001 as 4.21e-6.
+    """Return three digits that count: 0.0421, 0.421, 4.21, 42.1, 421, 4210; others as 4.21e-6, 6.18e28.
 
     `least_decimals` are shown also of large values.
     """
-    if 0 < abs(value) < _FEWEST:
+    if 0 < abs(value) < _FEWEST or _MOST <= abs(value) < float("inf"):
         digits, _, power = f"{value:.2e}".partition("e")
         return f"{digits}e{int(power)}"
     return f"{value:.{max(least_decimals, decimals(value))}f}"
+
+
+def counted(number: float, noun: str, plural: str = "") -> str:
+    """Return how many there are, in words that fit the number: 1 worker, 2 workers, 1,200 steps."""
+    shown = f"{number:,}" if isinstance(number, int) else f"{number:g}"
+    return f"{shown} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def stands_out(value: float, error: float) -> bool:
+    """Whether what something takes is more than its noise: zero lies two standard errors below, or more."""
+    return value > 2 * error
 
 
 def beside(value: float, digits: int) -> str:

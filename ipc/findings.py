@@ -8,6 +8,7 @@ import msgspec
 from perftui.ipc.settings import Semantics, SettingValue
 
 Severity: TypeAlias = Literal["info", "warning", "critical"]
+ShareOf: TypeAlias = Literal["step", "time"]
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +45,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     severity: Severity
     share: float
-    """Share of the step (0-1) that it costs."""
+    """What it costs (0-1)."""
     sentence: str
     rank: int | None = None
     host: str | None = None
@@ -60,6 +61,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """Steps that were done when it was first shown; None: not shown while the run went on."""
     first_s: float | None = None
     """Seconds from the run's start to then."""
+    share_of: ShareOf = "step"
+    """Of what the share is: of the steps, or of all time, with validations and checkpoints between them."""
 
 
 class Appearance(msgspec.Struct, frozen=True, kw_only=True):

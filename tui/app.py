@@ -29,7 +29,7 @@ from perftui.tui.screens.help import HelpScreen, Where
 from perftui.tui.screens.overview import OverviewScreen
 from perftui.tui.screens.profile import ProfileScreen
 from perftui.tui.screens.run_screen import RunScreen
-from perftui.tui.state import DashboardState, closed, going_on, open_window, run_of
+from perftui.tui.state import DashboardState, asks_for_workers, closed, going_on, open_window, run_of
 from perftui.tui.terminal import require_terminal
 from perftui.tui.time_app import TIME_ACTIONS
 from perftui.tui.time_keys import TimeKeys, paused
@@ -63,7 +63,7 @@ class DashboardApp(ExplainingApp):
         pulls, keys = config.updates_per_s, self.key_names
         self._link = HubLink(run_id, self.post_message, pulls, keys, lead, read_only=read_only)
         self.time = TimeKeys(self.command)
-        show, glyphs = self._show_windows, self.glyphs
+        show, glyphs = self._show_next_window, self.glyphs
         self._window_keys = WindowKeys(self, glyphs, self.can_change, self.command, show)
 
     def on_mount(self) -> None:
@@ -176,6 +176,13 @@ class DashboardApp(ExplainingApp):
         else:
             self.push_screen(ProfileScreen(self.glyphs, self._shelf))
 
+    def _show_next_window(self) -> None:
+        """Show the window that was asked for, at what it was asked for."""
+        known = frozenset(view.window_id for view in self.live.profiles)
+        self._show_windows()
+        if isinstance(self.screen, ProfileScreen) and asks_for_workers(self.live):
+            self.screen.ask_tab("workers", known)
+
     def action_windows(self) -> None:
         """Show the profiling windows, or close them."""
         if isinstance(self.screen, ProfileScreen):
@@ -201,7 +208,7 @@ class DashboardApp(ExplainingApp):
         screen = self.screen
         of: Where = "profile" if isinstance(screen, ProfileScreen) else "page"
         where: Where = "overview" if screen is self._overview else of
-        self.push_screen(HelpScreen(self.glyphs, of=where, keys=self.config.keys))
+        self.push_screen(HelpScreen(self.glyphs, of=where, keys=self.config.keys, table=screen.BINDINGS))
 
     def action_detach(self) -> None:
         """Leave; the training goes on."""

@@ -42,7 +42,7 @@ def visible(text: str) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return three significant digits: 0.0421, 0.421, 4.21, 42.1, 421, 4210; below 0.0001 as 4.21e-6."""
+    """Return three significant digits: 0.0421, 0.421, 4.21, 42.1, 421, 4210; others as 4.21e-6, 6.18e28."""
     return NOTHING if value is None else figure(value)
 
 
@@ -97,9 +97,11 @@ def microseconds(value: float | None) -> str:
 
 
 def with_error_us(value: float, error: float) -> str:
-    """Return a figure with its standard error, both in whole µs, or in tenths below ten: 31 ± 9 µs."""
-    digits = 1 if max(abs(value), error) < 9.95 else 0
-    return f"{value:,.{digits}f} ± {error:,.{digits}f} µs".replace("-", "−")
+    """Return a figure with its standard error, both in one unit: 3.1 ± 0.9 µs, 31 ± 9 µs, 23.9 ± 3.0 ms."""
+    largest = max(abs(value), error)
+    unit, in_us, tenths_below = ("µs", 1, 9.95) if largest < 999.5 else ("ms", 1000, 99_950)
+    digits = 1 if largest < tenths_below else 0
+    return f"{value / in_us:,.{digits}f} ± {error / in_us:,.{digits}f} {unit}".replace("-", "−")
 
 
 def percent(share: float | None) -> str:
@@ -214,6 +216,10 @@ def _gib(mib: float) -> str:
     return f"{mib / 1024:.1f}" if mib < 102_300 else f"{mib / 1024:.0f}"
 
 
+_COUNTED = 1e12
+"""Nothing is counted up to here: a whole number from here on is one that has lost its digits."""
+
+
 def evidence_value(value: float, unit: str) -> str:
     """Return a finding's number with its unit."""
     if unit == "share":
@@ -222,4 +228,5 @@ def evidence_value(value: float, unit: str) -> str:
         return milliseconds(value)
     if unit in ("us", "µs"):
         return microseconds(value)
-    return f"{number(value) if value % 1 else f'{value:.0f}'} {clean(unit)}".rstrip()
+    counts = not value % 1 and abs(value) < _COUNTED
+    return f"{f'{value:.0f}' if counts else number(value)} {clean(unit)}".rstrip()

@@ -142,9 +142,9 @@ PAGE: list[BindingType] = [
 ]
 FINDINGS: list[BindingType] = [
     _key("propose", "enter", "propose", "relaunch", "Relaunch with its remedy (asks first)", display="enter"),
-    _key("copy", "c", "copy", "copy", "Copy the finding to the clipboard, by OSC 52"),
+    _key("copy", "c", "copy", "copy", "Copy the finding to the clipboard"),
     _key("copy-command", "y", "copy_command", "copy command", "Copy the command that relaunches with it"),
-    _quiet("profile", "p", "app.profile", "profile", _RECORD),
+    _PROFILE,
     *PAGE,
 ]
 HOSTS: list[BindingType] = [*PAGE]
@@ -154,12 +154,12 @@ LEDGER: list[BindingType] = [
     _quiet("sort-back", "less_than_sign", "sort(-1)", "sort left", "Sort by the column before"),
     _key("invert", "v", "invert", "invert", "Turn the order round"),
     _key("ledger-all", "a", "all", "all/this", "All experiments of this host, or only those of this run"),
-    _key("copy", "c", "copy", "copy", "Copy the command that starts it with this change, by OSC 52"),
+    _key("copy", "c", "copy", "copy", "Copy the command that starts it with this change to the clipboard"),
     *PAGE,
 ]
 SETTINGS: list[BindingType] = [
     _key("differing", "d", "telling", "differing", "Only what differs or was changed, or all"),
-    _key("copy", "c", "copy", "copy", "Copy the line, by OSC 52"),
+    _key("copy", "c", "copy", "copy", "Copy the line to the clipboard"),
     *PAGE,
 ]
 
@@ -176,7 +176,7 @@ _STRETCH: list[BindingType] = [
 """Which steps a history shows."""
 _OF_TUNE: list[BindingType] = [
     _key("tune-open", "enter", "open", "details", "Show all about it, or fold it up", display="enter"),
-    _key("copy", "c", "copy", "copy", "Copy the command that runs the result so far, by OSC 52"),
+    _key("copy", "c", "copy", "copy", "Copy the command that runs the result so far to the clipboard"),
 ]
 TUNE: list[BindingType] = [*_OF_TUNE, *PAGE]
 TUNE_ALONE: list[BindingType] = [*_OF_TUNE, *MOVES]
@@ -364,6 +364,7 @@ FACTS: list[BindingType] = [
 HELP: list[BindingType] = [
     _key("back", "escape,q", "cancel", "back", "Close the help", display="esc"),
     _quiet("help", "question_mark", "cancel", "back", "Close the help"),
+    _key("words", "w", "words", "words", "Go to what the words of the screen mean"),
     *SHEET,
 ]
 PICKER: list[BindingType] = [

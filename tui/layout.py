@@ -9,8 +9,10 @@ CARD_WIDTH_MIN = 56
 CARDS_MAX = 8
 WIDE = 100
 """From this width on, findings and output stand side by side."""
-_FIXED = 4
-"""Header, two lines of verdict, keys."""
+_FIXED = 2
+"""Header and keys."""
+_VERDICT_ROOM = ((30, 4), (24, 3), (0, 2))
+"""From which height of the screen on the verdict may have how many lines."""
 _CHART_MIN = 7
 _BOTTOM_MIN = 6
 _OUTPUT_MIN = 4
@@ -46,6 +48,12 @@ class Plan:
     """Lines about the host and about perftui itself."""
     output: int = 0
     """Of the bottom, at most."""
+    verdict: int = 2
+
+
+def verdict_room(height: int) -> int:
+    """Return how many lines the verdict may have on a screen of so many."""
+    return next(lines for least, lines in _VERDICT_ROOM if height >= least)
 
 
 def plan(
@@ -56,8 +64,10 @@ def plan(
     gpus: bool = False,
     workers: bool = False,
     device_times: bool = False,
+    pauses: bool = False,
     relaunch: int = 0,
     findings: tuple[int, int] = (0, 0),
+    verdict: int = 2,
     panels: Collection[str] = PANEL_WORDS,
 ) -> Plan:
     """Share out the room.
@@ -69,16 +79,19 @@ def plan(
         gpus: whether cards show a GPU.
         workers: whether cards show loader workers.
         device_times: whether cards show steps on the device's own timeline.
+        pauses: whether cards show what takes time beside the steps.
         relaunch: the height that its panel would like; 0 when there is none.
         findings: lines that the leading finding needs, and that all need. The leading one is never cut for
             the chart's sake, and the chart is no higher than the least while any is cut.
+        verdict: lines that the answer at the top takes.
         panels: those that are wanted. The relaunch is there whenever there is one.
     """
     status = 0 if "host" not in panels else 2 if height >= _TWO_STATUS_LINES else 1
-    body = max(0, height - _FIXED - status)
+    body = max(0, height - _FIXED - verdict - status)
     columns, card, rank_lines = 0, 0, 0
     if "ranks" in panels:
-        columns, card, rank_lines = _rank_room(width, body, ranks, extras=2 * gpus + workers + device_times)
+        extras = 2 * gpus + workers + device_times + pauses
+        columns, card, rank_lines = _rank_room(width, body, ranks, extras=extras)
     left = body - rank_lines
     with_findings, with_output = "findings" in panels, "output" in panels
     wide = width >= WIDE and with_findings and with_output
@@ -105,6 +118,7 @@ def plan(
         side_by_side=wide,
         status=status,
         output=bottom if with_output else 0,
+        verdict=verdict,
     )
 
 

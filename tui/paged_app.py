@@ -51,7 +51,7 @@ class PagedApp(TerminalApp[None]):
             self.notify(f"there is no {message.what} here to copy", markup=False)
             return
         self.copy_to_clipboard(message.text[:_COPIED_MAX])
-        self.notify(f"{message.what} copied, if this terminal takes OSC 52", markup=False)
+        self.notify(f"{message.what} copied, if this terminal lets programs copy", markup=False)
 
     def on_question_asked(self, message: QuestionAsked) -> None:
         """Ask the hub."""

@@ -112,7 +112,7 @@ class SearchScreen(Screen[None]):
             self.notify("there is no command here to copy", markup=False)
         else:
             self.app.copy_to_clipboard(command)
-            self.notify("command copied, if this terminal takes OSC 52", markup=False)
+            self.notify("command copied, if this terminal lets programs copy", markup=False)
 
 
 class SearchApp(TerminalApp[None]):

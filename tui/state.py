@@ -94,6 +94,11 @@ class DashboardState:
         """True when this is a recording."""
         return self.header is not None and self.header.replay
 
+    @property
+    def host_is_busy(self) -> bool:
+        """True while a finding says that step times tell little, for other work on a host."""
+        return any(each.code == "self.contended" and each.severity != "info" for each in self.findings)
+
     def track(self, rank: int) -> Track:
         """Return the history of a rank, empty when there is none."""
         return self.tracks.get(rank, NO_TRACK)
@@ -153,6 +158,13 @@ def silent(state: DashboardState, silent_s: float) -> DashboardState:
 def followed(state: DashboardState, run_id: str) -> DashboardState:
     """Return the empty state of the run that replaced this one; its verdict is carried over."""
     return DashboardState(run_id=run_id, relaunch=state.relaunch, updates=state.updates, keys=state.keys)
+
+
+def asks_for_workers(state: DashboardState) -> bool:
+    """Whether the leading finding waits for a window to tell what the loader workers do."""
+    lead = next(iter(state.findings), None)
+    asked = (lead.unsure or "") if lead is not None and lead.code.startswith("input.") else ""
+    return "profile window" in asked and "workers" in asked
 
 
 def open_window(state: DashboardState) -> ProfileView | None:

@@ -179,9 +179,9 @@ def test_workers_whose_cpu_was_not_seen_have_their_times() -> None:
 @pytest.mark.parametrize(
     ("collate", "tensors", "told", "advice"),
     [
-        ("join", 2, "on putting samples together (join)", "not from Python lists"),
-        ("default_collate", 2, "on putting samples together.", "copy fewer bytes"),
-        ("default_collate", 9, "on putting samples together.", "not from Python lists"),
+        ("join", 2, "building the batch (collate_fn join) takes", "not from Python lists"),
+        ("default_collate", 2, "building the batch takes", "copy fewer bytes"),
+        ("default_collate", 9, "building the batch takes", "not from Python lists"),
     ],
 )
 def test_what_puts_samples_together_is_named_and_what_it_is_given(
@@ -219,7 +219,7 @@ def test_a_thread_without_workers_times_its_batches(collating: float, code: str,
     finding = lead(run(alone))
     assert finding.code == code
     if code == "input.collate":
-        assert "60 % of it is putting samples together" in finding.sentence
+        assert "60 % of it is building the batch" in finding.sentence
 
 
 def test_a_thread_that_copies_samples_is_told_to_copy_less() -> None:

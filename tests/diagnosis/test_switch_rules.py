@@ -74,7 +74,7 @@ def test_functions_that_torch_gave_up() -> None:
     books = facts(compile=_compiled(graphs=0, failures=1, uncompiled=[place]))
     finding = lead(run(rank(facts=books, patterns=_COMPILED_ONCE)))
     assert (finding.code, finding.severity) == ("compile.graph_breaks", "warning")
-    assert "run uncompiled: graph break in a loop" in finding.sentence
+    assert "left 1 function uncompiled: graph break in a loop" in finding.sentence
     assert finding.remedy is not None
     assert finding.remedy.at == "forward (net.py:4)"
 

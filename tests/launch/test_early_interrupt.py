@@ -75,9 +75,11 @@ def test_the_run_that_goes_on_is_named(
         dashboard.run_with_dashboard(spec, None, PARSED)
     (line,) = list_runs()
     assert line.running
-    said = capsys.readouterr().err.splitlines()[-1]
-    assert said.startswith(f"perftui: {line.run_id} goes on; ")
-    assert f"perftui stop {line.run_id}" in said
+    assert capsys.readouterr().err.splitlines()[-3:] == [
+        "perftui: the training goes on",
+        f"perftui: to see it again: perftui {line.run_id}",
+        f"perftui: to end it: perftui stop {line.run_id}",
+    ]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert stop(line, at_once=True).outcome == "stopped"
 

@@ -23,7 +23,7 @@ def test_a_consequence_stands_indented_below_its_cause() -> None:
     assert findings_text(CAUSE, ADVICE, CONSEQUENCE) == [
         f"critical  input.too_many_workers: {CAUSE.sentence}",
         "          try --set loader.num_workers=7 (at most 1.7x)",
-        "          to settle it: a profile window shows where the workers wait",
+        "          not sure: a profile window shows where the workers wait",
         f"  warning   input.epoch_start: follows from input.too_many_workers: {CONSEQUENCE.sentence}",
         f"warning   sync.each_step: {ADVICE.sentence}",
         "          read the loss every 100 steps instead of `loss.item()` at each (train.py:88)",

@@ -311,10 +311,10 @@ def test_retries_and_failures_are_events_when_they_are_new() -> None:
         texts.append([one.text for one in reader.take_happenings()])
     assert texts[0] == texts[2] == []
     assert texts[1] == [
-        "no memory was free, 2 time(s): the cache was emptied to get it; "
+        "no memory was free, 2 times: the cache was emptied to get it; "
         "48 MiB in use, 64 MiB reserved on cuda:0"
     ]
-    assert texts[3][0].startswith("out of memory, 1 time(s)")
+    assert texts[3][0].startswith("out of memory, 1 time,")
 
 
 def test_a_torch_with_other_counters_costs_the_allocator_alone() -> None:

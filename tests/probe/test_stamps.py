@@ -213,6 +213,14 @@ def test_stamps_that_ask_for_cpu_time_count_once_a_step() -> None:
     assert cost.total_ns(60, 10) == 10 * 50 + 50 * 10
 
 
+def test_own_cost_of_few_stamps_is_unknown_for_one_of_them_may_have_lost_its_core() -> None:
+    cost = OwnCost()
+    for at in range(10):
+        assert cost.total_ns(1, 0) is None
+        cost.note(100 + EVERY_STAMPS * at, 5_000_000 if at == 0 else 10, with_cpu=False)
+    assert cost.total_ns(1, 0) == 10
+
+
 def test_own_cost_leaves_out_when_the_thread_lost_its_core() -> None:
     cost = OwnCost()
     for number in range(100, 100 + EVERY_STAMPS * 100, EVERY_STAMPS):

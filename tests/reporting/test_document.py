@@ -15,7 +15,7 @@ from perftui.trainer.reporting.gather import concerning
 from perftui.trainer.reporting.markdown import markdown_of
 from perftui.trainer.reporting.page import page_of
 from perftui.trainer.reporting.redaction import redacted, secrets_of
-from perftui.trainer.reporting.surroundings import own_cost
+from perftui.trainer.reporting.surroundings import cost_words, own_cost
 from tests.reporting.made_report import HOSTILE, KEY, comparison, rank, report, summary
 
 PARTS = [
@@ -94,6 +94,13 @@ def test_markdown_has_every_part_in_order() -> None:
 )  # fmt: skip
 def test_figures_stand_where_they_belong(line: str) -> None:
     assert line in markdown_of(document_of(report())).splitlines()
+
+
+def test_a_cost_within_its_noise_is_told_as_too_little_to_measure() -> None:
+    measured = Overhead(shadow_steps=64, shadow_cpu_us=31.0, shadow_cpu_se_us=9.0)
+    assert cost_words(measured).startswith("31 ± 9 µs of the training thread's CPU time a step, against 64")
+    noise = Overhead(shadow_steps=64, shadow_cpu_us=-1018.0, shadow_cpu_se_us=1534.0)
+    assert cost_words(noise).startswith("too little to measure here, within ±1534 µs, of the training thread")
 
 
 def lost_of(**changes: object) -> list[str]:

@@ -179,6 +179,7 @@ BY_TYPE: Mapping[object, Callable[[int], object]] = {
     OperatorFigures: lambda _: trace_scenes.LINEAR,
     SyncFigures: lambda _: TRACE.syncs[0],
     Sequence[Figure]: lambda _: [Figure("SM", "50 %"), Figure("power", None, "power_w")],
+    Mapping[str, float] | None: lambda _: {"training": 63.0, "validation": 37.0},
     Mapping[str, str]: lambda _: {"power_w": "the driver does not tell"},
     Axis: lambda _: Axis(-2.0, 8.0),
     tuple[float, float, float] | None: lambda _: (1.0, 2.0, 3.0),
@@ -200,6 +201,7 @@ BY_TYPE: Mapping[object, Callable[[int], object]] = {
 BY_NAME: Mapping[str, Callable[[int], object]] = {
     "height": lambda _: 8,
     "rows": lambda _: 2,
+    "most": lambda _: 3,
     "lines": lambda _: 2,
     "at": lambda _: 0,
     "steps": lambda _: 1,

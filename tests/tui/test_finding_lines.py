@@ -1,7 +1,5 @@
 """The findings' panel: what comes first, what is left out, and how much room it gets."""
 
-import dataclasses
-
 import msgspec
 import pytest
 
@@ -70,7 +68,7 @@ def test_figures_of_one_name_stand_together() -> None:
 def test_heights_are_those_of_the_lines() -> None:
     state = state_of(scenes.WORKERS, CONTENDED)
     lead, every = finding_heights(state, 50)
-    assert lead == len(drawn(dataclasses.replace(state, findings=(scenes.WORKERS,)), 50))
+    assert lead == [text.strip() for text in drawn(state, 50)].index("")  # a blank line stands between them
     assert every == len(drawn(state, 50))
 
 
@@ -111,7 +109,7 @@ def test_what_to_write_in_the_script_stands_below_the_setting_and_advice_below_t
 
 def test_the_key_that_settles_it_is_named_while_it_does_something() -> None:
     unsure = msgspec.structs.replace(CONTENDED, unsure="a profile window names the lines")
-    assert drawn(state_of(unsure))[-1] == "  ○ to settle it: a profile window names the lines (p opens one)"
+    assert drawn(state_of(unsure))[-1] == "  ○ not sure: a profile window names the lines (p opens one)"
     assert drawn(state_of(unsure, replay=True))[-1].endswith("names the lines")
     longer = msgspec.structs.replace(CONTENDED, unsure="a longer profile window")
     assert drawn(state_of(longer))[-1].endswith("a longer profile window (P asks how many steps)")

@@ -57,6 +57,8 @@ def test_never_measured_is_not_zero() -> None:
         (fmt.used_of(3174.0, 143_771.0), "3.1/140 GiB"),
         (fmt.evidence_value(0.752, "share"), "75 %"),
         (fmt.evidence_value(2.0, "cores"), "2 cores"),
+        (fmt.evidence_value(25_557_032.0, ""), "25557032"),
+        (fmt.evidence_value(61820046280064170006553821184.0, ""), "6.18e28"),
         (fmt.age(5000), "83 min"),
     ],
 )

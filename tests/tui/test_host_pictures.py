@@ -132,12 +132,27 @@ def test_no_status_line_is_wider_than_the_screen(width: int) -> None:
 
 def test_the_workers_of_a_rank_in_a_line() -> None:
     assert plain(worker_line(WORKERS, 200)) == (
-        "4 workers · 0.9 cores each · D state 2 · no core 14 % · reads 35.0 MiB/s, 2.10 from storage"
-        " · 1.21 GiB RSS · 12 threads"
+        "4 workers · 0.9 cores each · 2 waiting for a device · waited for a core 14 % of the time"
+        " · reads 35.0 MiB/s, 2.10 from storage · 1.21 GiB RSS · 12 threads"
     )
-    assert plain(worker_line(WORKERS, 44)) == "4 workers · 0.9 cores each · D state 2"
+    assert plain(worker_line(WORKERS, 40)) == "4 workers · 0.9 cores each · 12 threads"
     first = LoaderWorkers(count=1, age_s=20.0, gone=3, found_by="kin")
-    assert plain(worker_line(first, 200)) == "1 likely worker · — cores · D state 0 · 3 ended · 20 s old"
+    assert plain(worker_line(first, 200)) == "1 likely worker · — cores · 3 ended · 20 s old"
+    dull = LoaderWorkers(
+        count=2,
+        age_s=1.0,
+        cpu_share=0.2,
+        cpu_wait_share=0.004,
+        io_wait_share=0.0,
+        read_mib_s=0.00183,
+        storage_read_mib_s=0.0,
+    )
+    assert plain(worker_line(dull, 200)) == "2 workers · 0.2 cores each"
+    cached = msgspec.structs.replace(dull, cpu_wait_share=0.86, read_mib_s=12.0)
+    assert plain(worker_line(cached, 200)) == (
+        "2 workers · 0.2 cores each · waited for a core 86 % of the time"
+        " · reads 12.0 MiB/s, none from storage"
+    )
     assert plain(worker_cell(WORKERS)) == "4×0.9 D2"
     assert plain(worker_cell(None)) == "—"
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from perftui.ipc.dashboard_messages import Update
-from perftui.ipc.findings import Evidence, Finding, nested
+from perftui.ipc.findings import Evidence, Finding, ShareOf, nested
 from perftui.ipc.settings import SettingValue
 from perftui.ipc.step_history import StepHistory
 from perftui.trainer.hub.step_blocks import step_history
@@ -73,7 +73,7 @@ def test_one_thing_in_two_units_is_named_once() -> None:
     drawn_ = page(apply(DashboardState(run_id="demo-1"), told))
     at = next(number for number, text in enumerate(drawn_) if "loader wait" in text)
     assert drawn_[at].split() == ["loader", "wait", "42", "%", "over", "200", "steps"]
-    assert drawn_[at + 1].split() == ["31.0", "ms", "over", "200", "steps"]
+    assert drawn_[at + 1].split() == ["31.0", "ms"]
 
 
 def test_every_figure_says_how_much_and_from_where() -> None:
@@ -83,7 +83,29 @@ def test_every_figure_says_how_much_and_from_where() -> None:
     assert "measured in 93 % of these steps" in drawn_
     assert "at train.py:88" in drawn_
     assert "neutral: the same samples" in drawn_
-    assert "to settle it: a profile window shows where the workers wait" in drawn_
+    assert "not sure: a profile window shows where the workers wait" in drawn_
+
+
+def test_where_figures_are_from_is_said_once() -> None:
+    steps = [Evidence(name=name, value=2.0, unit="ms", window_steps=200) for name in "ab"]
+    read = [Evidence(name=name, value=2.0, unit="cores", window_steps=0) for name in "cd"]
+    finding = msgspec.structs.replace(
+        page_scenes.pages().findings[0], evidence=[steps[0], read[0], steps[1], read[1]], coverage=1.0
+    )
+    alone = msgspec.structs.replace(page_scenes.pages(), findings=[finding])
+    told_page = apply(DashboardState(run_id="demo-1"), Update(number=1, snapshot=True, view=alone))
+    for told in ("\n".join(page(told_page)), finding_text(finding, state())):
+        assert told.count("over 200 steps") == told.count("as last read") == 1
+        assert told.index("over 200 steps") < told.index("as last read")
+
+
+@pytest.mark.parametrize(("of", "words"), [("step", "37 % of the step"), ("time", "37 % of the time")])
+def test_a_share_says_of_what_it_is(of: ShareOf, words: str) -> None:
+    finding = msgspec.structs.replace(page_scenes.pages().findings[0], share=0.37, share_of=of)
+    alone = msgspec.structs.replace(page_scenes.pages(), findings=[finding])
+    told = apply(DashboardState(run_id="demo-1"), Update(number=1, snapshot=True, view=alone))
+    assert any(text.rstrip().endswith(words) for text in page(told))
+    assert any(text.rstrip().endswith(words) for text in texts(finding_lines(told, 100)))
 
 
 def test_judgements_not_made_stand_once_for_all_ranks_with_what_would_settle_them() -> None:

@@ -96,7 +96,7 @@ def test_a_finding_is_chosen_and_its_remedy_proposed() -> None:
 def test_finding_and_command_are_copied() -> None:
     async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
         await pilot.press("f", "c")
-        await shown(pilot, "finding copied, if this terminal takes OSC 52")
+        await shown(pilot, "finding copied, if this terminal lets programs copy")
         assert app.clipboard.startswith("CRITICAL input.too_many_workers: 16 loader workers")
         await pilot.press("y")
         await until(pilot, lambda: app.clipboard.startswith("perftui relaunch"), "the command copied")
@@ -315,16 +315,22 @@ def test_a_click_on_a_key_presses_it() -> None:
 
 
 def test_every_key_of_every_page_is_in_the_palette_and_the_help() -> None:
-    tables = {"f": keys.FINDINGS, "e": keys.LEDGER, "i": keys.SETTINGS, "o": keys.OUTPUT, "enter": keys.RANK}
+    tables = {
+        "f": (keys.FINDINGS, "the findings"),
+        "e": (keys.LEDGER, "the ledger"),
+        "i": (keys.SETTINGS, "the settings"),
+        "o": (keys.OUTPUT, "the output"),
+        "enter": (keys.RANK, "a rank"),
+    }
 
     async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
-        for key, table in tables.items():
+        for key, (table, page) in tables.items():
             await pilot.press(key)
             await shown(pilot, "esc back")
             offered = {command.help for command in app.get_system_commands(app.screen)}
             assert {each.tooltip for each in table if isinstance(each, Binding)} <= offered
             await pilot.press("question_mark")
-            await shown(pilot, "keys on the findings")
+            await shown(pilot, f"keys on {page}")
             await pilot.press("escape", "escape")
             await shown(pilot, "╭─ findings 3")
 

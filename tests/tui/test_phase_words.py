@@ -4,9 +4,10 @@ import msgspec
 import pytest
 
 from perftui.ipc.facts import RunPhase
+from perftui.tui.layout import plan
 from perftui.tui.renderables.headline import header_line
 from perftui.tui.renderables.lines import plain
-from perftui.tui.renderables.phase_words import phase_word, phase_words
+from perftui.tui.renderables.phase_words import phase_word, phase_words, time_words
 from perftui.tui.renderables.rank_card import RankPicture, rank_card
 from perftui.tui.renderables.rank_rows import rank_row
 from perftui.tui.state import NO_TRACK, DashboardState
@@ -47,3 +48,19 @@ def test_the_header_says_what_the_lead_rank_is_at() -> None:
     assert "● validating for 12 s" in drawn(phase="validation", phase_for_s=12.3)
     assert "● training" in drawn(phase="training", phase_for_s=12.3)
     assert "! stalled" in drawn(state="stalled", phase="validation", phase_for_s=12.3)
+
+
+def test_what_takes_time_beside_the_steps_is_told_of_the_time() -> None:
+    spent = {"starting": 50.0, "training": 63.0, "validation": 36.8, "checkpoint": 0.2, "ending": 9.0}
+    told = "training 63 % · validation 37 % of the time"
+    assert plain(time_words(spent, 60)) == told
+    assert plain(time_words(spent, 100)) == f"{told}; the bar is of the step"
+    assert time_words({"training": 99.0, "validation": 1.0, "starting": 300.0}, 100) == ()
+    assert time_words(None, 100) == time_words({}, 100) == ()
+
+
+def test_the_card_has_it_below_the_bar() -> None:
+    view = msgspec.structs.replace(scenes.rank(0), phases_s={"training": 63.0, "validation": 37.0})
+    drawn = [plain(part) for part in rank_card(RankPicture(view, NO_TRACK), 100, 7)]
+    assert "validation 37 % of the time; the bar is of the step" in drawn[5]
+    assert plan(120, 40, 1, pauses=True).card == plan(120, 40, 1).card + 1

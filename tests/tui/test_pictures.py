@@ -5,10 +5,11 @@ import dataclasses
 import msgspec
 import pytest
 
+from perftui.ipc.findings import Finding
 from perftui.ipc.view import Shares, StepStats
 from perftui.tui.glyphs import to_ascii
 from perftui.tui.palette import THEMES, palette_of
-from perftui.tui.renderables.chart_parts import ChartMark
+from perftui.tui.renderables.chart_parts import ChartMark, tick, ticks
 from perftui.tui.renderables.gauge import gauge
 from perftui.tui.renderables.headline import header_line, verdict_lines
 from perftui.tui.renderables.history_chart import Points, history_chart
@@ -84,11 +85,20 @@ def test_legend_spells_out_shortens_then_drops_the_smallest_but_never_the_wait()
     assert plain(legend(scenes.HEALTHY, 30)) == "■ wait 0.4 %  ■ bwd 60 %"
 
 
+@pytest.mark.parametrize("top_ms", [0.1, 1.2, 250.0, 300.0, 2500.0, 10_000.0])
+@pytest.mark.parametrize("rows", range(2, 12))
+def test_the_middle_of_an_axis_is_half_of_its_top_in_its_own_row(top_ms: float, rows: int) -> None:
+    labels = ticks(top_ms, rows)
+    assert labels[0] == tick(top_ms)
+    (row,) = (row for row, label in labels.items() if label == tick(top_ms / 2))
+    assert (rows - 1 - row) / rows <= 0.5 <= (rows - row) / rows
+
+
 def test_chart_in_braille() -> None:
     points = Points(range(40), [10.0] * 20 + [20.0] * 20, [0.0] * 40)
     assert texts(history_chart(points, 28, 4)) == [
         "  20 ms           ⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿",
-        "13.3 ms ⣤⣤⣤⣤⣤⣤⣤⣤⣤⣤⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿",
+        "  10 ms ⣤⣤⣤⣤⣤⣤⣤⣤⣤⣤⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿",
         "        ⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿⣿",
         "     0  0            step 39",
     ]
@@ -266,8 +276,33 @@ def test_what_perftui_costs_is_told_only_when_it_was_measured() -> None:
 def test_what_perftui_costs_is_told_with_its_noise_once_it_slept() -> None:
     slept = state_of(shadow_us=31.2, shadow_se_us=8.7, step_us=4200.0)
     assert plain(status_line(slept, 80)).strip() == "perftui costs 31 ± 9 µs a step (of 4.20 ms)"
-    below = state_of(shadow_us=-2.04, shadow_se_us=6.0)
-    assert plain(status_line(below, 80)).strip() == "perftui costs −2.0 ± 6.0 µs a step"
+    slow = state_of(shadow_us=23_900.0, shadow_se_us=3000.0, step_us=200_000.0)
+    assert plain(status_line(slow, 80)).strip() == "perftui costs 23.9 ± 3.0 ms a step (of 200 ms)"
+
+
+@pytest.mark.parametrize(
+    ("cost_us", "noise_us", "told"),
+    [
+        (-1018.0, 1534.0, "±1.53 ms"),
+        (-2.04, 6.0, "±6.00 µs"),
+        (11.0, 6.0, "±6.00 µs"),
+        (0.0, 0.0, "±0.00 µs"),
+    ],
+)
+def test_what_is_no_more_than_its_noise_is_no_cost(cost_us: float, noise_us: float, told: str) -> None:
+    state = state_of(shadow_us=cost_us, shadow_se_us=noise_us, step_us=54_500.0)
+    wide, narrow = (plain(status_line(state, width)).strip() for width in (120, 80))
+    assert wide.startswith(f"perftui costs too little to measure here: within {told} a step")
+    assert narrow.startswith(f"perftui's cost is within {told} a step")
+
+
+def test_on_a_busy_host_the_clock_in_the_hooks_tells_no_cost() -> None:
+    busy = Finding(code="self.contended", severity="warning", share=0.0, sentence="Other work.", evidence=[])
+    state = dataclasses.replace(state_of(overhead_us=23_900.0), findings=(busy,))
+    told = plain(status_line(state, 80)).strip()
+    assert told == "perftui's cost: not to be measured on a busy host"
+    calm = dataclasses.replace(state, findings=(msgspec.structs.replace(busy, severity="info"),))
+    assert plain(status_line(calm, 80)).strip().startswith("perftui costs 23.9 ms a step")
 
 
 def test_a_window_that_starts_as_soon_as_it_can_names_no_step() -> None:

@@ -14,6 +14,8 @@ from perftui.ipc.errors import UsageError
 from perftui.ipc.trace_report import TraceReport
 from perftui.tui import keys
 from perftui.tui.glyphs import Glyphs
+from perftui.tui.renderables.trace_context import TraceContext
+from perftui.tui.renderables.trace_tabs import tabs_of
 from perftui.tui.trace_app import Shown, TraceApp, run_trace_app
 from tests.tui import trace_scenes
 from tests.tui.screen_text import shown, text, until
@@ -302,7 +304,7 @@ def test_a_window_without_a_device_or_without_anything_breaks_no_tab(
 ) -> None:
     async def play(app: TraceApp, pilot: Pilot[None]) -> None:
         await pilot.pause(0.2)
-        for _ in range(16):
+        for _ in tabs_of(TraceContext(report=document)):
             await pilot.press("tab", "enter", "down", "escape", "i", "1", "h")
         await shown(pilot, "[operators]")
 

@@ -1,9 +1,13 @@
 """The head of a profile: the sentence, a bar that is whole, the badge of trust."""
 
+import re
+from pathlib import Path
+
 import pytest
 from msgspec.structs import replace
 
 from perftui.ipc.trace_report import GpuShares, TrustCheck
+from perftui.trainer.profiling import trust, undistorted
 from perftui.tui.renderables.lines import plain, width_of
 from perftui.tui.renderables.stacked_bar import stacked_bar
 from perftui.tui.renderables.trace_context import TraceContext
@@ -46,7 +50,7 @@ def test_the_head_of_a_full_report() -> None:
     lines = headline(TraceContext(report=trace_scenes.report()), 120)
     assert texts(lines)[0].startswith("◆ The GPU is idle 45 % of the time")
     assert "steps 421 to 423 · rank 0 · NVIDIA H200 · 60,312 events" in texts(lines)[-4]
-    assert texts(lines)[-4].endswith("✖ 1 of 4 checks failed: lost launches")
+    assert texts(lines)[-4].endswith("✖ 1 of 4 checks failed: launches without their kernels")
     assert width_of(lines[-3]) == 118
     assert texts(lines)[-1] == (
         "  idle 45 %: ■ loader 30 %  ■ sync call 8.0 %  ■ host 4.0 %  ■ launch 2.0 %  ■ dependency 1.0 %"
@@ -70,12 +74,21 @@ def check(name: str, passed: bool | None) -> TrustCheck:
     return TrustCheck(name=name, passed=passed, value=None, text="")
 
 
+def test_every_check_that_can_fail_has_words() -> None:
+    sources = [Path(module.__file__ or "").read_text() for module in (trust, undistorted)]
+    names = {name for source in sources for name in re.findall(r'name="(\w+)"', source)}
+    assert {"distortion", "truncated"} < names
+    told = {name: plain(trust_badge([check(name, False)])) for name in names}
+    assert all(words.rpartition(": ")[2] != name for name, words in told.items())
+    assert told["distortion"] == "✖ 1 of 1 checks failed: the profiler slowed the steps"
+
+
 def test_the_badge_of_trust_names_what_failed() -> None:
     assert plain(trust_badge([])) == "○ not checked"
     assert plain(trust_badge([check("a", None)])) == "○ not checked"
     assert plain(trust_badge([check("a", True), check("b", None)])) == "✔ 1 check passed, 1 not asked"
     failed = [check(name, False) for name in ("start_skew", "b", "c", "d")]
-    assert plain(trust_badge(failed)) == "✖ 4 of 4 checks failed: start skew, b, c and 1 more"
+    assert plain(trust_badge(failed)) == "✖ 4 of 4 checks failed: the ranks began apart, b, c and 1 more"
 
 
 def test_the_sentence_of_another_rank_is_shown_when_it_is_chosen() -> None:

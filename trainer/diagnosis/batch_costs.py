@@ -82,10 +82,10 @@ def collating_timed(rank: RankSignals) -> float | None:
 
 
 def putting_together(rank: RankSignals) -> str:
-    """Return "putting samples together", with the function that does it where it is known and not torch's."""
+    """Return "building the batch", with the function that does it where it is known and not torch's."""
     timed = None if collating_timed(rank) is None else rank.facts.loading
     known = timed is not None and timed.collate and timed.collate not in _COLLATES_OF_TORCH
-    return f"putting samples together ({timed.collate})" if known and timed else "putting samples together"
+    return f"building the batch (collate_fn {timed.collate})" if known and timed else "building the batch"
 
 
 def copies_tensors(rank: RankSignals, policy: Policy) -> bool:

@@ -30,6 +30,7 @@ from perftui.trainer.diagnosis.worker_time import (
     making_share,
     takes_turns,
 )
+from perftui.trainer.diagnosis.worker_words import of_their_time, of_workers
 
 Cause: TypeAlias = Literal[
     "compute",
@@ -192,19 +193,25 @@ def _in_workers(case: Case, rank: RankSignals, host: HostSignals | None) -> Wait
     if busy + held_up >= policy.worker_busy:
         timed = collating_timed(rank)
         fetching = "" if timed is None else f", {100 * (1 - timed):.0f} % of it to fetch samples"
-        return WaitCause("compute", f"they compute all the time{fetching}")
+        doing = of_workers(rank, "compute", "computes")
+        if held_up >= policy.worker_cpu_wait:
+            doing = of_workers(rank, "are busy or waiting for a core", "is busy or waiting for a core")
+        return WaitCause("compute", f"{doing} all the time{fetching}")
     if storage_seen(case, rank, host):
-        return WaitCause("storage", "they wait for storage")
+        return WaitCause("storage", of_workers(rank, "wait for storage", "waits for storage"))
     if _connected(rank, policy):
-        return WaitCause("connection", "they wait for the other end of a network connection")
+        waiting = of_workers(rank, "wait", "waits")
+        return WaitCause("connection", f"{waiting} for the other end of a network connection")
     if computing:
         return WaitCause("unknown", "")
     if wait_ms(rank) < policy.needless_item_ms:
-        return WaitCause("needless", "they have hardly anything to do")
+        return WaitCause("needless", f"{of_workers(rank, 'have', 'has')} hardly anything to do")
     if case.strongly_contended(rank.host):
-        why = "they hardly compute meanwhile, and other work keeps the cores busy: who waits for whom is open"
+        doing = of_workers(rank, "hardly compute", "hardly computes")
+        why = f"{doing} meanwhile, and other work keeps the cores busy: who waits for whom is open"
         return WaitCause("untold", why)
-    return WaitCause("latency", "they do not compute meanwhile, each sample waits for something")
+    doing = of_workers(rank, "do not compute", "does not compute")
+    return WaitCause("latency", f"{doing} meanwhile, each sample waits for something")
 
 
 def _in_turns(computing: float, policy: Policy) -> WaitCause:
@@ -224,9 +231,9 @@ def _made_in_time(case: Case, rank: RankSignals, *, idle: bool) -> WaitCause | N
     policy, share, batch_ms = case.policy, making_share(rank, case.policy), making_ms(rank, case.policy)
     if share is None or batch_ms is None or not made_in_time(rank, policy):
         return None
-    done = (
-        f"they make one in {batch_ms:.1f} ms and have none to make for {100 * (1 - share):.0f} % of the time"
-    )
+    none = f"none to make for {100 * (1 - share):.0f} % of the time"
+    each = f"one in {batch_ms:.1f} ms"
+    done = of_workers(rank, f"make {each} and have {none}", f"makes {each} and has {none}")
     if case.strongly_contended(rank.host):
         why = f"{done}, but other work keeps the cores busy: who waits for whom is open"
         return WaitCause("untold", why) if idle else None
@@ -257,7 +264,7 @@ def _collated_in_workers(
     share = timed if timed is not None else seen
     if share is None or not (by_looks or by_time):
         return None
-    why = f"they spend {100 * share:.0f} % of the time they work on a batch on {putting_together(rank)}"
+    why = f"{putting_together(rank)} takes {of_their_time(rank, share)}"
     return WaitCause("collate", why, stacked=copies_tensors(rank, policy))
 
 
@@ -276,7 +283,10 @@ def _between_heads(rank: RankSignals, cpu_share: float) -> float:
 def _taken_over(case: Case, rank: RankSignals, taking: float) -> WaitCause:
     policy = case.policy
     if wait_ms(rank) < policy.needless_item_ms or costs_more_than_it_brings(case, rank, taking):
-        return WaitCause("needless", "they have hardly anything to do, and handing batches over is the cost")
+        return WaitCause(
+            "needless",
+            f"{of_workers(rank, 'have', 'has')} hardly anything to do, and handing batches over is the cost",
+        )
     of = f" of more than {policy.many_tensors} tensors" if in_pieces(rank, policy) else ""
     why = (
         f"the training thread itself computes for {100 * taking:.0f} % of the wait, to take over batches{of}"

@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass
 
+from perftui.ipc.figures import counted
 from perftui.ipc.findings import Remedy
 from perftui.ipc.loader_names import join_name
 from perftui.ipc.messages import LoaderFacts
@@ -230,8 +231,9 @@ def semantics_of_workers(facts: LoaderFacts) -> Semantics:
 def _cautions(facts: LoaderFacts, host: HostSignals | None, policy: Policy) -> list[str]:
     said = ["the samples and their order stay, random augmentations draw another stream of numbers"]
     if _short_epochs(facts, policy):
+        batches = counted(facts.batches_per_epoch or 0, "batch", "batches")
         said.append(
-            f"epochs are short ({facts.batches_per_epoch} batches) and workers would start anew at each one: "
+            f"epochs are short ({batches}) and workers would start anew at each one: "
             "kept ones have their own copy of the dataset"
         )
     if host is not None and host.shm_free_mib is not None and host.shm_free_mib < policy.shm_low_mib:
@@ -353,7 +355,7 @@ def _named_by(rank: RankSignals, policy: Policy) -> str:
     samples = sum(seen.samples for seen in rank.worker_stacks)
     if rank.loader is not None and rank.loader.num_workers and 0 < samples < policy.worker_looks:
         return (
-            f"a longer profile window: the last one found the workers {samples} time(s), and "
+            f"a longer profile window: the last one found the workers {counted(samples, 'time')}, and "
             f"{policy.worker_looks} are needed to name the function that takes their time"
         )
     return "a profile window shows which function of the workers takes the time"
@@ -367,7 +369,9 @@ def _dear_items(case: Case, rank: RankSignals, facts: LoaderFacts, cpus: float) 
         full = f"the usable cores ({cpus:g}) are full already, workers would only share them"
     else:
         shared = f" for {ranks} ranks" if ranks > 1 else ""
-        full = f"{facts.num_workers} workers are all that {cpus:g} usable cores can run{shared}"
+        are = "is" if facts.num_workers == 1 else "are"
+        cores = counted(cpus, "usable core")
+        full = f"{counted(facts.num_workers, 'worker')} {are} all that {cores} can run{shared}"
     return Answer(
         Remedy(
             advice=f"{full}: {cheaper_samples(rank, case.policy)}{_allocated(host)}",

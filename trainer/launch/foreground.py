@@ -107,7 +107,9 @@ def after_dashboard(places: RunPlaces, json_target: str | None) -> int:
         return 0
     if record is not None:
         return finish(places, record, json_target)
-    _say(f"{run_id} goes on; perftui {run_id} shows it again, perftui stop {run_id} ends it")
+    _say("the training goes on")
+    _say(f"to see it again: perftui {run_id}")
+    _say(f"to end it: perftui stop {run_id}")
     if json_target is not None:
         _say(f"no summary yet; later: perftui status {run_id} --json")
     return 0

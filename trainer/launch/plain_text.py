@@ -172,26 +172,29 @@ def _finding_lines(findings: list[dict[str, Any]]) -> list[str]:
     if not findings:
         return ["no findings"]
     lines: list[str] = []
-    for depth, finding in nested(msgspec.convert(findings, list[Finding])):
+    found = msgspec.convert(findings, list[Finding])
+    busy = any(each.code == "self.contended" and each.severity != "info" for each in found)
+    for depth, finding in nested(found):
         margin = "  " * depth
         follows = f"follows from {finding.under}: " if depth else ""
         lines.append(f"{margin}{finding.severity:<8}  {finding.code}: {follows}{finding.sentence}")
         if finding.first_step is not None:
             after = f", after {finding.first_s:.0f} s" if finding.first_s is not None else ""
             lines.append(f"{margin}          first seen at step {finding.first_step:,}{after}")
-        lines += [f"{margin}          {words}" for words in _remedy_words(finding)]
+        lines += [f"{margin}          {words}" for words in _remedy_words(finding, busy=busy)]
     return lines
 
 
-def _remedy_words(finding: Finding) -> list[str]:
+def _remedy_words(finding: Finding, *, busy: bool) -> list[str]:
     remedy = finding.remedy
-    words = [f"to settle it: {finding.unsure}"] if finding.unsure else []
+    words = [f"not sure: {finding.unsure}"] if finding.unsure else []
     if remedy is None:
         return words
     wanted = " ".join(f"--set {name}={format_value(value)}" for name, value in remedy.set.items())
     made = [f"DataLoader: {remedy.made_at}"] if remedy.made_at else []
     if wanted:
-        bound = f" (at most {remedy.bound:.1f}x)" if remedy.bound else ""
+        quiet = ", if the host were quiet" if busy else ""
+        bound = f" (at most {remedy.bound:.1f}x{quiet})" if remedy.bound else ""
         slow = [f"slow: {remedy.at}"] if remedy.made_at and remedy.at else []
         return [f"try {wanted}{bound}", *made, *slow, *words]
     place = f" ({remedy.at})" if remedy.at else ""

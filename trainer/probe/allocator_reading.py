@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import torch
 
 from perftui.ipc.facts import AllocatorFacts
+from perftui.ipc.figures import counted
 from perftui.ipc.units import MIB
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.happening import Happening
@@ -76,10 +77,10 @@ class AllocatorReader:
             f"{facts.allocated_mib:,.0f} MiB in use, {facts.reserved_mib:,.0f} MiB reserved on {facts.device}"
         )
         if ooms > 0:
-            text = f"out of memory, {ooms} time(s), and the script went on; {held}"
+            text = f"out of memory, {counted(ooms, 'time')}, and the script went on; {held}"
             self._happened.append(Happening(perf_counter_ns(), "allocator", text))
         elif retries > 0:
-            text = f"no memory was free, {retries} time(s): the cache was emptied to get it; {held}"
+            text = f"no memory was free, {counted(retries, 'time')}: the cache was emptied to get it; {held}"
             self._happened.append(Happening(perf_counter_ns(), "allocator", text))
 
 

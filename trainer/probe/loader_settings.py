@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import torch
 from torch.utils.data import DataLoader, IterableDataset
 
+from perftui.ipc.figures import counted
 from perftui.ipc.loader_names import join_name, split_name
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
@@ -184,7 +185,7 @@ class LoaderBook:
     def never_built(self) -> dict[str, str]:
         """Return the settings whose loader the script has not built (yet)."""
         return {
-            join_name(index, name): f"the script built {self.built} DataLoader(s)"
+            join_name(index, name): f"the script built {counted(self.built, 'DataLoader')}"
             for index, wanted in self.wanted.items()
             if index >= self.built
             for name in wanted

@@ -10,6 +10,8 @@ EVERY_STAMPS: Final = 61
 """A prime, counted in stamps at which a step may begin: both kinds of a step's are measured equally often."""
 _KEPT = 256
 _SHARE_KEPT = 0.9
+_MEASURED_LEAST = 10
+"""Of a kind: among fewer, one during which the thread lost its core would not be left out."""
 _FROM_STAMP = 100
 """The first stamps run into cold code, once."""
 
@@ -33,7 +35,7 @@ class OwnCost:
             (self._with_cpu_ns if with_cpu else self._plain_ns).append(took_ns)
 
     def total_ns(self, stamps: int, steps: int) -> int | None:
-        """Return the time of so many stamps, of which one a step asked for CPU time; None before the first.
+        """Return the time of so many stamps, of which one a step asked for CPU time; None for few measured.
 
         By the means of those measured; where only one kind was, it stands for both. The longest tenth is left
         out: there the thread was taken off its core, which is not our doing.
@@ -46,6 +48,7 @@ class OwnCost:
 
 
 def _usual_mean(measured_ns: deque[int]) -> float | None:
-    ordered = sorted(measured_ns)
-    kept = ordered[: max(1, round(len(ordered) * _SHARE_KEPT))]
-    return sum(kept) / len(kept) if kept else None
+    if len(measured_ns) < _MEASURED_LEAST:
+        return None
+    kept = sorted(measured_ns)[: round(len(measured_ns) * _SHARE_KEPT)]
+    return sum(kept) / len(kept)

@@ -27,7 +27,9 @@ def findings(summary: Summary) -> Iterator[Block]:
 
 def _finding(place: int, finding: Finding) -> Iterator[Block]:
     yield Heading(
-        3, f"{place}. {finding.code}: {finding.severity}, {percent_or_never(finding.share)} of the step"
+        3,
+        f"{place}. {finding.code}: {finding.severity}, {percent_or_never(finding.share)} of the "
+        f"{finding.share_of}",
     )
     where = "" if finding.rank is None else f"Rank {finding.rank}: "
     yield Paragraph(where + finding.sentence)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from perftui.ipc.figures import stands_out
 from perftui.ipc.summary import Overhead, Summary
 from perftui.ipc.view import GpuView, HostView, Pressure
 from perftui.trainer.reporting.blocks import Block, Heading, Items, Paragraph, Table, pairs, percent_or_never
@@ -100,9 +101,12 @@ def cost_words(overhead: Overhead) -> str:
     """Return the cost with its standard error where steps without the hooks were compared."""
     parts: list[str] = []
     if overhead.shadow_cpu_us is not None and overhead.shadow_cpu_se_us is not None:
+        told = f"{overhead.shadow_cpu_us:.0f} ± {overhead.shadow_cpu_se_us:.0f} µs"
+        if not stands_out(overhead.shadow_cpu_us, overhead.shadow_cpu_se_us):
+            told = f"too little to measure here, within ±{overhead.shadow_cpu_se_us:.0f} µs,"
         parts.append(
-            f"{overhead.shadow_cpu_us:.0f} ± {overhead.shadow_cpu_se_us:.0f} µs of the training thread's CPU "
-            f"time a step, against {overhead.shadow_steps} steps through which the hooks slept"
+            f"{told} of the training thread's CPU time a step, against {overhead.shadow_steps} steps through "
+            "which the hooks slept"
         )
     if overhead.us_per_step is not None:
         share = "" if overhead.share is None else f" ({100 * overhead.share:.2g} % of the step)"

@@ -13,6 +13,7 @@ from perftui.ipc.dashboard_link import DashboardLink
 from perftui.ipc.dashboard_messages import Update
 from perftui.ipc.errors import NoSuchRun, Refused, UsageError
 from perftui.ipc.facts import RankFacts
+from perftui.ipc.figures import counted
 from perftui.ipc.places import RunPlaces, run_places
 from perftui.ipc.prerequisites import Told, why_impossible
 from perftui.ipc.profile_schedule import ProfileSchedule
@@ -245,6 +246,7 @@ def _check_workers(workers: int, ranks: int, cpus: float) -> None:
     most = most_processes(cpus)
     if workers * ranks > most:
         raise Refused(
-            f"{workers} workers for each of {ranks} rank(s) are {workers * ranks} processes; this host has "
-            f"{cpus:g} cores to use, and more than {most:g} would only get in each other's way"
+            f"{counted(workers, 'worker')} for each of {counted(ranks, 'rank')} would be {workers * ranks} "
+            f"processes; this host has {counted(cpus, 'core')} to use, and more than {most:g} would only get "
+            "in each other's way"
         )

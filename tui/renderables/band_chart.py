@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from perftui.ipc.step_history import StepHistory
-from perftui.tui.renderables.chart_parts import LABEL, ChartMark, axis, levels, scale, tick
+from perftui.tui.renderables.chart_parts import LABEL, ChartMark, axis, levels, scale, ticks
 from perftui.tui.renderables.lines import Line, Run, fit, join_fitting, line
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
@@ -47,7 +47,7 @@ def band_chart(
     columns = columns[-cells:]
     places = [cell * len(columns) // cells for cell in range(cells)]
     top = scale(known)
-    labels = {0: tick(top), rows // 2: tick(top * (rows - rows // 2) / rows)}
+    labels = ticks(top, rows)
     lines: list[Line] = []
     for row in range(rows):
         drawn = [_cell(column, (rows - 1 - row) * 8, rows * 8, top, textured=textured) for column in columns]

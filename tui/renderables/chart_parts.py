@@ -35,6 +35,11 @@ def tick(value_ms: float) -> str:
     return f"{value_ms:.3g} ms" if value_ms < 1000 else f"{value_ms / 1000:.3g} s"
 
 
+def ticks(top_ms: float, rows: int) -> dict[int, str]:
+    """Return the labels of the axis by row: its top, and half of it, in its row."""
+    return {0: tick(top_ms), rows // 2: tick(top_ms / 2)}
+
+
 def levels(value: float, top: float, most: int) -> int:
     """Return how high a value stands, of `most` levels; what is not 0 is seen."""
     return max(1, min(most, round(value / top * most))) if value > 0 else 0

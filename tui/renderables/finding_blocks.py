@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Sequence
 
+from perftui.ipc.figures import counted
 from perftui.ipc.findings import Evidence, Finding, Unjudged, nested
 from perftui.ipc.settings import format_value
 from perftui.tui import format as fmt
@@ -48,7 +49,7 @@ def _finding(finding: Finding, state: DashboardState, width: int, *, follows: bo
     bough = Run("└ " if follows else "", "dim")
     where = f" rank {finding.rank}" if finding.rank is not None else ""
     host = f" {fmt.clean(finding.host)}" if finding.host is not None and len(state.hosts) > 1 else ""
-    share = line(Run(fmt.percent(finding.share), "value"), Run(" of the step", "dim"))
+    share = line(Run(fmt.percent(finding.share), "value"), Run(f" of the {finding.share_of}", "dim"))
     head = line(
         bough,
         Run(f"{mark} {word} ", role),
@@ -69,8 +70,9 @@ def _finding(finding: Finding, state: DashboardState, width: int, *, follows: bo
 
 
 def _evidence_rows(finding: Finding, width: int) -> list[Line]:
-    """Draw one row a figure: what, how much, and from where."""
-    all_names = [fmt.clean(each.name) for each in finding.evidence]
+    """Draw one row a figure: what, how much, and from where, which is said once for those below as well."""
+    evidence = _by_source(finding.evidence)
+    all_names = [fmt.clean(each.name) for each in evidence]
     # one thing in two units is named once
     names = [
         "" if name == before else name for before, name in zip(["", *all_names], all_names, strict=False)
@@ -80,20 +82,32 @@ def _evidence_rows(finding: Finding, width: int) -> list[Line]:
     )
     rows = [
         clip(
-            (
-                Run("    "),
+            line(
+                "    ",
                 *fit(line(Run(name, "dim")), column),
                 *_right(evidence_words(each), _VALUE),
-                Run(f"  {_source(each)}", "dim"),
+                Run(f"  {source}" if source else "", "dim"),
             ),
             width,
         )
-        for name, each in zip(names, finding.evidence, strict=True)
+        for name, each, source in zip(names, evidence, _sources(evidence), strict=True)
     ]
     if finding.coverage < 0.995:
         partly = f"measured in {fmt.percent(finding.coverage)} of these steps"
         rows.append(clip(line("    ", Run(partly, "note")), width))
     return rows
+
+
+def _by_source(evidence: Sequence[Evidence]) -> list[Evidence]:
+    """Return figures from one source below each other, in their order otherwise."""
+    known = [each.window_steps for each in evidence]
+    return sorted(evidence, key=lambda each: known.index(each.window_steps))
+
+
+def _sources(evidence: Sequence[Evidence]) -> list[str]:
+    """Return from where each figure is, said once for all below it that are from there too."""
+    told = [_source(each) for each in evidence]
+    return ["" if source == before else source for before, source in zip(["", *told], told, strict=False)]
 
 
 def _right(text: str, width: int) -> Line:
@@ -102,7 +116,7 @@ def _right(text: str, width: int) -> Line:
 
 def _source(evidence: Evidence) -> str:
     steps = evidence.window_steps
-    return f"over {steps:,} step{'s' if steps > 1 else ''}" if steps else "as last read"
+    return f"over {counted(steps, 'step')}" if steps else "as last read"
 
 
 def _remedy(finding: Finding, state: DashboardState, width: int) -> list[Line]:
@@ -145,7 +159,7 @@ def _unjudged_blocks(state: DashboardState, width: int) -> list[Block]:
     if not grouped:
         return []
     title = Run("not judged", "heading")
-    count = Run(f" {len(grouped)}  for want of what stands below each", "dim")
+    count = Run(f" {len(grouped)}  each with what it would take", "dim")
     heading = Block("", (BLANK, clip(line(title, count), width)))
     return [heading, *(_unjudged(code, group, state, width) for (code, _, _), group in grouped.items())]
 
@@ -175,8 +189,10 @@ def _unjudged(code: str, group: Sequence[Unjudged], state: DashboardState, width
 def finding_text(finding: Finding, state: DashboardState) -> str:
     """Return a finding as plain lines, to be pasted into a message or an issue."""
     rows = [f"{severity_mark(finding)[1]} {finding.code}: {fmt.clean(finding.sentence)}"]
+    evidence = _by_source(finding.evidence)
     rows += [
-        f"  {fmt.clean(each.name)}: {evidence_words(each)} ({_source(each)})" for each in finding.evidence
+        f"  {fmt.clean(each.name)}: {evidence_words(each)}{f' ({source})' if source else ''}"
+        for each, source in zip(evidence, _sources(evidence), strict=True)
     ]
     remedy = finding.remedy
     if remedy is not None and remedy.advice:
@@ -186,7 +202,7 @@ def finding_text(finding: Finding, state: DashboardState) -> str:
     if remedy is not None and remedy.caution:
         rows.append(f"  but: {fmt.clean(remedy.caution)}")
     if finding.unsure:
-        rows.append(f"  to settle it: {fmt.clean(finding.unsure)}")
+        rows.append(f"  not sure: {fmt.clean(finding.unsure)}")
     if remedy is not None and remedy.set:
         rows += [f"  {each}" for each in (*by_hand(remedy), relaunch_command(finding, state)) if each]
     return "\n".join(rows)

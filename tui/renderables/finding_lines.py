@@ -1,5 +1,6 @@
 """Findings with their evidence and remedy, the leading one first."""
 
+from perftui.ipc.figures import counted
 from perftui.ipc.findings import Finding, nested
 from perftui.tui import format as fmt
 from perftui.tui.renderables.finding_words import evidence_words, first_seen
@@ -37,7 +38,7 @@ def _finding(finding: Finding, state: DashboardState, width: int, *, follows: bo
     mark, word, role = severity_mark(finding)
     bough = Run("└ " if follows else "", "dim")
     where = f" rank {finding.rank}" if finding.rank is not None else ""
-    share = line(Run(fmt.percent(finding.share), "value"), Run(" of the step", "dim"))
+    share = line(Run(fmt.percent(finding.share), "value"), Run(f" of the {finding.share_of}", "dim"))
     head = spread(
         line(
             bough,
@@ -59,7 +60,7 @@ def _evidence(finding: Finding, width: int) -> list[Line]:
         by_name.setdefault(fmt.clean(evidence.name), []).append(evidence_words(evidence))
     words = " · ".join(f"{name} {', '.join(values)}" for name, values in by_name.items())
     steps = max((evidence.window_steps for evidence in finding.evidence), default=0)
-    over = f" (last {steps:,} steps)" if steps else ""
+    over = f" (last {counted(steps, 'step')})" if steps else ""
     partly = f"; measured on {fmt.percent(finding.coverage)} of them" if finding.coverage < 0.995 else ""
     seen = first_seen(finding)
     told = f"{words}{over}{partly}{f' · {seen}' if seen else ''}".removeprefix(" · ")

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
+
 from perftui.ipc.findings import Finding
 from perftui.ipc.view import Header, RanksTogether
 from perftui.tui import format as fmt
@@ -9,7 +11,6 @@ from perftui.tui.renderables.lines import (
     BLANK,
     Line,
     Run,
-    clause,
     clip,
     fit,
     join,
@@ -21,7 +22,8 @@ from perftui.tui.renderables.lines import (
 from perftui.tui.renderables.phase_words import phase_words
 from perftui.tui.renderables.rank_card import STATE_MARKS
 from perftui.tui.renderables.relaunch_headline import relaunch_headline
-from perftui.tui.renderables.remedy_words import remedy_line
+from perftui.tui.renderables.remedy_words import remedy_lines
+from perftui.tui.renderables.shortening import in_lines
 from perftui.tui.renderables.time_words import replay_words
 from perftui.tui.state import DashboardState, going_on
 
@@ -146,13 +148,26 @@ def _epoch_left(header: Header) -> Line:
     return line(Run("epoch left ", "dim"), fmt.duration(header.eta_s))
 
 
-def verdict_lines(state: DashboardState, width: int) -> list[Line]:
-    """Draw two lines: is it fine, and what can be done."""
-    first, second = _verdict(state, width - 1)
-    return [fit((Run(" "), *first), width), fit((Run("   "), *second), width)]
+VERDICT_LEAST = 2
+"""Lines of the verdict where none of its sentences is longer than one."""
 
 
-def _verdict(state: DashboardState, width: int) -> tuple[Line, Line]:
+def verdict_lines(state: DashboardState, width: int, most: int = VERDICT_LEAST) -> list[Line]:
+    """Draw two lines or, up to `most`, as many as it takes: is it fine, and what can be done."""
+    return [fit((Run(" "), *part), width) for part in _verdict(state, width - 1, most)]
+
+
+def _verdict(state: DashboardState, width: int, most: int) -> list[Line]:
+    """Draw what stands there: of the leading finding with as many lines as there are, else two."""
+    told = _without_lead(state, width)
+    if told is None:
+        return _lead(state, width, most)
+    first, second = told
+    return [first, (Run("  "), *second)]
+
+
+def _without_lead(state: DashboardState, width: int) -> tuple[Line, Line] | None:
+    """Draw what is said before any finding; None: nothing is."""
     header = state.header
     if header is None:
         waited = f" for {fmt.age(state.silent_s)}" if state.silent_s else ""
@@ -166,13 +181,26 @@ def _verdict(state: DashboardState, width: int) -> tuple[Line, Line]:
     news = fmt.clean(header.message) if header.message else ""
     if not state.findings or header.state in _WORDS_FOR_STATES:
         return _without_finding(state, header, news)
-    lead = state.findings[0]
+    return None
+
+
+def _lead(state: DashboardState, width: int, most: int) -> list[Line]:
+    """Draw the leading finding: its sentence, then its remedy or, where a host is lost, that."""
+    lead, news = state.findings[0], fmt.clean(state.header.message or "") if state.header else ""
     mark, word, role = severity_mark(lead)
-    head = line(Run(f"{mark} {word} ", role))
-    sentence = clause(fmt.clean(lead.sentence), width - width_of(head))
-    if any(link.state == "lost" for link in state.links):
-        return (*head, Run(sentence, "value")), line(Run(news, "warning"))
-    return (*head, Run(sentence, "value")), remedy_line(lead, state) or line(Run(news, "dim"))
+    head = f"{mark} {word} "
+    room, sentence = max(1, width - cell_len(head)), fmt.clean(lead.sentence)
+    lost = any(link.state == "lost" for link in state.links)
+    below = [] if lost else remedy_lines(lead, state, width - 2, max(1, most - 1))
+    needed = len(in_lines(sentence, room, most))
+    told = in_lines(sentence, room, min(needed, max(most - max(1, len(below)), min(most - 1, 2))))
+    below = below and remedy_lines(lead, state, width - 2, most - len(told))
+    first = [
+        line(Run(" " * cell_len(head) if at else head, role), Run(part, "value"))
+        for at, part in enumerate(told)
+    ]
+    below = below or [line(Run(news, "warning" if lost else "dim"))]
+    return [*first, *((Run("  "), *part) for part in below)]
 
 
 def _silence(state: DashboardState) -> tuple[Line, Line]:

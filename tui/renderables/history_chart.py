@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from perftui.tui.glyphs import ChartStyle
 from perftui.tui.renderables.bars import BLOCKS, BRAILLE
-from perftui.tui.renderables.chart_parts import LABEL, ChartMark, axis, levels, merged, scale, tick
+from perftui.tui.renderables.chart_parts import LABEL, ChartMark, axis, levels, merged, scale, ticks
 from perftui.tui.renderables.lines import Line, Run, fit, line
 
 WAIT_PATTERN = "▒"
@@ -56,7 +56,7 @@ def history_chart(
         body = _braille_rows(padded, rows, top)
     else:
         body = _block_rows(padded, rows, top, WAIT_PATTERN if textured else "")
-    labels = {0: tick(top), rows // 2: tick(top * (rows - rows // 2) / rows)}
+    labels = ticks(top, rows)
     lines = [
         (Run(f"{labels.get(row, ''):>{LABEL - 1}} ", "dim"), *_capped(body[row], padded, per_cell, top, row))
         for row in range(rows)

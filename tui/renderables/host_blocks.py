@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from perftui.ipc.figures import counted
 from perftui.ipc.host_links import HostLink
 from perftui.ipc.view import HostView, RankView
 from perftui.tui import format as fmt
@@ -92,7 +93,7 @@ def _ranks(ranks: Sequence[RankView]) -> Line:
 def _joins(link: HostLink | None) -> Line:
     if link is None or link.joins < 2:
         return BLANK
-    return line(Run(f"joined {link.joins} times", "dim"))
+    return line(Run(f"joined {counted(link.joins, 'time')}", "dim"))
 
 
 def _clock(link: HostLink) -> Line:

@@ -28,7 +28,7 @@ def proposal_lines(state: DashboardState, finding: Finding, remedy: Remedy, widt
         *_difference(settings_in_force(state), remedy.set),
         *(line(Run(f"  {written}", "dim")) for written in by_hand(remedy)),
         BLANK,
-        *_item("gain", _gain(remedy), width, "fine"),
+        *_item("gain", _gain(remedy, busy=state.host_is_busy), width, "fine"),
         *_item("kind", _SEMANTICS[remedy.semantics], width),
         *(_item("beware", fmt.clean(remedy.caution), width, "warning") if remedy.caution else ()),
         BLANK,
@@ -48,11 +48,12 @@ _FILES = (
 _LAST = "the changed run is started for good if it is faster, else the one you have now"
 
 
-def _gain(remedy: Remedy) -> str:
+def _gain(remedy: Remedy, *, busy: bool) -> str:
     if remedy.expected is None and remedy.bound is None:
         return "not known beforehand"
     expected = f"expected {fmt.factor(remedy.expected)}" if remedy.expected is not None else "not predicted"
-    return f"{expected}, at most {fmt.factor(remedy.bound)}" if remedy.bound is not None else expected
+    told = f"{expected}, at most {fmt.factor(remedy.bound)}" if remedy.bound is not None else expected
+    return f"{told}, if the host were quiet" if busy else told
 
 
 def _trials(trials_s: tuple[float, float] | None) -> str:

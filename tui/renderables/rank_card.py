@@ -9,7 +9,7 @@ from perftui.tui.renderables.device_line import device_line
 from perftui.tui.renderables.gpu_lines import gpu_lines, gpu_word
 from perftui.tui.renderables.lines import BLANK, Line, Run, frame, join, join_fitting, line, spread
 from perftui.tui.renderables.phase_bar import legend, phase_bar
-from perftui.tui.renderables.phase_words import phase_words
+from perftui.tui.renderables.phase_words import phase_words, time_words
 from perftui.tui.renderables.sparkline import sparkline
 from perftui.tui.renderables.worker_line import worker_line
 from perftui.tui.state import Track
@@ -43,7 +43,8 @@ def rank_card(
     """Draw the card.
 
     Five lines show the essentials, six add the history (or the GPU's work in its place), more of them what
-    else is known: the GPU's work, the workers, the GPU's state, device times, whichever of these there are.
+    else is known: what takes time beside the steps, the GPU's work, the workers, the GPU's state, device
+    times, whichever of these there are.
     """
     view, inner = picture.view, width - 4
     speed = _speed(view, inner)
@@ -65,8 +66,9 @@ def _extras(view: RankView, gpu: Line, state: Line, width: int, room: int) -> li
     """Return the most needed lines that there is room for, in the order in which they are read."""
     device = device_line(view.device_ms, width) if view.device_ms else BLANK
     workers = worker_line(view.workers, width) if view.workers else BLANK
-    needed = [part for part in (gpu, workers, state, device) if part][: max(0, room)]
-    return [part for part in (device, workers, gpu, state) if part in needed]
+    times = time_words(view.phases_s, width)
+    needed = [part for part in (times, gpu, workers, state, device) if part][: max(0, room)]
+    return [part for part in (times, device, workers, gpu, state) if part in needed]
 
 
 def _title(view: RankView, *, selected: bool) -> Line:

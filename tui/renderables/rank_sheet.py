@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from perftui.ipc.figures import counted
 from perftui.ipc.step_history import StepHistory
 from perftui.ipc.view import GpuView, HostView, Mark, ProfileView, RankView, WorkerView
 from perftui.tui import format as fmt
@@ -111,7 +112,7 @@ def _steps(sheet: RankSheet, room: Room) -> list[Line]:
     ]
     left = line(
         *join(step_times(view, ("mean", "p50", "p90", "p99")), _GAP),
-        Run(f"  of {view.window_steps:,} steps" if width >= 90 else "", "dim"),
+        Run(f"  of {counted(view.window_steps, 'step')}" if width >= 90 else "", "dim"),
     )
     return [
         spread(left, join_fitting(rates, _GAP, width - width_of(left) - 2), width),
@@ -180,9 +181,9 @@ def _gpu(sheet: RankSheet, room: Room) -> list[Line]:
     allocator = view.facts.allocator if view.facts else None
     drawn: list[Line] = []
     if gpu is not None:
-        over = f"mean of {gpu.window_steps:,} steps" if gpu.window_steps else "mean of the newest seconds"
+        over = counted(gpu.window_steps, "step") if gpu.window_steps else "the newest seconds"
         name = f"GPU  {fmt.clean(gpu.name or gpu.uuid)}"
-        drawn = [BLANK, _heading(name, line(Run(over, "dim")), width)]
+        drawn = [BLANK, _heading(name, line(Run(f"mean of {over}", "dim")), width)]
         drawn += figure_grid(gpu_figures(gpu), gpu.missing, width)
     elif view.gpu_uuid is not None or view.device.startswith("cuda"):
         why = sheet.host.gpu_note if sheet.host else None
@@ -240,7 +241,9 @@ def _whole_run(sheet: RankSheet, room: Room) -> list[Line]:
     if view.losses:
         values = "  ".join(f"{fmt.number(value)} at {step:,}" for step, value in reversed(view.losses))
         drawn += [BLANK, clip(line(Run("loss  ", "heading"), values), width)]
-    lost = f"{view.dropped:,} steps dropped, {view.lost_frames:,} frames lost, {view.probe_errors:,} errors"
+    missing = ((view.dropped, "step"), (view.lost_frames, "frame"), (view.probe_errors, "error"))
+    steps, frames, errors = (counted(number, noun) for number, noun in missing)
+    lost = f"{steps} dropped, {frames} lost, {errors}"
     role = "warning" if view.dropped or view.lost_frames or view.probe_errors else "dim"
     return [*drawn, BLANK, clip(line(Run("perftui  ", "heading"), Run(lost, role)), width)]
 

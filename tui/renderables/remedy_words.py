@@ -7,7 +7,8 @@ from perftui.ipc.loader_names import split_name
 from perftui.ipc.settings import SettingValue, format_value
 from perftui.ipc.settings_as_code import lines_to_write
 from perftui.tui import format as fmt
-from perftui.tui.renderables.lines import BLANK, Line, Run, line
+from perftui.tui.renderables.lines import BLANK, Line, Run, line, width_of
+from perftui.tui.renderables.shortening import in_lines, shortened, without_beginning
 from perftui.tui.state import DashboardState
 
 
@@ -55,16 +56,17 @@ def change_words(remedy: Remedy, state: DashboardState) -> str:
     told = changes(settings_in_force(state), remedy.set)
     hopes = [f"expected {fmt.factor(remedy.expected)}"] if remedy.expected is not None else []
     hopes += [f"at most {fmt.factor(remedy.bound)}"] if remedy.bound is not None else []
-    return f"{told}: {', '.join(hopes)}" if hopes else told
+    quiet = " (if the host were quiet)" if state.host_is_busy else ""
+    return f"{told}: {', '.join(hopes)}{quiet}" if hopes else told
 
 
 def settled_by(text: str, state: DashboardState) -> str:
-    """Say what would settle a question, with the key where one does it."""
+    """Say what is open, or what would settle it, with the key where one does it."""
     key = ""
     if "profile window" in text and not (state.replayed or state.ended):
         opens, asks = state.keys["profile"], state.keys["profile-choose"]
         key = f" ({asks} asks how many steps)" if "longer profile window" in text else f" ({opens} opens one)"
-    return f"to settle it: {fmt.clean(text)}{key}"
+    return f"not sure: {fmt.clean(text)}{key}"
 
 
 def by_hand(remedy: Remedy) -> list[str]:
@@ -95,17 +97,36 @@ def places(finding: Finding) -> str:
     return ", ".join(each for each in (at, loader) if each)
 
 
-def remedy_line(finding: Finding, state: DashboardState) -> Line:
-    """Draw what the remedy would do, in one line; blank when there is none."""
+def remedy_lines(finding: Finding, state: DashboardState, width: int, most: int) -> list[Line]:
+    """Draw what the remedy would do, in as many lines as there are; empty when there is none.
+
+    A place that stands in the sentence above is not said again.
+    """
     remedy = finding.remedy
     if remedy is None:
-        return line(Run(settled_by(finding.unsure, state), "dim")) if finding.unsure else BLANK
+        told = settled_by(finding.unsure, state) if finding.unsure else ""
+        return [line(Run(part, "dim")) for part in in_lines(told, width, most)] if told else []
     if not remedy.set:
-        place = Run(f"  {places(finding).removeprefix('at ')}", "dim")
-        return line(Run(fmt.clean(remedy.advice or ""), "text"), place)
+        place = "" if (remedy.at or "") in finding.sentence else places(finding).removeprefix("at ")
+        return _by_advice(fmt.clean(remedy.advice or ""), place, width, most)
     key = (
-        (Run(f"{state.keys['relaunch']} ", "key"), Run("relaunches with ", "dim"))
+        line(Run(f"{state.keys['relaunch']} ", "key"), Run("relaunches with ", "dim"))
         if offered(finding, state)
-        else ()
+        else BLANK
     )
-    return line(*key, Run(change_words(remedy, state), "value"))
+    lead, *more = in_lines(change_words(remedy, state), max(1, width - width_of(key)), most)
+    return [(*key, Run(lead, "value")), *(line(" " * width_of(key), Run(part, "value")) for part in more)]
+
+
+def _by_advice(advice: str, place: str, width: int, most: int) -> list[Line]:
+    """Draw what a person can do; the place where has its room in the last line."""
+    place = without_beginning(place, width * 2 // 3)
+    behind = line(Run(f"  {place}" if place else "", "dim"))
+    if width_of(line(advice)) + width_of(behind) <= width or most < 2:
+        return [line(shortened(advice, width - width_of(behind)), *behind)]
+    *lead, last = in_lines(advice, width, most)
+    if width_of(line(last)) + width_of(behind) <= width:
+        return [*(line(part) for part in lead), line(last, *behind)]
+    if len(lead) + 2 <= most:
+        return [*(line(part) for part in (*lead, last)), line(Run(place, "dim"))]
+    return [*(line(part) for part in lead), line(shortened(last, width - width_of(behind)), *behind)]

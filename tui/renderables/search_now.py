@@ -1,5 +1,6 @@
 """The head of a search: what is measured now, or the answer; and what it all is compared with. Pure."""
 
+from perftui.ipc.figures import counted
 from perftui.ipc.search_view import SearchTrial, SearchView
 from perftui.tui import format as fmt
 from perftui.tui.renderables.launch_words import STAGES, elapsed_words
@@ -40,7 +41,8 @@ def _measuring(view: SearchView, width: int) -> list[Line]:
     label = f" ({'as it is' if launch.label == 'A' else 'changed'})"
     speed = f", {fmt.milliseconds(launch.step_ms)} a step" if launch.step_ms is not None else ""
     time = f" · {elapsed_words(launch)}" if elapsed_words(launch) else ""
-    words = f"  {told}{label}: {STAGES.get(launch.state, launch.state)}, {launch.steps:,} steps{speed}{time}"
+    stage = STAGES.get(launch.state, launch.state)
+    words = f"  {told}{label}: {stage}, {counted(launch.steps, 'step')}{speed}{time}"
     why = [clip(line(Run(f"  {fmt.clean(launch.why)}", "dim")), width)] if launch.why else []
     return [clip(first, width), clip(line(Run(words, "text")), width), *why]
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
+from perftui.ipc.figures import counted, stands_out
 from perftui.tui import format as fmt
+from perftui.tui.layout import WIDE
 from perftui.tui.renderables.host_lines import host_parts, store_parts
 from perftui.tui.renderables.lines import BLANK, Line, Run, join, join_fitting, line, spread, width_of
 from perftui.tui.state import DashboardState
@@ -65,7 +67,7 @@ def _room_beside(own: Line, width: int) -> int:
 def _own(state: DashboardState, width: int) -> Line:
     """Say what perftui costs the training, what it has lost, and what reading host and GPUs takes."""
     troubles = _troubles(state)
-    needed = join([_cost(state), *troubles], _GAP)
+    needed = join([_cost(state, wide=width >= WIDE), *troubles], _GAP)
     if width_of(needed) > width - 2:
         needed = join_fitting(troubles, _GAP, width - 2)
     room = max(_OWN_LEAST, width * _OWN_PERCENT // 100)
@@ -75,15 +77,27 @@ def _own(state: DashboardState, width: int) -> Line:
     return join_fitting([needed, *more], _GAP, max(room, width_of(needed)))
 
 
-def _cost(state: DashboardState) -> Line:
-    """Say it with its noise, as measured against steps without the hooks; before, what one stamp tells."""
+def _cost(state: DashboardState, *, wide: bool) -> Line:
+    """Say it with its noise, as measured against steps without the hooks; before, what one stamp tells.
+
+    What does not stand out of the noise is no figure, and neither is what the clock said in the hooks while
+    others had the core.
+    """
     header = state.header
     if header is not None and header.shadow_us is not None and header.shadow_se_us is not None:
+        if not stands_out(header.shadow_us, header.shadow_se_us):
+            noise = f"±{fmt.microseconds(header.shadow_se_us)} a step"
+            said = (
+                "perftui costs too little to measure here: within " if wide else "perftui's cost is within "
+            )
+            return line(Run(said, "dim"), noise)
         figure = fmt.with_error_us(header.shadow_us, header.shadow_se_us)
         of = f" (of {fmt.microseconds(header.step_us)})" if header.step_us else ""
         return line(Run("perftui costs ", "dim"), figure, Run(f" a step{of}", "dim"))
     if header is None or header.overhead_us is None:
         return BLANK
+    if state.host_is_busy:
+        return line(Run("perftui's cost: not to be measured on a busy host", "dim"))
     share = f" ({fmt.percent(header.overhead_share)})" if header.overhead_share else ""
     return line(
         Run("perftui costs ", "dim"), fmt.microseconds(header.overhead_us), Run(f" a step{share}", "dim")
@@ -95,8 +109,12 @@ def _troubles(state: DashboardState) -> list[Line]:
     lost = sum(rank.lost_frames for rank in state.ranks)
     errors = sum(rank.probe_errors for rank in state.ranks)
     return [
-        line(Run(f"{number:,} {word}", "warning"))
-        for number, word in ((dropped, "steps dropped"), (lost, "frames lost"), (errors, "probe errors"))
+        line(Run(f"{counted(number, noun)}{how}", "warning"))
+        for number, noun, how in (
+            (dropped, "step", " dropped"),
+            (lost, "frame", " lost"),
+            (errors, "probe error", ""),
+        )
         if number
     ]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from perftui.ipc.figures import counted
 from perftui.ipc.view import Mark
 from perftui.tui import format as fmt
 from perftui.tui.glyphs import Glyphs
@@ -28,7 +29,7 @@ def step_chart(
     points = Points(track.step, track.wall_ms, track.wait_ms)
     happened = marks_of_rank(marks, rank)
     body = history_chart(points, width - 4, height - 2, glyphs.chart, happened, textured=glyphs.textured)
-    span = f"  last {track.step[-1] - track.step[0] + 1:,} steps" if track.step else ""
+    span = f"  last {counted(track.step[-1] - track.step[0] + 1, 'step')}" if track.step else ""
     title = line(Run("step time", "title"), Run(f" of rank {rank}{span}", "dim"))
     sign = WAIT_PATTERN if glyphs.textured else "■"
     wait, rest = Run(f"{sign} ", "loader_wait"), Run("■ ", "accent")

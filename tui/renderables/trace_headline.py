@@ -10,6 +10,20 @@ from perftui.tui.renderables.stacked_bar import Part, bar_legend, stacked_bar
 from perftui.tui.renderables.trace_context import TraceContext
 
 _NAMED_CHECKS = 3
+_FAILED = {
+    "distortion": "the profiler slowed the steps",
+    "device_events": "nothing from the device",
+    "causality": "device work before its launch",
+    "unlinked": "device work without its launch",
+    "idle_unlinked": "idle time without its cause",
+    "lost_launches": "launches without their kernels",
+    "complete_steps": "no whole step",
+    "compiling": "torch.compile was at work",
+    "truncated": "the trace ends early",
+    "graphs_on_rocm": "graphs are seen in part only",
+    "start_skew": "the ranks began apart",
+}
+"""What it means that a check of a trace failed."""
 _IDLE = "idle: "
 _ROUNDING = 0.005
 """Parts that miss the whole by more than this leave a part that is not told."""
@@ -77,7 +91,7 @@ def _steps_of(mine: RankReport | None) -> str:
 def steps_words(view: ProfileView) -> str:
     """Return which steps a window has, or will have."""
     if view.start_step < 0:  # as soon as the ranks can: not known before they have begun
-        return f"the next {view.steps} steps"
+        return "the next step" if view.steps == 1 else f"the next {view.steps} steps"
     return f"steps {view.start_step:,} to {view.start_step + view.steps - 1:,}"
 
 
@@ -111,7 +125,7 @@ def trust_badge(checks: Sequence[TrustCheck]) -> Line:
     failed = [each for each in checks if each.passed is False]
     passed = [each for each in checks if each.passed]
     if failed:
-        names = ", ".join(fmt.visible(each.name.replace("_", " ")) for each in failed[:_NAMED_CHECKS])
+        names = ", ".join(_FAILED.get(each.name, fmt.visible(each.name)) for each in failed[:_NAMED_CHECKS])
         more = f" and {len(failed) - _NAMED_CHECKS} more" if len(failed) > _NAMED_CHECKS else ""
         return line(Run(f"✖ {len(failed)} of {len(checks)} checks failed: {names}{more}", "critical"))
     if not passed:

@@ -204,21 +204,38 @@ TABS: tuple[Tab, ...] = (
 )
 
 
-def tab_line(chosen: int, width: int) -> Line:
+ALL_TABS = tuple(range(len(TABS)))
+_OF_A_DEVICE = ("kernels", "gaps", "syncs", "communication", "copies", "launches", "classes")
+
+
+def tabs_of(context: TraceContext) -> tuple[int, ...]:
+    """Return the tabs of a window: where nothing ran on a GPU, without those that have nothing for it."""
+    mine = context.rank_report
+    if mine is None or mine.error or mine.gpu is not None or mine.kernels:
+        return ALL_TABS
+    return tuple(at for at, tab in enumerate(TABS) if tab.id not in _OF_A_DEVICE or _has_rows(tab, context))
+
+
+def _has_rows(tab: Tab, context: TraceContext) -> bool:
+    return tab.table is not None and bool(tab.table(context).rows)
+
+
+def tab_line(chosen: int, width: int, tabs: Sequence[int] = ALL_TABS) -> Line:
     """Name the tabs round the chosen one that fit; dots stand for those that do not."""
-    first = last = chosen
+    shown = tabs if chosen in tabs else sorted([*tabs, chosen])
+    first = last = shown.index(chosen)
     while True:
         grown = False
         for low, high in ((first, last + 1), (first - 1, last)):
-            if low >= 0 and high < len(TABS) and width_of(_titles(low, high, chosen)) <= width:
+            if low >= 0 and high < len(shown) and width_of(_titles(shown, low, high, chosen)) <= width:
                 first, last, grown = low, high, True
         if not grown:
-            return _titles(first, last, chosen)
+            return _titles(shown, first, last, chosen)
 
 
-def _titles(first: int, last: int, chosen: int) -> Line:
+def _titles(shown: Sequence[int], first: int, last: int, chosen: int) -> Line:
     runs = [Run("… ", "dim")] if first > 0 else []
-    for at in range(first, last + 1):
+    for at in shown[first : last + 1]:
         title = fmt.visible(TABS[at].title)
         runs.append(Run(f"[{title}]" if at == chosen else f" {title} ", "title" if at == chosen else "dim"))
-    return line(*runs, Run(" …" if last < len(TABS) - 1 else "", "dim"))
+    return line(*runs, Run(" …" if last < len(shown) - 1 else "", "dim"))

@@ -6,6 +6,9 @@ from perftui.tui.renderables.lines import BLANK, Line, Run, join_fitting, line
 
 _GAP = line(Run(" · ", "frame"))
 _MUCH = 0.1
+_DULL_SHARE = 0.01
+_DULL_MIB_S = 0.1
+"""What is less is no news, and left out."""
 _OLD_S = 15.0
 
 
@@ -17,11 +20,11 @@ def worker_line(workers: LoaderWorkers, width: int) -> Line:
     parts = [
         line(f"{workers.count}", Run(f" {likely}{noun}", "dim")),
         line(_cores(workers.cpu_share), Run(f" cores{each}", "dim")),
-        line(Run("D state ", "dim"), Run(f"{workers.blocked}", "warning" if workers.blocked else "text")),
+        line(Run(f"{workers.blocked} waiting for a device", "warning")) if workers.blocked else BLANK,
         line(Run(f"{workers.gone} ended", "dim")) if workers.gone else BLANK,
         line(Run(f"{fmt.age(workers.age_s)} old", "warning")) if workers.age_s > _OLD_S else BLANK,
-        _share("no core ", workers.cpu_wait_share),
-        _share("on disk ", workers.io_wait_share),
+        _share("waited for a core ", workers.cpu_wait_share),
+        _share("waited for a disk ", workers.io_wait_share),
         _reads(workers),
         line(fmt.mebibytes(workers.rss_mib), Run(" RSS", "dim")) if workers.rss_mib is not None else BLANK,
         line(f"{workers.threads}", Run(" threads", "dim")) if workers.threads else BLANK,
@@ -42,15 +45,17 @@ def _cores(share: float | None) -> str:
 
 
 def _share(label: str, share: float | None) -> Line:
-    if share is None:
+    if share is None or share < _DULL_SHARE:
         return BLANK
-    return line(Run(label, "dim"), Run(fmt.percent(share), "warning" if share >= _MUCH else "text"))
+    role = "warning" if share >= _MUCH else "text"
+    return line(Run(label, "dim"), Run(fmt.percent(share), role), Run(" of the time", "dim"))
 
 
 def _reads(workers: LoaderWorkers) -> Line:
     if workers.read_mib_s is None or workers.storage_read_mib_s is None:
         return BLANK
-    stored = fmt.number(workers.storage_read_mib_s)
-    return line(
-        Run("reads ", "dim"), fmt.number(workers.read_mib_s), Run(f" MiB/s, {stored} from storage", "dim")
-    )
+    if max(workers.read_mib_s, workers.storage_read_mib_s) < _DULL_MIB_S:
+        return BLANK
+    stored = workers.storage_read_mib_s
+    source = f", {fmt.number(stored)} from storage" if stored >= _DULL_MIB_S else ", none from storage"
+    return line(Run("reads ", "dim"), fmt.number(workers.read_mib_s), Run(f" MiB/s{source}", "dim"))

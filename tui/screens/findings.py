@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from textual.binding import Binding
+
 from perftui.ipc.findings import Finding
 from perftui.tui.keys import FINDINGS
 from perftui.tui.messages import ProposalAsked, TextCopied
@@ -35,6 +37,14 @@ class FindingsScreen(PageScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         """Offer no relaunch where nothing may be changed."""
         return not (action == "propose" and self.read_only)
+
+    def key_words(self, binding: Binding) -> tuple[str, ...]:
+        """Offer no relaunch, and no command for it, where the chosen finding proposes none."""
+        finding = self._chosen()
+        proposes = finding is not None and finding.remedy is not None and bool(finding.remedy.set)
+        relaunches = proposes and not (self.state.replayed or self.state.ended)
+        of_use = {"propose": relaunches, "copy-command": proposes, "copy": finding is not None}
+        return super().key_words(binding) if of_use.get(binding.id or "", True) else ()
 
     def _chosen(self) -> Finding | None:
         return next((each for each in self.state.findings if finding_key(each) == self.page.key), None)

@@ -35,7 +35,7 @@ from perftui.tui.keys import (
     TUNE_ALONE,
     WINDOW_CHOICE,
 )
-from perftui.tui.renderables.lines import BLANK, Line, Run, line, wrap
+from perftui.tui.renderables.lines import BLANK, Line, Run, line, plain, wrap
 from perftui.tui.screens.sheet_screen import SheetScreen
 
 Where: TypeAlias = Literal["overview", "page", "profile", "trace", "search", "picker"]
@@ -60,16 +60,26 @@ _OF_QUESTIONS: tuple[_Group, ...] = (
 )
 _OF_PROFILE: tuple[_Group, ...] = (("on a profile of a run", PROFILE), *_OF_TRACE)
 _ON_PAGES = {id(key) for key in PAGE}
-_OF_PAGES: tuple[_Group, ...] = (
-    ("on the findings", [key for key in FINDINGS if id(key) not in _ON_PAGES]),
-    ("on a rank", [key for key in RANK if id(key) not in _ON_PAGES]),
-    ("on ranks over time", [key for key in RANKS if id(key) not in _ON_PAGES]),
-    ("on the ledger", [key for key in LEDGER if id(key) not in _ON_PAGES]),
-    ("on the settings", [key for key in SETTINGS if id(key) not in _ON_PAGES]),
-    ("on the tune page", [key for key in TUNE if id(key) not in _ON_PAGES]),
+_PAGES: tuple[_Group, ...] = (
+    ("on the findings", FINDINGS),
+    ("on a rank", RANK),
+    ("on ranks over time", RANKS),
+    ("on the ledger", LEDGER),
+    ("on the settings", SETTINGS),
+    ("on the tune page", TUNE),
     ("on the output", OUTPUT),
-    ("on all pages", PAGE),
 )
+_OF_ALL_PAGES: _Group = ("on all pages", PAGE)
+_FIRST_WORDS = "where a step goes"
+_WORDS_OF_PROFILE = "words of a profile"
+
+
+def _own_keys(group: _Group) -> _Group:
+    """Return the keys of one page alone: what all pages have stands once."""
+    return group[0], [key for key in group[1] if id(key) not in _ON_PAGES]
+
+
+_OF_PAGES: tuple[_Group, ...] = (*(_own_keys(group) for group in _PAGES), _OF_ALL_PAGES)
 _GAPS = (
     ("idle", "no kernel and no copy ran on the GPU"),
     ("idle: loader", "it waited for the batch: the training stood in its loader"),
@@ -94,7 +104,8 @@ _PHASES = (
 _WORDS = (
     ("step", "one update of the parameters, with all that leads to it"),
     ("rank", "one process of the training; several train together"),
-    ("share", "part of a step's time on the host; the measured shares sum to 100 %"),
+    ("of the step", "share of what training steps take on the host; the measured parts sum to 100 %"),
+    ("of the time", "share of all time: with validations, checkpoints and what else lies between steps"),
     ("p50, p99", "half of the steps, or 99 of 100, are faster than this"),
     ("expected, at most", "the predicted speed-up; the speed-up if the cause cost nothing at all"),
     ("launch A, B", "one start of the training, for measuring: as it is, and with the change"),
@@ -121,20 +132,29 @@ class HelpScreen(SheetScreen[None]):
 
     BINDINGS = HELP
 
-    def __init__(self, glyphs: Glyphs, *, of: Where = "overview", keys: Keys = NO_CHANGE) -> None:
+    def __init__(
+        self,
+        glyphs: Glyphs,
+        *,
+        of: Where = "overview",
+        keys: Keys = NO_CHANGE,
+        table: Sequence[BindingType] = (),
+    ) -> None:
         name = key_names(keys)
         asking = f"{name['relaunch']}, {name['stop']}, {name['close']} and a finding's {name['propose']}"
         title = f"help: only {asking} can change the training; they ask first"
         super().__init__(glyphs, "help" if of in _WITHOUT_RUN else title)
         self._of, self._keys = of, keys
+        mine = [_own_keys(group) for group in _PAGES if group[1] is table]
+        all_others = [_own_keys(group) for group in _PAGES if group[1] is not table]
         self._keys_here, self._other_keys = {
             "overview": (
                 [(_OF_OVERVIEW[0], [*OVERVIEW, *EVERYWHERE])],
                 (_OF_CHOICE, *_OF_QUESTIONS, *_OF_PAGES, *_OF_PROFILE),
             ),
             "page": (
-                [*_OF_PAGES, ("everywhere", EVERYWHERE)],
-                (_OF_OVERVIEW, _OF_CHOICE, *_OF_QUESTIONS, *_OF_PROFILE),
+                [*(mine or all_others), _OF_ALL_PAGES, ("everywhere", EVERYWHERE)],
+                (*(all_others if mine else ()), _OF_OVERVIEW, _OF_CHOICE, *_OF_QUESTIONS, *_OF_PROFILE),
             ),
             "profile": (
                 [*_OF_PROFILE, ("everywhere", EVERYWHERE)],
@@ -147,8 +167,8 @@ class HelpScreen(SheetScreen[None]):
 
     def lines(self, width: int) -> Sequence[Line]:
         """Return all lines."""
-        of_run = (("where a step goes", _PHASES, "value"), ("words", _WORDS, "value"))
-        of_trace = (("words of a profile", _GAPS, "value"),)
+        of_run = ((_FIRST_WORDS, _PHASES, "value"), ("words", _WORDS, "value"))
+        of_trace = ((_WORDS_OF_PROFILE, _GAPS, "value"),)
         first = of_trace if self._of in ("profile", "trace") else of_run
         last = {"overview": of_trace, "page": of_trace, "profile": of_run}.get(self._of, ())
         words = (*first, ("marks", _MARKS, "value"))
@@ -159,6 +179,17 @@ class HelpScreen(SheetScreen[None]):
             drawn += [*([BLANK] if drawn else []), line(Run(heading, "heading"))]
             drawn += [part for word, meaning in entries for part in _entry(word, meaning, width, role)]
         return drawn
+
+    def action_words(self) -> None:
+        """Go to what the words mean: those of the screen that the help was asked on come first."""
+        width = max(1, self._sheet.size.width - 4)
+        headings = [
+            at
+            for at, part in enumerate(self.lines(width))
+            if plain(part) in (_FIRST_WORDS, _WORDS_OF_PROFILE)
+        ]
+        if headings:
+            self._sheet.scroll_by(headings[0] - self._sheet.offset_lines)
 
     def _told(
         self, groups: Sequence[_Group], *, shown: bool | None

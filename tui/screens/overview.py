@@ -4,15 +4,18 @@ from collections.abc import Collection, Sequence
 
 from textual import events
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.containers import Container, Grid
 
 from perftui.ipc.findings import Finding
 from perftui.tui.config.settled import PANEL_WORDS
 from perftui.tui.glyphs import Glyphs
 from perftui.tui.keys import OVERVIEW
-from perftui.tui.layout import WIDE, Plan, plan
+from perftui.tui.layout import WIDE, Plan, plan, verdict_room
 from perftui.tui.messages import RankChosen, RankFollowed, RankOpened
 from perftui.tui.renderables.finding_lines import finding_heights
+from perftui.tui.renderables.headline import verdict_lines
+from perftui.tui.renderables.phase_words import time_words
 from perftui.tui.renderables.rank_card import RankPicture
 from perftui.tui.renderables.relaunch_lines import relaunch_lines
 from perftui.tui.screens.run_screen import RunScreen
@@ -41,6 +44,7 @@ class OverviewScreen(RunScreen):
         self._rank = 0
         self._needed_for: tuple[tuple[Finding, ...], int] = ((), 0)
         self._needed: tuple[tuple[object, ...], tuple[int, int]] = ((), (0, 0))
+        self._verdict_height: tuple[object, int] = (None, 0)
         self._plan: Plan | None = None
         self._header = RunHeader(glyphs, id="header")
         self._verdict = VerdictLines(glyphs, id="verdict")
@@ -71,6 +75,13 @@ class OverviewScreen(RunScreen):
             yield self._output
         yield self._status
         yield KeyLine(self._glyphs)
+
+    def key_words(self, binding: Binding) -> tuple[str, ...]:
+        """Say that the training goes on without the dashboard, where there is room to."""
+        goes_on = self._state.header is not None and not (self._state.ended or self._state.replayed)
+        if binding.id == "detach" and goes_on and self.size.width >= WIDE:
+            return "leave running", "leave: the training goes on"
+        return super().key_words(binding)
 
     def on_resize(self, _event: events.Resize) -> None:
         """Share out the room anew."""
@@ -103,8 +114,10 @@ class OverviewScreen(RunScreen):
             gpus=bool(self._state.gpus),
             workers=any(view.workers for view in self._state.ranks),
             device_times=any(view.device_ms for view in self._state.ranks),
+            pauses=any(time_words(view.phases_s, self.size.width) for view in self._state.ranks),
             relaunch=relaunch,
             findings=self._lines_needed(),
+            verdict=self._verdict_needed(),
             panels=self._panels,
         )
         self.set_class(relaunch > 0, "-relaunch")
@@ -126,8 +139,19 @@ class OverviewScreen(RunScreen):
         self._needed = what, (lead, every)
         return lead, every
 
+    def _verdict_needed(self) -> int:
+        """Return how many lines the verdict takes: the most so far, as long as the same finding leads."""
+        state, (width, height) = self._state, self.size
+        lead = next(((each.code, each.rank) for each in state.findings), None)
+        drawn = len(verdict_lines(state, width, verdict_room(height)))
+        about = (lead, width, height, state.relaunch is None, state.ended)
+        known = self._verdict_height[1] if about == self._verdict_height[0] else 0
+        self._verdict_height = about, max(drawn, known)
+        return self._verdict_height[1]
+
     def _apply(self, wanted: Plan, *, relaunching: bool) -> None:
         cards, table, chart, panel = self._cards, self._table, self._chart, self._relaunch
+        self._verdict.styles.height = wanted.verdict
         cards.display = wanted.columns > 0
         cards.styles.height = wanted.ranks
         cards.styles.grid_size_columns = max(1, wanted.columns)

@@ -1,5 +1,7 @@
 """The profiling windows of a run: the newest, or an older one."""
 
+from collections.abc import Collection
+
 from textual.app import ComposeResult
 
 from perftui.ipc.view import ProfileView
@@ -47,6 +49,10 @@ class ProfileScreen(RunScreen):
         """Follow the newest window."""
         self._window_id = None
         self._show_window()
+
+    def ask_tab(self, tab_id: str, beside: Collection[str]) -> None:
+        """Open the next window that is none of those `beside` at a tab, if that has anything to show."""
+        self._pane.ask_tab(tab_id, beside)
 
     def _view(self) -> ProfileView | None:
         profiles = self._state.profiles if self._state else ()

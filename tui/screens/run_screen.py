@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 
+from textual.binding import Binding
 from textual.screen import Screen
 
 from perftui.ipc.dashboard_messages import Done
@@ -18,6 +19,10 @@ class RunScreen(Screen[None]):
     @abstractmethod
     def show(self, state: DashboardState, live: DashboardState, note: str) -> None:
         """Show `state`. It lags behind `live` while frozen, which `note` then says."""
+
+    def key_words(self, binding: Binding) -> tuple[str, ...]:
+        """Return what the line of keys says of a key, the shortest first; empty: it is of no use now."""
+        return (binding.description,)
 
     def told(self, done: Done | None, why: str) -> None:
         """Take what was asked of the hub; None: it cannot be had, and why."""

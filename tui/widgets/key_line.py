@@ -14,6 +14,7 @@ from perftui.tui.glyphs import Glyphs
 from perftui.tui.key_contexts import bindings_of
 from perftui.tui.key_map import display
 from perftui.tui.renderables.lines import Line, Run, line, width_of
+from perftui.tui.screens.run_screen import RunScreen
 from perftui.tui.widgets.picture import Picture, app_of
 
 _AT_THE_END = ("time-back", "back", "help", "detach", "leave")
@@ -42,22 +43,40 @@ class KeyLine(Picture):
     def draw(self) -> Sequence[Line]:
         """Draw as many as fit."""
         keys = self._keys()
-        kept: set[str] = set()
-        used = 0
-        for binding, _ in sorted(keys, key=lambda key: key[0].id not in _ALWAYS):
-            width = width_of(_entry(binding)) + 1
-            alone = _ONLY_WITH.get(binding.id or "", binding.id) not in {*kept, binding.id}
-            if used + width - 1 <= self.size.width and not alone:
-                used += width
-                kept.add(binding.id or binding.key)
+        words = self._fitting([binding for binding, _ in keys])
         drawn: list[Run] = []
         self._places = []
         for binding, node in sorted(keys, key=lambda key: key[0].id in _AT_THE_END):
-            if (binding.id or binding.key) in kept:
+            shown = words.get(binding.id or binding.key)
+            if shown is not None:
                 begin = width_of(tuple(drawn))
-                drawn += [*_entry(binding), Run(" ")]
+                drawn += [*_entry(binding, shown), Run(" ")]
                 self._places.append((range(begin, width_of(tuple(drawn))), binding, node))
         return [tuple(drawn[:-1])]  # a space after the last key may be one too many
+
+    def _fitting(self, bindings: Sequence[Binding]) -> dict[str, str]:
+        """Return the words of the keys that fit, by id; longer ones where room is left."""
+        room = self.size.width + 1
+        words: dict[str, str] = {}
+        for binding in sorted(bindings, key=lambda each: each.id not in _ALWAYS):
+            told = self._words(binding)[0]
+            width = width_of(_entry(binding, told)) + 1
+            alone = _ONLY_WITH.get(binding.id or "", binding.id) not in {*words, binding.id}
+            if width <= room and not alone:
+                room -= width
+                words[binding.id or binding.key] = told
+        for binding in bindings if len(words) == len(bindings) else ():
+            name, told = binding.id or binding.key, self._words(binding)[-1]
+            longer = len(told) - len(words[name])
+            if longer <= room:
+                room -= longer
+                words[name] = told
+        return words
+
+    def _words(self, binding: Binding) -> tuple[str, ...]:
+        """Return what stands behind a key, the shortest words first; empty: it is not offered."""
+        screen = self.screen
+        return screen.key_words(binding) if isinstance(screen, RunScreen) else (binding.description,)
 
     def _keys(self) -> list[tuple[Binding, DOMNode]]:
         """Return one entry an action in the tables' order, in which the framework does not keep own keys."""
@@ -67,7 +86,7 @@ class KeyLine(Picture):
             binding = active.binding
             if active.node not in nodes:
                 nodes.append(active.node)
-            if binding.show and active.enabled:
+            if binding.show and active.enabled and self._words(binding):
                 found.setdefault(binding.id or binding.key, (binding, active.node))
         order = [(node, each.id) for node in nodes for each in bindings_of([node.BINDINGS])]
         return sorted(
@@ -85,5 +104,5 @@ class KeyLine(Picture):
                 return
 
 
-def _entry(binding: Binding) -> Line:
-    return line(Run(display(binding), "key"), Run(f" {binding.description}", "dim"))
+def _entry(binding: Binding, words: str) -> Line:
+    return line(Run(display(binding), "key"), Run(f" {words}", "dim"))

@@ -33,6 +33,7 @@ class Page(WheeledPicture, can_focus=True):
         self._blocks: Sequence[Block] = ()
         self._key = ""
         self._top = 0
+        self._keys_for = ""
 
     @property
     def key(self) -> str:
@@ -53,6 +54,13 @@ class Page(WheeledPicture, can_focus=True):
         if seen:
             self._top = scrolled_to(blocks, chosen(blocks, self._key), self._top, height)
         self.redraw()
+
+    def redraw(self) -> None:
+        """Draw, and have the keys looked at again where another block is chosen."""
+        super().redraw()
+        if self.key != self._keys_for:
+            self._keys_for = self.key
+            self.screen.refresh_bindings()
 
     def draw(self) -> Sequence[Line]:
         """Draw the rule and what is in view."""

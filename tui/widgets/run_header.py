@@ -36,7 +36,7 @@ class RunHeader(HeaderLine):
 
 
 class VerdictLines(Picture):
-    """Two lines: whether it is fine, and what can be done."""
+    """Two lines or, where there is room, up to four: whether it is fine, and what can be done."""
 
     state: DashboardState | None = None
 
@@ -46,5 +46,5 @@ class VerdictLines(Picture):
         self.redraw()
 
     def draw(self) -> Sequence[Line]:
-        """Draw both lines."""
-        return verdict_lines(self.state, self.size.width) if self.state else []
+        """Draw them into the room that there is."""
+        return verdict_lines(self.state, self.size.width, self.size.height) if self.state else []

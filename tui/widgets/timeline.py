@@ -12,7 +12,7 @@ from perftui.tui.renderables.lines import BLANK, Line, frame, width_of, wrap
 from perftui.tui.renderables.timeline_index import Span, TimelineIndex
 from perftui.tui.renderables.timeline_lines import label_width, span_at_cursor, timeline_lines, tracks_room
 from perftui.tui.renderables.timeline_view import TimeView
-from perftui.tui.renderables.trace_tabs import tab_line
+from perftui.tui.renderables.trace_tabs import ALL_TABS, tab_line
 from perftui.tui.widgets.picture import FramedPicture
 
 _AROUND = 4
@@ -29,6 +29,8 @@ class Timeline(FramedPicture):
     def __init__(self, glyphs: Glyphs, *, id: str | None = None) -> None:
         super().__init__(glyphs, id=id)
         self._tab = 0
+        self.tabs: Sequence[int] = ALL_TABS
+        """Those that this window has."""
         self._index: TimelineIndex | None = None
         self._view: TimeView | None = None
         self._why = ""
@@ -64,7 +66,7 @@ class Timeline(FramedPicture):
     def draw(self) -> Sequence[Line]:
         """Draw it in a frame whose title names the tabs."""
         width, height = self.size
-        title = tab_line(self._tab, width - width_of(self._about) - 10)
+        title = tab_line(self._tab, width - width_of(self._about) - 10, self.tabs)
         if self._index is None or self._view is None:
             why = wrap(self._why or "no spans in this timeline", max(1, width - 4), "dim")
             return frame(why, width, height, title, self._about, self.frame_role)

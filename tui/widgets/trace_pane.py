@@ -3,7 +3,7 @@
 What takes time (reading files, sorting a timeline) is done in threads, which report back by messages.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from perftui.tui.messages import ReportRead, SpanAsked, TimelineRead, WindowsCom
 from perftui.tui.renderables.lines import BLANK, Line, Run, line
 from perftui.tui.renderables.span_details import span_details
 from perftui.tui.renderables.trace_context import TraceContext
-from perftui.tui.renderables.trace_tabs import TABS
+from perftui.tui.renderables.trace_tabs import ALL_TABS, TABS, tabs_of
 from perftui.tui.report_shelf import ReportShelf
 from perftui.tui.screens.trace_sheets import ExportScreen, FactsScreen, FileScreen
 from perftui.tui.table_export import ExportKind, export_table
@@ -59,6 +59,9 @@ class TracePane(Vertical):
         self._path: Path | None = None
         self._timeline_path: Path | None = None
         self._pair: tuple[Path, Path, int] | None = None
+        self._asked: tuple[str, Collection[str]] | None = None
+        """A tab to open a window at, and the windows that are not meant."""
+        self._tabs_of: tuple[TraceContext, tuple[int, ...]] = self._known, ALL_TABS
         self._timeline.display = False
 
     def compose(self) -> ComposeResult:
@@ -108,11 +111,13 @@ class TracePane(Vertical):
 
     def _fill(self) -> None:
         """Show what is known; nothing is built anew when nothing has changed."""
+        self._as_asked()
         self._want()
         if self._shown == (self._tab, self._known) or not self.is_mounted:
             return
         self._shown = self._tab, self._known
         context, tab = self._known, TABS[self._tab]
+        self._table.tabs = self._timeline.tabs = self._tabs()
         self._head.show(context, self.size.width, self.screen.size.height)
         table_shown = tab.table is not None
         self._table.display, self._timeline.display = table_shown, not table_shown
@@ -184,7 +189,29 @@ class TracePane(Vertical):
 
     def action_part(self, step: int) -> None:
         """Go to another tab."""
-        self._go_to((self._tab + step) % len(TABS))
+        tabs = self._tabs()
+        at = tabs.index(self._tab) if self._tab in tabs else 0
+        self._asked = None
+        self._go_to(tabs[(at + step) % len(tabs)])
+
+    def _tabs(self) -> tuple[int, ...]:
+        if self._tabs_of[0] is not self._known:
+            self._tabs_of = self._known, tabs_of(self._known)
+        return self._tabs_of[1]
+
+    def ask_tab(self, tab_id: str, beside: Collection[str]) -> None:
+        """Open the next window that is none of those `beside` at a tab, if that has anything to show."""
+        self._asked = tab_id, beside
+
+    def _as_asked(self) -> None:
+        view, asked = self._known.view, self._asked
+        if asked is None or self._known.report is None or view is None or view.window_id in asked[1]:
+            return
+        self._asked = None
+        at = next(at for at, tab in enumerate(TABS) if tab.id == asked[0])
+        table = TABS[at].table
+        if table is not None and table(self._known).rows:
+            self._tab = at
 
     def _go_to(self, tab: int) -> None:
         self._tab = tab

@@ -21,7 +21,7 @@ from perftui.tui.renderables.trace_table import (
     searched,
     under_cursor,
 )
-from perftui.tui.renderables.trace_tabs import tab_line
+from perftui.tui.renderables.trace_tabs import ALL_TABS, tab_line
 from perftui.tui.widgets.picture import FramedPicture
 
 _NOTES_MAX = 4
@@ -37,6 +37,8 @@ class TraceTable(FramedPicture):
     def __init__(self, glyphs: Glyphs, *, id: str | None = None) -> None:
         super().__init__(glyphs, id=id)
         self._tab = 0
+        self.tabs: Sequence[int] = ALL_TABS
+        """Those that this window has."""
         self._table: AnyTable | None = None
         self._about: Line = BLANK
         self._texts: list[str] | None = None
@@ -123,7 +125,7 @@ class TraceTable(FramedPicture):
         """Draw heading and rows in a frame whose title names the tabs."""
         width, height = self.size
         right = self._right()
-        title = tab_line(self._tab, width - width_of(right) - 10)
+        title = tab_line(self._tab, width - width_of(right) - 10, self.tabs)
         role = self.frame_role
         table = self._table
         if table is None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from perftui.ipc.facts import CompileFacts
+from perftui.ipc.figures import counted
 from perftui.ipc.findings import Evidence, Finding, Remedy
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import number, offered, percent, step
@@ -50,14 +51,15 @@ def _recompiles(case: Case, rank: RankSignals, facts: CompileFacts) -> Finding |
     place = next(iter(facts.recompiled), None)
     why = f" because {place.reason}" if place is not None and place.reason else ""
     what = f"{place.function} ({place.at})" if place is not None else "a function"
-    gave_up = f"; at the limit torch gave up {hits} time(s) and runs that function uncompiled" if hits else ""
+    limit = f"at the limit torch gave up {counted(hits, 'time')} and runs that function uncompiled"
+    gave_up = f"; {limit}" if hits else ""
+    again = f" {counted(place.count, 'time')}" if place is not None else ""
     return Finding(
         code="compile.recompiles",
         severity="critical" if cost >= 2 * policy.recompile_share else "warning",
         share=cost,
         rank=rank.rank if len(case.signals.ranks) > 1 else None,
-        sentence=f"torch.compile goes on compiling: {what} was compiled again"
-        f"{f' {place.count} time(s)' if place is not None else ''}{why}{gave_up}.",
+        sentence=f"torch.compile goes on compiling: {what} was compiled again{again}{why}{gave_up}.",
         evidence=[
             number("recompilations", facts.recompiles or 0, ""),
             number("times the limit was reached", hits, ""),
@@ -104,10 +106,10 @@ def _graph_breaks(case: Case, rank: RankSignals, facts: CompileFacts) -> Finding
     place = places[-1] if places and not given_up else places[0] if places else None
     why = f": {place.reason}" if place is not None else ""
     what = (
-        f"torch.compile gave up {given_up} function(s), which run uncompiled{why}"
+        f"torch.compile gave up, and left {counted(given_up, 'function')} uncompiled{why}"
         if given_up
-        else f"torch.compile had to cut its graph {breaks} time(s), so the model runs in pieces with Python "
-        f"between them{why}"
+        else f"torch.compile had to cut its graph {counted(breaks, 'time')}, so the model runs in pieces "
+        f"with Python between them{why}"
     )
     pieces = compiled_pieces(rank)
     in_pieces = pieces is not None and pieces.each_step >= case.policy.breaks_warning
@@ -148,7 +150,7 @@ def _cudagraph_skips(case: Case, rank: RankSignals, facts: CompileFacts) -> Find
         severity="warning",
         share=0.0,
         rank=rank.rank if len(case.signals.ranks) > 1 else None,
-        sentence=f"CUDA graphs were asked for and not used {facts.cudagraph_skips} time(s){why}.",
+        sentence=f"CUDA graphs were asked for and not used {counted(facts.cudagraph_skips, 'time')}{why}.",
         evidence=[number("times CUDA graphs were skipped", facts.cudagraph_skips, ""), step(rank)],
         remedy=Remedy(
             advice="remove the cause (changed inputs, work on the CPU, changing shapes), or use "

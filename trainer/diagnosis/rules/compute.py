@@ -5,6 +5,7 @@ Most remedies here work on one model and harm another: they are experiments, and
 
 from collections.abc import Iterator
 
+from perftui.ipc.figures import counted
 from perftui.ipc.findings import Finding, Remedy
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.changed_results import OTHER_BATCH, OTHER_PRECISION
@@ -44,7 +45,7 @@ def device(case: Case) -> Iterator[Finding | Abstention]:
             share=min(1.0, case.paces[rank.rank].parts.get("model", 0.0)) if whole else computing,
             rank=rank.rank if len(case.signals.ranks) > 1 else None,
             host=rank.host,
-            sentence=f"The model trains on the CPU although {rank.host} has {gpus} GPU(s)."
+            sentence=f"The model trains on the CPU although {rank.host} has {counted(gpus or 0, 'GPU')}."
             if whole
             else f"{percent(part)} of the parameters are on the CPU and the others on a GPU: "
             f"{_what_goes_to_and_fro(case, rank)}.",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from statistics import fmean
 
+from perftui.ipc.figures import counted
 from perftui.ipc.findings import Evidence, Finding
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import area_share, number, percent, share, step
@@ -31,7 +32,7 @@ def compute_bound(case: Case) -> Iterator[Finding | Abstention]:
         return
     if len(ranks) < max(signals.world_size, len(signals.ranks)):
         missing = max(signals.world_size, len(signals.ranks)) - len(ranks)
-        yield Abstention(CODE, f"{missing} ranks cannot be judged yet", "their steps")
+        yield Abstention(CODE, f"{counted(missing, 'rank')} cannot be judged yet", "their steps")
         return
     if any(found.strong for found in case.contended):
         yield Abstention(CODE, "the host is busy with other work", "a quiet host")

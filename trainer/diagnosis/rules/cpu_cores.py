@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from perftui.ipc.figures import counted
 from perftui.ipc.findings import Evidence, Finding, Remedy
 from perftui.ipc.settings import Settings
 from perftui.trainer.diagnosis.case import Case
@@ -45,8 +46,8 @@ def _compute_threads(case: Case, host: HostSignals, cpus: float, ranks: list[Ran
         severity="info" if idle else "warning",
         share=0.0,
         host=host.name,
-        sentence=f"{whose} with {max(known)} threads{in_all} on {cpus:g} usable cores: they take "
-        "turns, and each operator waits for the last of its threads.".capitalize(),
+        sentence=f"{whose} with {max(known)} threads{in_all} on {counted(cpus, 'usable core')}: they "
+        "take turns, and each operator waits for the last of its threads.".capitalize(),
         evidence=[
             number("threads that compute", total, "threads"),
             number("usable cores", cpus, "cores"),
@@ -105,13 +106,15 @@ def _worker_pools(case: Case, host: HostSignals, ranks: list[RankSignals]) -> Fi
     workers = rank.workers
     assert workers is not None
     wait = case.wait(rank) or 0.0
+    several = workers.count != 1
+    whose = f"Each of {workers.count} loader workers has" if several else "The one loader worker has"
     return Finding(
         code="cpu.oversubscribed",
         severity="critical" if wait >= policy.wait_critical else "warning",
         share=wait,
         host=host.name,
-        sentence=f"Each of {workers.count} loader workers has {each:.0f} threads for {host.cpus:g} usable "
-        f"cores: libraries in them (BLAS, OpenCV) compute in pools of their own, which fight for cores.",
+        sentence=f"{whose} {each:.0f} threads for {counted(host.cpus or 0.0, 'usable core')}: libraries "
+        "in them (BLAS, OpenCV) compute in pools of their own, which fight for cores.",
         evidence=[
             number("threads a worker", each, "threads"),
             number("CPU of each worker", workers.cpu_share or 0.0, "cores"),

@@ -5,6 +5,7 @@ Workers that a starved rank has too many of are found with its waiting (`starvat
 
 from collections.abc import Iterator
 
+from perftui.ipc.figures import counted
 from perftui.ipc.findings import Finding
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import number, percent, step
@@ -39,7 +40,8 @@ def crowd(case: Case) -> Iterator[Finding | Abstention]:
             share=min(1.0, cost),
             rank=None if len(case.signals.ranks) == 1 else rank.rank,
             host=rank.host,
-            sentence=f"{facts.num_workers} workers for {host.cpus:g} usable cores {what}.",
+            sentence=f"{counted(facts.num_workers, 'worker')} for {counted(host.cpus, 'usable core')} "
+            f"{what}.",
             evidence=[
                 number("loader workers", facts.num_workers, "", rank.window_steps),
                 number("usable cores", host.cpus, "cores"),

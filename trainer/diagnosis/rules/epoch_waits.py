@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from perftui.ipc.facts import StackPlace
+from perftui.ipc.figures import counted
 from perftui.ipc.findings import Finding, Remedy
 from perftui.ipc.settings import Settings
 from perftui.trainer.diagnosis.case import Case
@@ -34,7 +35,7 @@ def epoch_start(case: Case) -> Iterator[Finding | Abstention]:
         share=min(1.0, loss),
         rank=None if alone else rank.rank,
         host=rank.host,
-        sentence=f"{percent(loss)} of the time goes to the first batch of each epoch: "
+        sentence=f"{percent(loss)} of the steps' time goes to the first batch of each epoch: "
         f"{_what_begins(rank, policy)}.",
         evidence=[
             number("loader wait at the head of epochs", loss, "share", rank.window_steps),
@@ -56,7 +57,9 @@ def _what_begins(rank: RankSignals, policy: Policy) -> str:
             return "the workers are kept and have nothing to do while the sampler is at work"
         return "the workers are kept, but nothing is loaded ahead over an epoch's end"
     how = f" by {facts.multiprocessing_context}" if facts.multiprocessing_context else ""
-    return f"{facts.num_workers} workers are started anew{how} each time{_prepared(rank, policy)}"
+    are = "is" if facts.num_workers == 1 else "are"
+    started = f"{counted(facts.num_workers, 'worker')} {are} started anew{how} each time"
+    return f"{started}{_prepared(rank, policy)}"
 
 
 def _prepared(rank: RankSignals, policy: Policy) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from perftui.ipc.figures import counted
 from perftui.ipc.findings import Finding, Remedy
 from perftui.ipc.view import GpuView
 from perftui.trainer.diagnosis.case import Case
@@ -90,6 +91,7 @@ def _foreign(case: Case, gpu: GpuView) -> Iterator[Finding]:
     held = sum(guest.memory_mib or 0.0 for guest in guests)
     if not guests or held < case.policy.foreign_mib:
         return
+    holding = "holds" if len(guests) == 1 else "hold"
     most = max(guests, key=lambda guest: guest.memory_mib or 0.0)
     yield Finding(
         code="gpu.foreign_process",
@@ -97,9 +99,9 @@ def _foreign(case: Case, gpu: GpuView) -> Iterator[Finding]:
         share=0.0,
         rank=_rank(case, gpu),
         host=gpu.host,
-        sentence=f"{len(guests)} process(es) that are not of this run hold {held:,.0f} MiB of the GPU"
-        f"{_named(gpu)}, the largest is {most.name or 'unknown'} (pid {most.pid}): they may compute "
-        "there too.",
+        sentence=f"{counted(len(guests), 'process', 'processes')} of others {holding} {held:,.0f} MiB of the "
+        f"GPU{_named(gpu)}, the largest is {most.name or 'unknown'} (pid {most.pid}): what is not of this "
+        "run may compute there too.",
         evidence=[
             number("processes of others", len(guests), ""),
             number("their memory", held, "MiB"),

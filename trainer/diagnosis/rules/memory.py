@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from perftui.ipc.facts import AllocatorFacts
+from perftui.ipc.figures import counted
 from perftui.ipc.findings import Evidence, Finding, Remedy, Severity
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.changed_results import BATCH_OR_PRECISION, OTHER_BATCH
@@ -76,9 +77,8 @@ def near_limit(case: Case) -> Iterator[Finding | Abstention]:
             severity=_of_retries(rank),
             share=0.0,
             rank=rank.rank if len(case.signals.ranks) > 1 else None,
-            sentence=f"GPU memory was used up {retries:.0f} time(s) of late: the allocator gave its "
-            "cache back and "
-            "asked again, which stops the GPU each time.",
+            sentence=f"GPU memory was used up {counted(round(retries), 'time')} of late: the allocator gave "
+            "its cache back and asked again, which stops the GPU each time.",
             evidence=[
                 number("times the cache was emptied", retries, ""),
                 number("in use", allocator.allocated_mib, "MiB"),

@@ -63,12 +63,13 @@ def dropped(case: Case) -> Iterator[Finding | Abstention]:
     for rank in case.ranks:
         total = rank.dropped + rank.patterns.run_steps
         if rank.dropped and rank.dropped >= case.policy.dropped_share * total:
+            were = "was" if rank.dropped == 1 else "were"
             yield Finding(
                 code="self.dropped",
                 severity="info",
                 share=0.0,
                 rank=rank.rank if len(case.signals.ranks) > 1 else None,
-                sentence=f"{rank.dropped} of {total} steps were dropped before they could be counted: the "
+                sentence=f"Of {total} steps {rank.dropped} {were} dropped before they could be counted: the "
                 "figures rest on the others.",
                 evidence=[number("steps dropped", rank.dropped, ""), number("steps", total, "")],
                 coverage=1 - rank.dropped / total,

@@ -28,6 +28,7 @@ def garbage(case: Case) -> Iterator[Finding | Abstention]:
         code="pause.gc",
         severity=_collections(case, worst, cost),
         share=min(1.0, cost),
+        share_of="time",
         rank=worst.rank if len(case.signals.ranks) > 1 else None,
         sentence=f"Python's garbage collector stops the training {percent(cost)} of the time"
         f"{f', {longest:.0f} ms at the longest' if longest else ''}: it walks over every living container.",
@@ -66,7 +67,7 @@ def checkpoint(case: Case) -> Iterator[Finding | Abstention]:
     saves = [pause for pause in rank.pauses if pause.kind in ("checkpoint", ASIDE)]
     most = max(saves, key=lambda pause: pause.total_ms)
     count, total_ms = sum(each.count for each in saves), sum(each.total_ms for each in saves)
-    each_ms = f"{total_ms / max(1, count):.0f} ms each"
+    each_ms = _each(count, total_ms)
     stacks = rank.facts.stacks
     details = f"{_often(most)}, {each_ms}{_what(most)}"
     sentence = f"Saving checkpoints takes {percent(cost)} of the time: {details}."
@@ -89,6 +90,7 @@ def checkpoint(case: Case) -> Iterator[Finding | Abstention]:
         code="pause.checkpoint",
         severity=_weight(cost, case.policy.pause_warning, case.policy.wait_critical, rank, case),
         share=cost,
+        share_of="time",
         rank=rank.rank if len(case.signals.ranks) > 1 else None,
         sentence=sentence,
         evidence=[
@@ -103,6 +105,11 @@ def checkpoint(case: Case) -> Iterator[Finding | Abstention]:
             caution="what was done since the last checkpoint is lost when the run dies",
         ),
     )
+
+
+def _each(count: int, total_ms: float) -> str:
+    """Say how long one of them took."""
+    return f"{total_ms / max(1, count):.0f} ms{' each' if count != 1 else ''}"
 
 
 def _often(pause: PauseSignals) -> str:
@@ -149,9 +156,10 @@ def validation(case: Case) -> Iterator[Finding | Abstention]:
             code="pause.validation",
             severity="warning" if pause.share >= policy.validation_warning else "info",
             share=pause.share,
+            share_of="time",
             rank=rank.rank if len(case.signals.ranks) > 1 else None,
             sentence=f"Validation takes {percent(pause.share)} of the time: {_often(pause)}, "
-            f"{pause.total_ms / max(1, pause.count):.0f} ms each.",
+            f"{_each(pause.count, pause.total_ms)}.",
             evidence=_evidence(pause, "validations"),
             remedy=Remedy(
                 bound=round(1 / (1 - min(pause.share, 0.99)), 2),

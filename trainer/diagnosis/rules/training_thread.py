@@ -196,7 +196,7 @@ def _python(
         share=min(1.0, cost),
         rank=rank.rank if len(case.signals.ranks) > 1 else None,
         host=rank.host,
-        sentence=f"The training thread {doing} for {percent(cost)} of the time{past}{where}: neither loader "
+        sentence=f"The training thread {doing} for {percent(cost)} of the step{past}{where}: neither loader "
         "nor model goes on meanwhile.",
         evidence=_evidence(rank, cost, before=mostly_between),
         remedy=Remedy(
@@ -230,7 +230,7 @@ def _by_window(case: Case, rank: RankSignals) -> Finding | None:
         share=cost,
         rank=rank.rank if len(case.signals.ranks) > 1 else None,
         host=rank.host,
-        sentence=f"The training thread runs Python for at least {percent(cost)} of the time, outside of "
+        sentence=f"The training thread runs Python for at least {percent(cost)} of the step, outside of "
         "loader, model and operators of torch.",
         evidence=[
             number("Python at least, by a window", cost, "share"),
@@ -273,9 +273,9 @@ def _evidence(rank: RankSignals, cost: float, *, before: bool = False) -> list[E
     """Return the figures, with the phase that the time lies in, by the name under which it is shown."""
     shown = [number("in lines of the script's own", cost, "share", rank.window_steps)]
     if before and rank.shares.forward is not None:
-        shown.append(number("it lies in forward", rank.shares.forward, "share", rank.window_steps))
+        shown.append(number('phase "forward" in all', rank.shares.forward, "share", rank.window_steps))
     elif rank.shares.other is not None:
-        shown.append(number("it lies in other", rank.shares.other, "share", rank.window_steps))
+        shown.append(number('phase "other" in all', rank.shares.other, "share", rank.window_steps))
     if rank.cpu_share is not None:
         shown.append(number("CPU of the training thread", rank.cpu_share, "cores", rank.window_steps))
     return [*shown, step(rank)]
