@@ -41,7 +41,7 @@ def test_a_script_is_plain_and_says_what_it_restates(case: Case) -> None:
     assert said
     assert "perftui" not in text
     assert (f"{case.report}:" in said) == (case.report is not None)
-    assert re.search(r"print\(f?.*step ", text)  # what the stopwatch reads
+    assert re.search(r"print\(\s*f?.*step ", text)  # what the stopwatch reads
     assert bool(case.mend) or case.healthy or case.note or case.gpus
     if case.mend:
         compile(case.mended_text(), case.script, "exec")

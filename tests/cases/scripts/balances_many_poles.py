@@ -92,4 +92,4 @@ while True:
     update(agent, optimizer, memory)
     iteration += 1
     if iteration % 5 == 0:
-        print(f"iteration {iteration} poles down {int(fallen)} of {ENVS}", flush=True)
+        print(f"step {iteration} poles down {int(fallen)} of {ENVS}", flush=True)

@@ -72,4 +72,4 @@ for turn in itertools.count(1):
             _, codes = codebook.look_up(batch)
         second = descend(prior.loss(codes.flatten(1)), of_prior)
     if turn % 100 == 0:
-        print(f"turn {turn} codes {first.item():.4f} prior {second.item():.3f}", flush=True)
+        print(f"step {turn} codes {first.item():.4f} prior {second.item():.3f}", flush=True)

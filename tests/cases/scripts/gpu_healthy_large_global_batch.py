@@ -85,7 +85,7 @@ def main():
             optimizer.zero_grad()
         if number % (10 * args.accumulate) == 0:
             print(
-                f"update {number // args.accumulate} loss {total.item() / (10 * args.accumulate):.3f}",
+                f"step {number // args.accumulate} loss {total.item() / (10 * args.accumulate):.3f}",
                 flush=True,
             )
             total.zero_()

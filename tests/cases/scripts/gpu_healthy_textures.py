@@ -74,4 +74,4 @@ if __name__ == "__main__":
         made = duel.update_maker()
         round_number += 1
         if round_number % 20 == 0:
-            print(f"round {round_number} judge {judged[-1].item():.3f} maker {made.item():.3f}", flush=True)
+            print(f"step {round_number} judge {judged[-1].item():.3f} maker {made.item():.3f}", flush=True)

@@ -58,4 +58,4 @@ while True:
         mean += (loss.item() - mean) / (batch + 1)
     schedule.step(epoch)
     epoch += 1
-    print(f"epoch {epoch:4d}  loss {mean:.4f}", flush=True)
+    print(f"epoch {epoch:4d} step {epoch * len(loader)} loss {mean:.4f}", flush=True)
