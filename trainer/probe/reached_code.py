@@ -30,6 +30,17 @@ class Words(NamedTuple):
     """Modules."""
 
 
+class Named(NamedTuple):
+    """A value that a function names."""
+
+    module: str
+    """Whose global it is, or the function's."""
+    name: str
+    value: Foreign
+    closing: CodeType | None = None
+    """The function's code, where it closes over the value."""
+
+
 def words_of(code: CodeType) -> Words:
     """Return what some code says."""
     words = _known.get(code)
@@ -81,17 +92,20 @@ def _called(found: Foreign) -> Foreign:
     return found.__func__ if issubclass(kind, (staticmethod, classmethod, MethodType)) else found
 
 
-def named_by(function: FunctionType, words: Words) -> Iterator[tuple[str, Foreign]]:
+def named_by(function: FunctionType, words: Words) -> Iterator[Named]:
     """Return the globals and closed-over values that a function names; of modules of the script's, theirs."""
+    module, code = function.__module__, function.__code__
     with suppress(ValueError):  # of a cell that is not filled yet
         cells = [cell.cell_contents for cell in function.__closure__ or ()]
-        yield from zip(function.__code__.co_freevars, cells, strict=True)
+        for name, value in zip(code.co_freevars, cells, strict=True):
+            yield Named(module, name, value, code)
     for name in words.loaded & function.__globals__.keys():
         value = function.__globals__[name]
         if isinstance(value, ModuleType) and is_own(value.__name__):
-            yield from ((inner, vars(value)[inner]) for inner in words.names & vars(value).keys())
+            inside = vars(value)
+            yield from (Named(value.__name__, inner, inside[inner]) for inner in words.names & inside.keys())
         else:
-            yield name, value
+            yield Named(module, name, value)
 
 
 def is_own(module: str | None) -> bool:

@@ -51,7 +51,10 @@ def train_epoch(model, loader, optimizer, epoch):
         optimizer.step()
         for claim, score, loss in zip(number.tolist(), scores.tolist(), losses.tolist()):
             log.debug("epoch %d step %d claim %06d score %.4f loss %.4f", epoch, step, claim, score, loss)
-    print(f"step {(epoch + 1) * len(loader)} epoch {epoch} done, last loss {losses.mean().item():.4f}", flush=True)
+    print(
+        f"step {(epoch + 1) * len(loader)} epoch {epoch} done, last loss {losses.mean().item():.4f}",
+        flush=True,
+    )
 
 
 set_up_logging()

@@ -80,4 +80,6 @@ if __name__ == "__main__":
             total += loss.item()
         schedule.step()
         epoch += 1
-        print(f"epoch {epoch} step {epoch * len(loader)} error {1000 * total / len(loader):.1f} mm", flush=True)
+        print(
+            f"epoch {epoch} step {epoch * len(loader)} error {1000 * total / len(loader):.1f} mm", flush=True
+        )

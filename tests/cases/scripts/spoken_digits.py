@@ -70,7 +70,10 @@ def main():
             loss.backward()
             optimizer.step()
             if step % 20 == 0:
-                print(f"epoch {epoch} step {(epoch - 1) * len(loader) + step} loss {loss.item():.3f}", flush=True)
+                print(
+                    f"epoch {epoch} step {(epoch - 1) * len(loader) + step} loss {loss.item():.3f}",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":
