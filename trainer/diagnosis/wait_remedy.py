@@ -53,7 +53,6 @@ _AT_ITS_LIMIT = "storage that is at its limit already gives no more to more work
 _SERVED_IN_TURN = "what serves one request at a time gives no more to more workers"
 _SLOWEST_WORKERS = 32
 _METHODS = frozenset({"__getitem__", "__getitems__", "__iter__", "<module>"})
-_OURS = "/perftui/trainer/probe/"
 
 
 @dataclass(frozen=True)
@@ -144,7 +143,7 @@ def _in_workers(rank: RankSignals, policy: Policy) -> str | None:
     shares: dict[tuple[bool, str], float] = defaultdict(float)
     for seen in rank.worker_stacks:
         for frame in seen.frames:
-            if of_the_script(frame.file) and _OURS not in frame.file:
+            if of_the_script(frame.file):
                 inner = frame.function.rpartition(".")[2] not in _METHODS
                 place = f"{frame.file}:{frame.line} {frame.function}"
                 shares[inner, place] += frame.total_share * seen.samples / samples
