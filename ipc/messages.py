@@ -193,6 +193,10 @@ class LoaderFacts(msgspec.Struct, frozen=True, kw_only=True):
     them."""
     worker_start_ticks: list[int] = []
     """Field 22 of /proc/PID/stat of each; 0 for one that had ended before it could be read."""
+    fetch_at: str = ""
+    """`file:line name` of the script's own code that is asked for samples; empty: not known, or installed."""
+    collate_at: str = ""
+    """The same of what puts them together."""
 
 
 class Effective(RankMessage, frozen=True, kw_only=True, tag="effective"):

@@ -227,8 +227,9 @@ loader = DataLoader(Images(Jitter()), worker_init_fn=prepare, **LOADER)
 def _judged(
     states: WorkerStates, loader: DataLoader[Any], epochs: int = 1
 ) -> tuple[list[Any], list[CopiedGenerator]]:
-    for _ in range(epochs):
-        batches, told = _gone_through(states, loader)
+    for _ in range(epochs - 1):
+        _gone_through(states, loader)
+    batches, told = _gone_through(states, loader)
     return [batch.tolist() for batch in batches], copied_alike(copies_in_workers(loader), told)
 
 
@@ -310,27 +311,31 @@ loader = DataLoader(Kinds(), worker_init_fn=prepare, **LOADER)
     assert watched[2][-1].tolist() == [0.0] * 4
 
 
+def _drawn(of: Any) -> object:  # noqa: ANN401 - four kinds that have nothing in common
+    if isinstance(of, torch.Generator):
+        return torch.rand(1, generator=of)
+    return of.gauss(0, 1) if isinstance(of, random.Random) else of.normal()
+
+
 @pytest.mark.parametrize(
-    ("made", "draw"),
+    "made",
     [
-        (lambda: np.random.default_rng(3), lambda it: it.normal()),
-        (lambda: np.random.Generator(np.random.MT19937(3)), lambda it: it.integers(9)),
-        (lambda: np.random.Generator(np.random.Philox(3)), lambda it: it.integers(9, dtype=np.int8)),
-        (lambda: np.random.RandomState(3), lambda it: it.randn()),
-        (lambda: random.Random(3), lambda it: it.gauss(0, 1)),
-        (lambda: torch.Generator().manual_seed(3), lambda it: torch.rand(1, generator=it)),
+        lambda: np.random.default_rng(3),
+        lambda: np.random.Generator(np.random.MT19937(3)),
+        lambda: np.random.Generator(np.random.Philox(3)),
+        lambda: np.random.RandomState(3),
+        lambda: random.Random(3),
+        lambda: torch.Generator().manual_seed(3),
     ],
 )
-def test_checksums_tell_states_apart_and_move_nothing(
-    made: Callable[[], Any], draw: Callable[[Any], object]
-) -> None:
+def test_checksums_tell_states_apart_and_move_nothing(made: Callable[[], object]) -> None:
     one, other = made(), made()
     begun = state_of(one)
     assert begun is not None
     assert begun == state_of(one) == state_of(other)
     for _ in range(2):  # of two normal draws the second may be kept from the first
-        draw(one)
+        _drawn(one)
         assert state_of(one) != state_of(other)
-        draw(other)
+        _drawn(other)
         assert state_of(one) == state_of(other)
     assert state_of(one) != begun

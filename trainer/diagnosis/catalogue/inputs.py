@@ -36,7 +36,8 @@ ENTRIES = (
             "exposed loader wait",
             "workers that compute all the time (CPU and waiting for a core, at least 0.75)",
             "no core left for another worker",
-            "the line where samples are made, where the training thread makes them",
+            "the line where samples are made, where the training thread makes them; of workers that time "
+            "their batches the dataset's method, or in a profile window the function within it (py-spy)",
         ),
         why="The CPU work of a step over the usable cores is longer than the model's part.",
         do="Store samples decoded and resized, a faster decoder, fewer or batched augmentations, decode "
