@@ -329,6 +329,11 @@ class StackFacts(_Facts, frozen=True, kw_only=True):
     order: dict[str, int] = {}
     """Of the looks in the script's own lines those of which it is known, by the order of lines: before (the
     model's first call), after (it), behind (the backward)."""
+    no_gradient: int = 0
+    """Looks in the forward of a model that leaves no gradient: nothing of it is trained, or gradients are
+    off. Validations are left out."""
+    saving: int = 0
+    """Looks that found it waiting in the script's own lines while another thread wrote a checkpoint."""
 
 
 class RankFacts(_Facts, frozen=True, kw_only=True):

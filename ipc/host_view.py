@@ -50,6 +50,8 @@ class WorkerView(msgspec.Struct, frozen=True, kw_only=True):
     """Share of looks, one a second over the last ten, that found its main thread in state D."""
     waits_for_socket: bool | None = None
     """Its main thread slept at the look until a socket had something for it."""
+    waits_for_lock: bool | None = None
+    """Its main thread slept at the look until another process let go of a lock, or of one on a file."""
     rss_mib: float | None = None
     """Resident memory; pages shared with the rank or among workers count in each of them."""
     shared_mib: float | None = None
@@ -94,6 +96,8 @@ class LoaderWorkers(msgspec.Struct, frozen=True, kw_only=True):
     blocked_share: float | None = None
     socket_share: float | None = None
     """Of looks that found the main thread waiting for a socket."""
+    lock_share: float | None = None
+    """Of looks that found the main thread waiting for another process to let go of a lock."""
     rss_mib: float | None = None
     """Sum, as all amounts below; shared pages are in it several times."""
     major_faults_per_s: float | None = None

@@ -54,6 +54,18 @@ class SamplingFacts(msgspec.Struct, frozen=True, kw_only=True):
     epochs_alike: int | None = None
     """Epochs in a row, up to the newest, that began with the same random state, so that they have the same
     order; None: not known, or the order is not drawn from that state."""
+    orders_alike: int | None = None
+    """Epochs in a row, up to the newest, that asked for the same samples in the same order, as far as they
+    were looked at; None: not seen, or no indices."""
+    order_batches: int = 0
+    """Of how many batches from an epoch's beginning that is known: at most 32."""
+    order_samples: int = 0
+    """Of how many samples of these: at most 8 of each."""
+    order_in_line: bool = False
+    """Their indices only rise, or only fall."""
+    draws: bool | None = None
+    """The code of the sampler draws by chance; False: it does not, sorts as well, or was told not to shuffle;
+    None: it is one of torch's that does not draw, or no sampler."""
     copied_generators: list[CopiedGenerator] = []
     """Of which two workers or more have a copy each in the same state, as they tell, or else as their code
     shows: at most 8."""

@@ -245,6 +245,8 @@ class RankEvent(RankMessage, frozen=True, kw_only=True, tag="event"):
     text: str
     duration_ns: int = 0
     step: int = -1
+    aside: bool = False
+    """The training thread did not do it itself: a checkpoint that another thread writes."""
 
 
 WindowState: TypeAlias = Literal[

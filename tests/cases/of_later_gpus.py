@@ -87,7 +87,6 @@ LATER_GPUS = (
         "gpu_grades_essays",
         ("pause.validation",),
         gpus=1,
-        fresh=True,
         mend=(("eval_steps=25", "eval_steps=500"),),
         note="120 batches of validation after each 25 steps",
     ),

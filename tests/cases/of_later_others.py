@@ -22,7 +22,6 @@ LATER_OTHERS = (
     Case(
         "leaves_on_a_drive",
         ("input.storage",),
-        fresh=True,
         report="R076",
         mend=(("            time.sleep(0.008)\n", ""), ("default=8)", "default=2)")),
     ),
@@ -30,7 +29,6 @@ LATER_OTHERS = (
     Case(
         "spectra_in_turn",
         ("data.same_order",),
-        fresh=True,
         costs_time=False,
         mend=(
             (
@@ -65,7 +63,6 @@ LATER_OTHERS = (
     Case(
         "kept_in_background",
         ("pause.checkpoint",),
-        fresh=True,
         report="R246",
         mend=(("interval=3", "interval=2000"),),
     ),
@@ -139,7 +136,6 @@ LATER_OTHERS = (
     Case(
         "columns_of_clicks",
         ("input.too_many_workers",),
-        fresh=True,
         mend=(("type=int, default=12", "type=int, default=0"),),
     ),
     Case(
@@ -163,6 +159,6 @@ LATER_OTHERS = (
     ),
     Case("molecules_by_size", HEALTHY, fresh=True),
     Case("codes_and_their_prior", HEALTHY, fresh=True),
-    Case("taught_by_hints", HEALTHY, seconds=30.0, fresh=True),
+    Case("taught_by_hints", HEALTHY, seconds=30.0),
     Case("packed_songs", HEALTHY, fresh=True),
 )

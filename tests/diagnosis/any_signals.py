@@ -52,6 +52,7 @@ _workers = st.builds(
     cpu_wait_share=_maybe_share,
     blocked_share=_maybe_share,
     socket_share=_maybe_share,
+    lock_share=_maybe_share,
     storage_read_mib_s=_amount,
 )
 _growths = st.builds(
@@ -235,6 +236,7 @@ _changes = st.builds(
     alloc_retries=st.none() | st.integers(0, 9),
     kept_mib=_amount,
     kept_rise=_maybe_share,
+    loading=st.none() | _loadings,
 )
 _pauses = st.lists(
     st.builds(

@@ -352,7 +352,7 @@ def test_a_window_that_saw_too_little_of_the_workers_must_be_longer(samples: int
 
 @pytest.mark.parametrize(("asleep", "code"), [(0.49, "input.workers"), (0.5, "input.storage")])
 def test_workers_that_the_kernel_has_waiting_for_a_socket(asleep: float, code: str) -> None:
-    finding = lead(run(_starved(4, cpu_share=0.05, cpu_wait_share=0.0, socket_share=asleep), host=_FULL))
+    finding = lead(run(_starved(3, cpu_share=0.05, cpu_wait_share=0.0, socket_share=asleep), host=_FULL))
     assert finding.code == code
     assert ("other end of a network connection" in finding.sentence) is (code == "input.storage")
     assert finding.remedy is not None

@@ -8,7 +8,7 @@ import pytest
 from perftui.ipc.facts import ModelFacts, OptimizerFacts, StackFacts, StackPlace
 from perftui.ipc.trace_report import CallerFigures, OperatorFigures
 from perftui.trainer.diagnosis import POLICY, judge
-from perftui.trainer.diagnosis.signals import RankSignals, StepPatterns
+from perftui.trainer.diagnosis.signals import PauseSignals, RankSignals, StepPatterns
 
 from .made import (
     BUSY,
@@ -48,6 +48,8 @@ def test_a_forward_that_runs_again_in_the_backward(looks: int, seen: bool) -> No
         assert (finding.severity, finding.share) == ("warning", looks / 100)
         assert finding.remedy is not None
         assert finding.remedy.bound == round(1 / (1 - looks / 100), 2)
+        assert "94 % of the memory free (14.6 of 15.6 GiB)" in finding.sentence
+        assert "how much the activations take" in (finding.unsure or "")
 
 
 def test_recomputation_is_told_from_looks_and_never_from_lengths() -> None:
@@ -106,6 +108,49 @@ def test_a_forward_much_longer_than_its_backward(forward: float, seen: bool) -> 
     assert "compute.backward_ratio" not in found(run(made, rank(1, shares=made.shares)))
     closure = facts(optimizers=[OptimizerFacts(kind="LBFGS", groups=1, tensors=4, parameters=10)])
     assert "compute.backward_ratio" not in found(run(replace(made, facts=closure)))
+
+
+def _taught(frozen: int, *, forward: float = 0.67, of: int = 200) -> RankSignals:
+    """So many of 120 looks before the backward are in a model that leaves no gradient."""
+    seen = msgspec.structs.replace(stacks(of, model=110, script=10, backward=80), no_gradient=frozen)
+    return rank(shares=shares(forward=forward, optimizer=0.01), facts=facts(stacks=seen))
+
+
+@pytest.mark.parametrize(("frozen", "design"), [(0, False), (15, False), (17, True), (80, True)])
+def test_a_model_without_gradients_is_a_remark_under_a_healthy_run(frozen: int, design: bool) -> None:
+    """0.67 of the step before 0.29: without 0.09 of it, that is 16.1 looks, it would be twice as long."""
+    findings = judge(run(_taught(frozen))).findings
+    remark = next(each for each in findings if each.code == "compute.backward_ratio")
+    assert remark.severity == "info"
+    if not design:
+        assert remark.under is None
+        assert "compute.bound" not in {each.code for each in findings}
+        return
+    assert findings[0].code == "compute.bound"
+    assert (remark.under, remark.remedy) == ("compute.bound", None)
+    assert remark.share == pytest.approx(0.67 * frozen / 120)
+    assert "a teacher, a target, frozen layers" in remark.sentence
+    assert "could be kept if its inputs repeat" in remark.sentence
+
+
+def test_where_a_model_without_gradients_makes_nothing_long_it_is_no_word_worth() -> None:
+    assert "compute.backward_ratio" not in found(run(_taught(40, forward=0.5)))
+
+
+def test_beside_something_to_mend_a_model_without_gradients_stays_a_remark() -> None:
+    waiting = replace(_taught(80), pauses=(PauseSignals("checkpoint", 9, 900.0, 100.0, 0.3),))
+    findings = judge(run(waiting)).findings
+    assert findings[0].code == "pause.checkpoint"
+    remark = next(each for each in findings if each.code == "compute.backward_ratio")
+    assert (remark.under, remark.remedy is None) == (None, False)
+
+
+def test_looks_too_few_tell_nothing_of_a_model_without_gradients() -> None:
+    few = msgspec.structs.replace(stacks(POLICY.stack_looks - 1, model=30), no_gradient=25)
+    lone = msgspec.structs.replace(stacks(POLICY.stack_looks, model=5), no_gradient=POLICY.own_looks - 1)
+    for seen in (few, lone):
+        made = rank(shares=shares(forward=0.67, optimizer=0.01), facts=facts(stacks=seen))
+        assert found(run(made))["compute.backward_ratio"].unsure is not None
 
 
 # --- lone samples on a CPU ---

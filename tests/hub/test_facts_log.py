@@ -9,6 +9,7 @@ import pytest
 from perftui.ipc.dashboard_link import DashboardLink, new_command_id
 from perftui.ipc.dashboard_messages import SummaryQuery, Update
 from perftui.ipc.facts import AllocatorFacts, CompileFacts, GcFacts, OptimizerFacts, ProcessFacts, RankFacts
+from perftui.ipc.loader_facts import LoadingFacts
 from perftui.ipc.messages import PROTOCOL_VERSION, Facts, Hello, StepBatch
 from perftui.ipc.recording import Entry
 from perftui.trainer.hub.facts_log import FactsLog
@@ -54,6 +55,34 @@ def process(rss_mib: float, file_mib: float | None) -> RankFacts:
         rss_mib=rss_mib, file_mib=file_mib, threads=4, voluntary_switches=0, involuntary_switches=0
     )
     return RankFacts(process=told)
+
+
+def batches(count: int, seconds: float, loader: int = 0) -> RankFacts:
+    made = LoadingFacts(loader=loader, batches=count, fetch_s=seconds, collate_s=0.1 * seconds)
+    return RankFacts(loading=made)
+
+
+def test_batches_that_were_made_within_a_time() -> None:
+    log = FactsLog()
+    log.add(START, 0, RankFacts())
+    log.add(START + 10, 100, batches(100, 2.0))
+    log.add(START + 20, 200, batches(300, 42.0))
+    whole, lately = log.change(START + 20, 200), log.change(START + 20, 200, 10.0)
+    assert whole is not None
+    assert whole.loading is None  # none were timed at the beginning
+    assert lately is not None
+    assert lately.loading is not None
+    assert (lately.loading.batches, lately.loading.fetch_s) == (200, 40.0)
+    assert lately.loading.collate_s == pytest.approx(4.0)
+
+
+def test_batches_of_another_loader_are_not_set_against_these() -> None:
+    log = FactsLog()
+    log.add(START, 0, batches(100, 2.0))
+    log.add(START + 10, 100, batches(200, 4.0, loader=1))
+    change = log.change(START + 10, 100)
+    assert change is not None
+    assert change.loading is None
 
 
 @pytest.mark.parametrize(

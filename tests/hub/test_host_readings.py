@@ -86,6 +86,13 @@ def test_workers_found_waiting_for_a_socket() -> None:
     assert untold.socket_share is None
 
 
+@pytest.mark.parametrize(("second", "share"), [(True, 1.0), (False, 0.5), (None, None)])
+def test_workers_found_waiting_for_a_lock(second: bool | None, share: float | None) -> None:
+    found = together([worker(0, 10, waits_for_lock=True), worker(0, 11, waits_for_lock=second)])
+    assert found is not None
+    assert found.lock_share == share
+
+
 def test_what_one_worker_has_to_itself_grows_until_another_takes_its_place() -> None:
     memory = WorkerMemory()
     for second, private in enumerate((10.0, 20.0, 20.0, 15.0, 40.0)):
@@ -104,14 +111,16 @@ def test_the_rules_hear_of_it() -> None:
     entries = (
         Entry(
             unix=START_UNIX + second,
-            hosts=[reading(worker(0, 10, private_mib=100.0 + second, waits_for_socket=True))],
+            hosts=[
+                reading(worker(0, 10, private_mib=100.0 + second, waits_for_socket=True, waits_for_lock=True))
+            ],
         )
         for second in (1, 11, 21)
     )
     (mine,) = signals_of(fold_of(*entries), whole_run=True).ranks
     assert mine.worker_growth == WorkerGrowth(seconds=20.0, private_mib=20.0, rss_mib=0.0, rise=1.0)
     assert mine.workers is not None
-    assert mine.workers.socket_share == 1.0
+    assert (mine.workers.socket_share, mine.workers.lock_share) == (1.0, 1.0)
 
 
 def test_a_sum_in_which_one_is_missing_is_missing() -> None:

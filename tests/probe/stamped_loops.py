@@ -92,6 +92,10 @@ class StampedLoop:
             self.fetch(loader, grad=grad).idle(15)
         return self.end(loader, grad=grad)
 
+    def call_eval(self) -> "StampedLoop":
+        self._put(stamps.EVALUATES)
+        return self
+
     def wake(self, *, at_end: bool = False, compiling_ns: int = -1) -> PhaseFacts:
         """Take in what is there; return what would be told now."""
         self.reader.read(self._stamps)

@@ -12,6 +12,7 @@ import torch
 
 from perftui.trainer.probe.border import Border
 from perftui.trainer.probe.saves import CLOSE_NS, STREAM, Save, SaveWatch, joined_saves
+from perftui.trainer.probe.saving_threads import SavingThreads
 from perftui.trainer.probe.stamps import SAVE_BEGIN, UNKNOWN_CPU
 
 pytestmark = pytest.mark.torch
@@ -27,7 +28,8 @@ class Watched:
         self.stamps: list[tuple[int, int, int, int]] = []
         self.files: list[Save] = []
         thread = training_thread if training_thread is not None else threading.get_ident()
-        self.watch = SaveWatch(self.border, self._put, lambda: thread, self.files.append)
+        self.elsewhere = SavingThreads()
+        self.watch = SaveWatch(self.border, self._put, lambda: thread, self.files.append, self.elsewhere)
 
     def _put(self, code: int, at_ns: int, cpu_ns: int, value: int) -> None:
         self.stamps.append((code, at_ns, cpu_ns, value))

@@ -16,7 +16,12 @@ from perftui.trainer.telemetry.host import HostSampler
 from perftui.trainer.telemetry.process_io import read_io
 from perftui.trainer.telemetry.processes import descendants, is_alive, start_ticks
 from perftui.trainer.telemetry.worker_kin import RankProcess, names_workers
-from perftui.trainer.telemetry.worker_looks import read_private_mib, waits_for_socket
+from perftui.trainer.telemetry.worker_looks import (
+    asleep_in,
+    read_private_mib,
+    waits_for_lock,
+    waits_for_socket,
+)
 from tests.waiting import wait_until
 
 torch = pytest.importorskip("torch")
@@ -165,10 +170,43 @@ def test_a_process_that_receives_from_a_socket_is_seen_to_wait_for_it(what: str,
     with started("-c", _RECEIVE, what) as child:
         child.hear("ready")
         pid, deadline = child.process.pid, time.monotonic() + 20
-        while (told := waits_for_socket(Path("/proc"), pid, "S")) is None and time.monotonic() < deadline:
+        while (place := asleep_in(Path("/proc"), pid, "S")) is None and time.monotonic() < deadline:
             time.sleep(0.05)  # it does not sleep yet
+    told = waits_for_socket(place)
     if told is None:
         pytest.skip("this kernel does not tell where a thread sleeps")
+    assert told is waits
+
+
+_WAIT_FOR_A_LOCK = """
+import fcntl, multiprocessing, os, sys, tempfile, threading
+where = tempfile.TemporaryFile()
+held = {"process": multiprocessing.Lock, "thread": threading.Lock}.get(sys.argv[1], threading.Lock)()
+held.acquire()
+if sys.argv[1] == "file":
+    fcntl.lockf(where, fcntl.LOCK_EX)
+pid = os.fork()
+if not pid:
+    fcntl.lockf(where, fcntl.LOCK_EX) if sys.argv[1] == "file" else held.acquire()
+    os._exit(0)
+print(pid, flush=True)
+sys.stdin.read()
+os.kill(pid, 9)
+os.waitpid(pid, 0)
+"""
+
+
+@pytest.mark.parametrize(("what", "waits"), [("process", True), ("file", True), ("thread", False)])
+def test_a_process_that_waits_for_a_lock_of_anothers(what: str, waits: bool) -> None:
+    with started("-c", _WAIT_FOR_A_LOCK, what) as child:
+        assert child.process.stdout is not None
+        pid, deadline, told = int(child.process.stdout.readline()), time.monotonic() + 20, None
+        child.note_family()
+        while told is not waits and time.monotonic() < deadline:
+            told = waits_for_lock(Path("/proc"), pid, asleep_in(Path("/proc"), pid, "S"))
+            time.sleep(0.05)  # it may not sleep yet
+    if told is None:
+        pytest.skip("this kernel does not tell what a thread waits for, or not to everybody")
     assert told is waits
 
 

@@ -111,6 +111,32 @@ def test_where_the_kernel_has_a_worker_asleep(
     assert ("waits_for_socket" in view.missing) is (waits is None)
 
 
+@pytest.mark.parametrize(
+    ("asleep_in", "syscall", "waits"),
+    [
+        ("futex_do_wait", "202 0x7f2f78325000 0x109 0x0 0x0 0x0", True),  # a lock of multiprocessing's
+        ("futex_wait_queue_me", "202 0x7f2f78325000 0x9 0x0 0x0 0x0", True),  # with a limit of time
+        ("futex_do_wait", "202 0x563b2417ed50 0x189 0x0 0x0 0x0", False),  # of a thread of its own
+        ("futex_do_wait", "202 0x7f2f783259d0 0x109 0x0 0x0 0x0", False),  # the end of a thread
+        ("futex_do_wait", "202 0x7f2f78325000 0x101 0x0 0x0 0x0", False),  # a call that does not wait
+        ("futex_do_wait", "running", False),
+        ("futex_do_wait", "", None),
+        ("futex_do_wait", "-1 0x7ffd8b404e98", None),
+        ("locks_lock_inode_wait", "", True),
+        ("fcntl_setlk", "", True),
+        ("poll_schedule_timeout", "", False),
+        ("0", "", None),
+    ],
+)
+def test_a_worker_that_waits_for_another_ones_lock(
+    sweeps: _Sweeps, asleep_in: str, syscall: str, waits: bool | None
+) -> None:
+    files = {**_files(state="S"), "proc/11/wchan": asleep_in}
+    (view,) = sweeps.sweep({**files, "proc/11/syscall": syscall} if syscall else files)
+    assert view.waits_for_lock is waits
+    assert ("waits_for_lock" in view.missing) is (waits is None)
+
+
 def test_what_is_a_workers_own_is_read_of_one_a_rank_and_not_at_each_look(sweeps: _Sweeps) -> None:
     found = {WORKER: Kin(0, "name"), (12, 6): Kin(0, "name"), (13, 6): Kin(1, "name")}
     more = {"proc/12/stat": stat(12, 6), "proc/13/stat": stat(13, 6), "proc/13/smaps_rollup": _rollup(2048)}
@@ -144,6 +170,7 @@ def test_what_cannot_be_read_is_none_and_says_why(sweeps: _Sweeps) -> None:
         "rss_mib": "/proc/12/statm: there is none",
         "shared_mib": "/proc/12/statm: there is none",
         "waits_for_socket": "the kernel does not tell where it sleeps",
+        "waits_for_lock": "the kernel does not tell where it sleeps",
         "private_mib": "/proc/12/smaps_rollup: there is none",
         "cores": "the affinity mask cannot be read",
     }

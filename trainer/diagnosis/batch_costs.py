@@ -5,6 +5,7 @@ from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.policy import Policy
 from perftui.trainer.diagnosis.readiness import steady_wait
 from perftui.trainer.diagnosis.signals import RankSignals
+from perftui.trainer.diagnosis.worker_time import making_share
 
 _FETCHING = frozenset({"fetch"})
 _ASKING = frozenset({"__getitem__", "__getitems__", "__iter__", "__next__"})
@@ -109,8 +110,8 @@ def copies_tensors(rank: RankSignals, policy: Policy) -> bool:
 def costs_more_than_it_brings(case: Case, rank: RankSignals, taking: float) -> bool:
     """Tell whether a crowd of workers makes batches in less time than the training thread takes them over.
 
-    Without workers that thread would make them itself. How long that takes is told from looks at the workers
-    in a window: the share that finds one at a batch, times their number and the length of a step.
+    Without workers that thread would make them itself. How long that takes is timed, or told from looks at
+    the workers in a window: the share that finds one at a batch, times their number and a step's length.
 
     Args:
         case: the run.
@@ -118,11 +119,15 @@ def costs_more_than_it_brings(case: Case, rank: RankSignals, taking: float) -> b
         taking: share of the steady wait in which the training thread takes batches over.
     """
     host, policy = case.host(rank), case.policy
-    samples = sum(seen.samples for seen in rank.worker_stacks)
-    if host is None or not host.cpus or rank.loader is None or samples < policy.worker_looks:
+    if host is None or not host.cpus or rank.loader is None:
         return False
-    number = rank.loader.num_workers
+    number, timed = rank.loader.num_workers, making_share(rank, policy)
     if number * case.ranks_on(rank.host) < policy.many_workers * host.cpus:
+        return False
+    if timed is not None:
+        return number * timed < taking * steady_wait(rank)
+    samples = sum(seen.samples for seen in rank.worker_stacks)
+    if samples < policy.worker_looks:
         return False
     fetching = sum(seen.samples * _share_in(seen, _FETCHING) for seen in rank.worker_stacks)
     return number * (fetching + 1) / samples < taking * steady_wait(rank)

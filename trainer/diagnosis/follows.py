@@ -7,6 +7,7 @@ take the remedy from it.
 from perftui.ipc.findings import Finding
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.rules.cpu_cores import workers_lack_cores
+from perftui.trainer.diagnosis.rules.proportions import long_by_design
 from perftui.trainer.diagnosis.signals import RankSignals
 from perftui.trainer.diagnosis.wait_cause import cause_of
 
@@ -46,6 +47,18 @@ def memory_takes_time(case: Case, cause: Finding, finding: Finding) -> bool:
     """Tell whether memory that is nearly gone costs time already: a GPU's only where its cache is emptied."""
     changes = [rank.change for rank in _about(case, cause, finding)]
     return cause.host is not None or any(change and change.alloc_retries for change in changes)
+
+
+def waits_for_a_save(case: Case, cause: Finding, finding: Finding) -> bool:
+    """Tell whether most looks in the script's own lines found them waiting for a thread that saves."""
+    seen = [rank.facts.stacks for rank in _about(case, cause, finding) if rank.facts.stacks is not None]
+    saving, script = sum(each.saving for each in seen), sum(each.areas.get("script", 0) for each in seen)
+    return saving > 0 and saving >= case.policy.saving_explains * script
+
+
+def design_makes_it_long(case: Case, cause: Finding, finding: Finding) -> bool:
+    """Tell whether a forward is long because a model in it is there to leave no gradient."""
+    return all(long_by_design(case, rank) for rank in _about(case, cause, finding))
 
 
 def _about(case: Case, cause: Finding, finding: Finding) -> list[RankSignals]:

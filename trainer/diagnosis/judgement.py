@@ -151,7 +151,7 @@ def _place(finding: Finding, case: Case, firm: set[str]) -> tuple[object, ...]:
     band = 4 if aside else 3 if minor else 1 if own else 2 if doubtful else 0
     return (
         band,
-        finding.code in HEALTHY,
+        finding.code in HEALTHY or finding.under in HEALTHY,
         _WEIGHT[finding.severity],
         not (finding.code in ENDING and finding.severity == "critical"),
         finding.under is not None,

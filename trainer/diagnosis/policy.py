@@ -1,11 +1,13 @@
-"""Every threshold of the diagnosis, with its unit and where it comes from. One file, so that none hides."""
+"""Every threshold of the diagnosis, with its unit and source; a part of them lies in `data_policy`."""
 
 from dataclasses import dataclass
 
+from perftui.trainer.diagnosis.data_policy import DataPolicy
+
 
 @dataclass(frozen=True)
-class Policy:
-    """The thresholds in force. Shares are 0-1 of a step's wall time unless a docstring says otherwise."""
+class Policy(DataPolicy):
+    """All in force. Shares are 0-1 of a step's wall time unless a docstring says otherwise."""
 
     wait_warning: float = 0.10
     """Share. Exposed loader wait from which it is worth a change; as TraceML 0.5.0's input rule. Of a loader
@@ -63,8 +65,7 @@ class Policy:
     short_epoch_steps: int = 50
     """Batches. In shorter epochs, starting workers anew at each epoch is felt; own choice."""
     shm_low_mib: float = 256.0
-    """MiB of free /dev/shm below which workers are cautioned: they pass batches through it, and a container's
-    default is 64 MiB."""
+    """MiB of free /dev/shm below which workers are cautioned: batches pass through it; a container has 64."""
     idle_cores: float = 0.5
     """Share of the usable cores. With fewer busy, starved workers wait for something else than the CPU."""
 
@@ -128,8 +129,7 @@ class Policy:
     """Share. Time that is neither loading nor the model, with looks that find the script's own lines in it;
     own choice: the lines of any loop take some (2-3 % of steps of 1.4 ms)."""
     in_loop_ms: float = 0.4
-    """Milliseconds a step, under which that is the loop itself; own choice, ten times what an empty loop
-    around a model takes."""
+    """Milliseconds a step, under which that is the loop itself; own choice, ten times an empty loop's."""
     logging_ms: float = 0.1
     """Milliseconds a step, under which logging is not worth a word; own choice: no loop logs by itself."""
     own_looks: int = 5
@@ -350,6 +350,8 @@ class Policy:
     """Share of time in checkpoints."""
     pause_warning: float = 0.15
     """The same, from which it leads."""
+    saving_explains: float = 0.5
+    """Share of looks in own lines that found them waiting for a save, from which they follow from it."""
     validation_info: float = 0.20
     """Share of time in validations: many a run wants that."""
     validation_warning: float = 0.50
@@ -374,8 +376,6 @@ class Policy:
     loss_jumps: float = 1e-3
     """Relative. Median distance of a loss from the middle of its neighbours, from which it depends on its
     batch: 2e-5 behind a layer norm that hides it, 1e-2 and more with batches drawn anew."""
-    epochs_alike: int = 2
-    """Epochs in a row that began with the same random state, least: of 64 bits, which no chance repeats."""
     same_losses: int = 5
     """Steps at which all ranks' losses agree but for noise, before they are taken to see the same data."""
     same_loss_tolerance: float = 1e-6

@@ -7,10 +7,12 @@ from typing import TypeAlias
 from perftui.ipc.findings import Finding
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.follows import (
+    design_makes_it_long,
     memory_delays_loading,
     memory_takes_time,
     quota_costs_as_much,
     threads_hold_workers_up,
+    waits_for_a_save,
     workers_begin_anew,
 )
 from perftui.trainer.diagnosis.readiness import Abstention
@@ -166,7 +168,10 @@ CAUSES: dict[str, tuple[str, ...]] = {
         "cpu.python",
         "compute.denormals",
         "compute.operator",
+        "compute.bound",
     ),
+    "cpu.python": ("pause.checkpoint",),
+    "input.inline": ("pause.checkpoint",),
     "compute.operator": ("compute.fp32", "compute.denormals"),
     "compile.not_worth": ("compile.graph_breaks", "compile.recompiles"),
     "drift.slower": ("memory.growth", "memory.host_growth", "memory.near_limit", "gpu.throttled", "pause.gc"),
@@ -182,6 +187,9 @@ ONLY_WHERE: dict[tuple[str, str], Holds] = {
     ("input.too_many_workers", "cpu.quota"): quota_costs_as_much,
     ("input.workers", "memory.near_limit"): memory_delays_loading,
     ("drift.slower", "memory.near_limit"): memory_takes_time,
+    ("cpu.python", "pause.checkpoint"): waits_for_a_save,
+    ("input.inline", "pause.checkpoint"): waits_for_a_save,
+    ("compute.backward_ratio", "compute.bound"): design_makes_it_long,
 }
 """By consequence and cause: what must hold as well for the one to follow from the other."""
 

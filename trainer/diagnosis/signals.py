@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from perftui.ipc.facts import RankFacts
 from perftui.ipc.ledger_records import Outcome
+from perftui.ipc.loader_facts import LoadingFacts
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
 from perftui.ipc.trace_report import RankReport, TraceReport
@@ -34,6 +35,8 @@ class FactsChange:
     """Share of the looks within this time at which it was higher than ever before."""
     allocated_rise: float | None = None
     """The same for memory allocated on the GPU."""
+    loading: LoadingFacts | None = None
+    """The batches that were made within, and what they took; None where another loader trained before."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +63,16 @@ class EpochWait:
     """Both are sums."""
 
 
+ASIDE = "checkpoint aside"
+"""Kind of a checkpoint that another thread writes: it interrupts nothing unless the training waits for it."""
+
+
 @dataclass(frozen=True)
 class PauseSignals:
     """One kind of interruption over the window's time."""
 
     kind: str
-    """checkpoint, validation, gc."""
+    """checkpoint, validation, gc; or `ASIDE`."""
     count: int
     total_ms: float
     longest_ms: float

@@ -24,6 +24,13 @@ from perftui.trainer.diagnosis.evidence import area_share
 from perftui.trainer.diagnosis.policy import Policy
 from perftui.trainer.diagnosis.readiness import steady_wait, wait_ms
 from perftui.trainer.diagnosis.signals import HostSignals, RankSignals
+from perftui.trainer.diagnosis.worker_time import (
+    made_in_time,
+    made_sooner,
+    making_ms,
+    making_share,
+    takes_turns,
+)
 
 Cause: TypeAlias = Literal[
     "compute",
@@ -33,14 +40,19 @@ Cause: TypeAlias = Literal[
     "collate",
     "handover",
     "slow_worker",
+    "turns",
+    "turns_computing",
     "needless",
+    "uneven",
     "untold",
     "unknown",
 ]
 """collate: samples are put together. connection: samples come from the other end of a socket. handover: the
 training thread takes a batch over from its worker. compute: preparing samples keeps a CPU busy. latency:
 samples wait for something that is not storage. needless: there is hardly anything to prepare, and handing
-batches over is the cost. untold: workers idle, and so may the training thread, for others' sake."""
+batches over is the cost. turns: workers wait for one another at a lock, and the one who has it waits as well;
+turns_computing: it computes. uneven: workers have little to do, and batches are waited for all the same.
+untold: workers idle, and so may the training thread, for others' sake."""
 
 
 _STACKING = " collate_tensor_fn"
@@ -163,12 +175,17 @@ def _in_workers(case: Case, rank: RankSignals, host: HostSignals | None) -> Wait
     if seen is None or seen.cpu_share is None or not seen.count:
         cause = _by_the_host(case, host)
         return (_collated_in_workers(case, rank, host) or cause) if cause.cause == "unknown" else cause
+    if takes_turns(rank, policy):
+        return _in_turns(seen.count * seen.cpu_share, policy)
     held_up, busy = seen.cpu_wait_share or 0.0, _between_heads(rank, seen.cpu_share)
     idle = held_up < policy.worker_cpu_wait and busy + held_up < policy.worker_busy
     if idle and not storage_seen(case, rank, host):
         taking = taking_over(case, rank)
         if taking is not None:
             return _taken_over(case, rank, taking)
+    in_time = _made_in_time(case, rank, idle=idle)
+    if in_time is not None and not storage_seen(case, rank, host):
+        return in_time
     computing = busy > policy.worker_idle or held_up >= policy.worker_cpu_wait
     putting = _collated_in_workers(case, rank, host, computing=computing)
     if putting is not None:
@@ -189,6 +206,39 @@ def _in_workers(case: Case, rank: RankSignals, host: HostSignals | None) -> Wait
         why = "they hardly compute meanwhile, and other work keeps the cores busy: who waits for whom is open"
         return WaitCause("untold", why)
     return WaitCause("latency", "they do not compute meanwhile, each sample waits for something")
+
+
+def _in_turns(computing: float, policy: Policy) -> WaitCause:
+    """Return what workers wait for that take turns at a lock.
+
+    Args:
+        computing: cores busy with all of them together.
+        policy: thresholds.
+    """
+    if computing >= policy.worker_busy:
+        return WaitCause("turns_computing", "they take turns at a lock, and only the one who has it computes")
+    return WaitCause("turns", "they take turns at a lock, and the one who has it waits for something")
+
+
+def _made_in_time(case: Case, rank: RankSignals, *, idle: bool) -> WaitCause | None:
+    """Return what is waited for where workers are seldom at a batch, as they time it; None: they are."""
+    policy, share, batch_ms = case.policy, making_share(rank, case.policy), making_ms(rank, case.policy)
+    if share is None or batch_ms is None or not made_in_time(rank, policy):
+        return None
+    done = (
+        f"they make one in {batch_ms:.1f} ms and have none to make for {100 * (1 - share):.0f} % of the time"
+    )
+    if case.strongly_contended(rank.host):
+        why = f"{done}, but other work keeps the cores busy: who waits for whom is open"
+        return WaitCause("untold", why) if idle else None
+    if made_sooner(rank, policy):
+        of = f" of more than {policy.many_tensors} tensors" if in_pieces(rank, policy) else ""
+        return WaitCause("needless", f"{done}: handing batches{of} over is the cost")
+    return (
+        WaitCause("uneven", f"{done}, so single batches come late, or handing them over takes long")
+        if idle
+        else None
+    )
 
 
 def _collated_in_workers(

@@ -17,6 +17,7 @@ from perftui.trainer.diagnosis.policy import Policy
 from perftui.trainer.diagnosis.readiness import steady_wait, won_share
 from perftui.trainer.diagnosis.signals import HostSignals, RankSignals
 from perftui.trainer.diagnosis.wait_cause import WaitCause
+from perftui.trainer.diagnosis.worker_time import crowded_waits, turns_known
 from perftui.trainer.tuning.predictor import SMALLEST_GAIN, SPARE_WORKERS, WorkersProposal, propose_workers
 
 _CHEAPER = (
@@ -52,6 +53,26 @@ _FEWER_BYTES = (
 )
 _AT_ITS_LIMIT = "storage that is at its limit already gives no more to more workers"
 _SERVED_IN_TURN = "what serves one request at a time gives no more to more workers"
+_WITHOUT_LOCK = (
+    "read without the lock, or hold it for less: one file handle or connection a worker; where what it "
+    "guards serves one request at a time, fewer and larger requests (shards, many samples a request), or a "
+    "copy of the data on a local disk; more workers would only wait with the others"
+)
+_SHORTER_LOCK = (
+    "hold the lock for less of the work, or give each worker its own of what it guards; more workers would "
+    "only wait with the others"
+)
+_LATE = (
+    "a larger `prefetch_factor` evens out batches that take long now and then; one tensor or array for each "
+    "field makes handing a batch over shorter"
+)
+_OPEN_TURNS = (
+    "whether more workers would wait at the same time, or in turns for what serves one request at a time: a "
+    "trial with more of them tells"
+)
+_OPEN_LATE = (
+    "whether single batches take long or handing them over does: a profile window with the workers' stacks"
+)
 _SLOWEST_WORKERS = 32
 _METHODS = frozenset({"__getitem__", "__getitems__", "__iter__", "<module>"})
 
@@ -83,12 +104,19 @@ def answer_to(case: Case, rank: RankSignals, cause: WaitCause) -> tuple[str, Ans
         return _named(cause), Answer(Remedy(advice=_ON_DEVICE, bound=_bound(rank), at=_at(case, rank)))
     if cause.cause == "untold":
         return "input.workers", Answer(None, UNSURE)
+    if cause.cause == "uneven":
+        return _late(case, rank, facts, host)
+    if cause.cause in ("turns", "turns_computing"):
+        return _named(cause), Answer(_one_at_a_time(case, rank, cause))
     if cause.cause == "collate":
         return "input.collate", Answer(_collate(case, rank, facts, host, cause))
     if cause.cause == "handover":
         return "input.collate", Answer(_fewer_pieces(rank))
     if cause.cause in ("storage", "connection", "latency"):
-        return _named(cause), Answer(_overlapped(case, rank, facts, host, cause))
+        open_ = cause.cause == "latency" and crowded_waits(case, rank)
+        unsure = _OPEN_TURNS if open_ else None
+        code = "input.storage" if open_ and not turns_known(rank, policy) else _named(cause)
+        return code, Answer(_overlapped(case, rank, facts, host, cause), unsure)
     if host is None or host.cpus is None:
         return "input.workers", Answer(None, "how many cores are usable has not been measured yet")
     if too_many(case, rank, facts, host.cpus):
@@ -117,7 +145,9 @@ def _bound(rank: RankSignals) -> float | None:
 
 
 def _named(cause: WaitCause) -> str:
-    return "input.storage" if cause.cause in ("storage", "connection") else "input.workers"
+    if cause.cause == "turns_computing":
+        return "input.item"
+    return "input.storage" if cause.cause in ("storage", "connection", "turns") else "input.workers"
 
 
 def _at_least(case: Case) -> int:
@@ -275,6 +305,19 @@ def _fewer_pieces(rank: RankSignals) -> Remedy:
         advice="let the dataset (or collate_fn) return one tensor or array for each field: a Python list "
         "becomes a tensor for each of its elements, and each tensor of a batch is handed over by itself",
     )
+
+
+def _one_at_a_time(case: Case, rank: RankSignals, cause: WaitCause) -> Remedy:
+    advice = _WITHOUT_LOCK if cause.cause == "turns" else _SHORTER_LOCK
+    return Remedy(bound=_bound(rank), advice=advice, at=_at(case, rank))
+
+
+def _late(case: Case, rank: RankSignals, facts: LoaderFacts, host: HostSignals | None) -> tuple[str, Answer]:
+    """Answer workers that have little to do and are waited for all the same: a crowd of them is no use."""
+    if host is not None and host.cpus and crowded_waits(case, rank):
+        fewer = fewer_workers(facts, host.cpus, case.ranks_on(rank.host))
+        return "input.too_many_workers", Answer(fewer, _OPEN_LATE)
+    return "input.workers", Answer(Remedy(bound=_bound(rank), advice=_LATE), _OPEN_LATE)
 
 
 def _slow_worker(cause: WaitCause) -> Remedy:

@@ -7,7 +7,10 @@ the interval doubles.
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import msgspec.structs
+
 from perftui.ipc.facts import RankFacts
+from perftui.ipc.loader_facts import LoadingFacts
 from perftui.trainer.diagnosis.signals import FactsChange
 
 POINTS_KEPT = 512
@@ -31,6 +34,7 @@ class FactsPoint(NamedTuple):
     limit_hits: int | None = None
     cudagraph_skips: int | None = None
     kept_mib: float | None = None
+    loading: LoadingFacts | None = None
 
 
 class FactsLog:
@@ -87,6 +91,7 @@ class FactsLog:
             kept_mib=_grown(begin.kept_mib, last.kept_mib),
             kept_rise=rise_of([point.kept_mib for point in within]),
             allocated_rise=rise_of([point.allocated_mib for point in within]),
+            loading=_made(begin.loading, last.loading),
         )
 
 
@@ -107,11 +112,24 @@ def point_of(unix: float, steps: int, facts: RankFacts) -> FactsPoint:
         limit_hits=None if compiled is None else compiled.limit_hits,
         cudagraph_skips=None if compiled is None else compiled.cudagraph_skips,
         kept_mib=None if facts.process is None else facts.process.rss_mib - (facts.process.file_mib or 0.0),
+        loading=facts.loading,
     )
 
 
 def _grown(before: float | None, now: float | None) -> float | None:
     return None if before is None or now is None else now - before
+
+
+def _made(before: LoadingFacts | None, now: LoadingFacts | None) -> LoadingFacts | None:
+    """Return the batches that were made in between; None: not known, or of another loader."""
+    if before is None or now is None or before.loader != now.loader or now.batches < before.batches:
+        return None
+    return msgspec.structs.replace(
+        now,
+        batches=now.batches - before.batches,
+        fetch_s=now.fetch_s - before.fetch_s,
+        collate_s=now.collate_s - before.collate_s,
+    )
 
 
 def rise_of(values: Sequence[float | None]) -> float | None:

@@ -4,7 +4,7 @@ from collections import deque
 from typing import NamedTuple
 
 from perftui.ipc.messages import RankEvent
-from perftui.trainer.diagnosis.signals import PauseSignals
+from perftui.trainer.diagnosis.signals import ASIDE, PauseSignals
 
 _KEPT = 1024
 _KINDS = ("checkpoint", "validation", "gc")
@@ -30,9 +30,10 @@ class PauseLog:
         """Take an event in; others than interruptions are passed over."""
         if event.event not in _KINDS:
             return
-        self._recent.append(Pause(event.at_ns, event.duration_ns, event.event))
-        count, total, longest = self._whole.get(event.event, (0, 0, 0))
-        self._whole[event.event] = (count + 1, total + event.duration_ns, max(longest, event.duration_ns))
+        kind = ASIDE if event.aside else event.event
+        self._recent.append(Pause(event.at_ns, event.duration_ns, kind))
+        count, total, longest = self._whole.get(kind, (0, 0, 0))
+        self._whole[kind] = (count + 1, total + event.duration_ns, max(longest, event.duration_ns))
 
     def whole(self, begin_ns: int, end_ns: int) -> tuple[PauseSignals, ...]:
         """Return all interruptions of a run that stepped from one moment to another."""

@@ -13,8 +13,7 @@ _RECENT = 5
 _LEAST_CERTAIN: tuple[FoundBy, ...] = ("kin", "name", "told")
 _MEANS = (
     "cpu_share", "cpu_share_max", "cpu_wait_share", "io_wait_share", "blocked_share", "socket_share",
-    "rss_mib",
-    "major_faults_per_s", "read_mib_s", "storage_read_mib_s",
+    "lock_share", "rss_mib", "major_faults_per_s", "read_mib_s", "storage_read_mib_s",
 )  # fmt: skip
 
 
@@ -44,6 +43,7 @@ def together(views: Sequence[WorkerView]) -> LoaderWorkers | None:
         io_wait_share=mean(lambda view: view.io_wait_share),
         blocked_share=mean(lambda view: view.blocked_share),
         socket_share=mean(lambda view: view.waits_for_socket),
+        lock_share=mean(lambda view: view.waits_for_lock),
         rss_mib=_sum(view.rss_mib for view in living),
         major_faults_per_s=_sum(view.major_faults_per_s for view in living),
         read_mib_s=_sum(view.read_mib_s for view in living),

@@ -22,7 +22,7 @@ from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.generator_states import kind_of
 from perftui.trainer.probe.loader_reading import context_name
 from perftui.trainer.probe.made_at import attribute_set, closed_over, global_set
-from perftui.trainer.probe.reached_code import Named, is_own, members, named_by, words_of
+from perftui.trainer.probe.reached_code import Named, Reached, is_own, members, reached_from
 
 _SERVING = frozenset({"__getitem__", "__getitems__", "__iter__", "__next__", "__call__", "forward"})
 """What is called in a worker of a dataset, and of what a dataset holds, beside what its code names."""
@@ -43,21 +43,10 @@ _FROM_DATASET = "torch.utils.data.get_worker_info().dataset"
 _CARRIERS = ("torch", "torchvision", "torchaudio")
 """Installed packages whose datasets and transforms may hold the script's own."""
 _PLAIN = {"__init__", "__module__", "__doc__", "__dict__", "__len__", "__getitem__"}
-_FUNCTIONS_SEEN = 128
 _HOLDERS_SEEN = 64
 _PARTS_SEEN = 32
 _DEPTH = 8
 GENERATORS_TOLD = 8
-
-
-class _Reached(NamedTuple):
-    """What functions and all that they lead to say."""
-
-    names: frozenset[str]
-    own: frozenset[str]
-    stored: frozenset[str]
-    values: list[Named]
-    """Globals and closed-over values that they name."""
 
 
 class _Route(NamedTuple):
@@ -196,7 +185,7 @@ class _Search:
         elif kind is FunctionType:
             if is_own(holder.__module__):
                 self._seen.add(key)
-                self._look_at_values(_reached([holder], []), way.through(holder))
+                self._look_at_values(reached_from([holder], []), way.through(holder))
         elif is_own(kind.__module__):
             self._seen.add(key)
             self._look_at(holder, _classes_of(kind), way)
@@ -209,7 +198,7 @@ class _Search:
         """Look at an object of the script's."""
         if not self._forked and any(name in vars(kind) for kind in classes for name in _PICKLES):
             return  # it may leave its generator out
-        reached = _reached([each for _, each in members(classes, way.begin)], classes)
+        reached = reached_from([each for _, each in members(classes, way.begin)], classes)
         way = way.through(holder, reached.names)
         for name, value in {**dict(members(reversed(classes), reached.own)), **_held(holder)}.items():
             if name in reached.own:
@@ -220,7 +209,7 @@ class _Search:
                 self.look(value, on)
         self._look_at_values(reached, way)
 
-    def _look_at_values(self, reached: _Reached, way: _Way) -> None:
+    def _look_at_values(self, reached: Reached, way: _Way) -> None:
         """Look at what functions name beside attributes; a process that is not forked makes them anew."""
         way = way._replace(names=way.names | reached.names)
         for each in reached.values if self._forked else ():
@@ -231,7 +220,7 @@ class _Search:
             if type(each.value) is not FunctionType:
                 self.look(each.value, on)
 
-    def _is_copied(self, name: str, value: Foreign, way: _Way, reached: _Reached) -> bool:
+    def _is_copied(self, name: str, value: Foreign, way: _Way, reached: Reached) -> bool:
         if kind_of(value) is None or name in reached.stored:
             return False
         return not (way.names & _SETS or _any_part(way.names, _APART))
@@ -251,31 +240,6 @@ def _made(named: Named) -> str:
     if named.closing is None:
         return global_set(named.module, named.name)
     return closed_over(named.closing.co_filename, named.closing.co_firstlineno, named.name)
-
-
-def _reached(waiting: Iterable[Foreign], classes: list[type]) -> _Reached:
-    """Follow functions to the script's own that they call, and to the methods that they name."""
-    queue = [each for each in waiting if type(each) is FunctionType]
-    seen: set[FunctionType] = set()
-    names, own, stored = set[str](), set[str](), set[str]()
-    values: list[Named] = []
-    while queue and len(seen) < _FUNCTIONS_SEEN:
-        function = queue.pop()
-        if function in seen:
-            continue
-        seen.add(function)
-        words = words_of(function.__code__)
-        names |= words.names
-        own |= words.own
-        stored |= words.stored
-        called = [each for _, each in members(classes, words.names - {"__init__"})]
-        if is_own(function.__module__):
-            named = list(named_by(function, words))
-            inner = [each.value for each in named if type(each.value) is FunctionType]
-            called += [each for each in inner if is_own(each.__module__)]
-            values += named
-        queue += [each for each in called if type(each) is FunctionType]
-    return _Reached(frozenset(names), frozenset(own), frozenset(stored), values)
 
 
 def _parts_of(holder: Foreign) -> Iterator[tuple[str | None, Foreign]]:
@@ -318,7 +282,7 @@ def _may_seed(init: Foreign, found: _Found) -> bool:
     function = _function_of(init)
     if function is None:
         return True
-    reached = _reached([function], [])
+    reached = reached_from([function], [])
     owned = {name for each in found.way.holders for kind in _classes_of(type(each)) for name in vars(kind)}
     telling = {"dataset", found.told.attribute, *owned} - _PLAIN
     return bool(telling & reached.names) or any(

@@ -4,6 +4,7 @@ All of it runs in the background thread. Each reading goes through the border, s
 its own subject alone.
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -157,9 +158,13 @@ class FactsTeller:
         self._looks.iterator = recorder.iterator
         device = recorder.device
         self._looks.modules = self._modules if device is not None and device.type == "cpu" else None
+        self._looks.saving = recorder.saving
         window = recorder.window
         if recorder.trainer and not (window is not None and window.recording):
-            self._looks.look(recorder.trainer)
+            at_ns = time.perf_counter_ns()
+            validating = recorder.reader.now.now().phase == "validation"
+            if self._looks.look(recorder.trainer, validating=validating):
+                recorder.clock.evaluations.seen(at_ns)
 
     def _read_backends(self) -> Reading:
         compiling = self._recorder.compiling

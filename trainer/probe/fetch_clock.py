@@ -78,6 +78,10 @@ class FetchClock:
             return False
         return not run.grad or run.batches >= _SURELY_VALIDATION
 
+    def trains(self, loader: int) -> bool:
+        """Whether a loader is the one that is known to train."""
+        return loader == self.training_loader
+
     def begin_again(self, now_ns: int) -> None:
         """Have the wait of `only_begun` begin now."""
         self.begin_ns = self.runs[0].begin_ns = self.runs[0].end_ns = now_ns

@@ -55,6 +55,11 @@ class GroupSteps:
         parts, self.parts = self.parts, []
         return parts
 
+    def forget(self) -> None:
+        """Events were lost: hold nothing."""
+        self.parts.clear()
+        self.making = False
+
     def training_begins(self, part: Part | None) -> Part | None:
         """The first fetch or backward: return the open part, None if it was no part of the training."""
         self.making = False

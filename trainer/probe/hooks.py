@@ -3,8 +3,8 @@
 Apart from the recorder so that one can see at a glance what is touched in the user's process: the loader's
 iterator, `torch.autograd.backward`, the global optimizer hooks, `GradScaler.scale` and `step`, how loaders
 and their iterators are made (`loader_hooks`), what writes checkpoints (`saves`), CUDA graphs that the script
-captures (`graph_replays`) and DeepSpeed's loss scalers (`deepspeed_losses`). Each leaves stamps and goes on:
-some 30 µs a step in all.
+captures (`graph_replays`), DeepSpeed's loss scalers (`deepspeed_losses`) and `Module.eval`
+(`evaluation_calls`). Each leaves stamps and goes on: some 30 µs a step in all.
 """
 
 import functools
@@ -25,6 +25,7 @@ from torch.utils.data import dataloader as loader_module
 from perftui.trainer.probe.after_import import after_import
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.deepspeed_losses import patch_deepspeed
+from perftui.trainer.probe.evaluation_calls import patch_eval
 from perftui.trainer.probe.graph_replays import patch_graphs
 from perftui.trainer.probe.late_steps import stepped_elsewhere
 from perftui.trainer.probe.loader_hooks import patch_construction, patch_iterators, patch_others
@@ -65,6 +66,7 @@ def install_hooks(recorder: Recorder) -> None:
         ("deepspeed", patch_deepspeed),
         ("cuda graphs", patch_graphs),
         ("saves", _patch_saves),
+        ("eval", patch_eval),
         ("compile", _watch_compiling),
         ("untraced", _leave_untraced),
     ):
@@ -303,6 +305,7 @@ def _patch_saves(recorder: Recorder) -> None:
         recorder.ring.put,
         lambda: recorder.thread,
         lambda save: recorder.saves.append(save),
+        recorder.saving,
     ).install()
 
 

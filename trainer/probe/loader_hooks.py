@@ -18,10 +18,12 @@ from perftui.trainer.probe.batch_making import patch_fetchers
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.kept_workers import remember
 from perftui.trainer.probe.loader_reading import built_by_script
+from perftui.trainer.probe.order_reading import asks_by_index, let_pass
 from perftui.trainer.probe.recorder import Recorder
 from perftui.trainer.probe.untraced import untraced
 
 _BUILD_ERRORS = (ValueError, TypeError, RuntimeError, AssertionError, AttributeError)
+_BASE = "_BaseDataLoaderIter"
 _ITERATORS = ("_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter")
 """Private, and the same since torch 1.2."""
 
@@ -36,6 +38,7 @@ def patch_iterators(recorder: Recorder) -> None:
     _patch_iter(recorder, DataLoader)
     for name in _ITERATORS:
         _patch_making(recorder, vars(loader_module)[name])
+    recorder.border.guard("install order of samples", _patch_dealing)(recorder)
     watch = (
         recorder.border.guard("worker states", recorder.states.watch),
         recorder.border.guard("batch making", recorder.making.watch),
@@ -113,6 +116,30 @@ def _patch_iter(recorder: Recorder, kind: Foreign) -> None:
 
 def _begin_timed(recorder: Recorder, loader: Foreign) -> int:
     return recorder.making.begin(recorder.book.index(loader), vars(loader).get("collate_fn"))
+
+
+def _patch_dealing(recorder: Recorder) -> None:
+    """Note which samples an iteration begins with; workers that are kept begin anew in the same iterator."""
+    base: Foreign = vars(loader_module)[_BASE]
+    deal = recorder.border.guard("order of samples", functools.partial(_deal, recorder))
+    for name in ("__init__", "_reset"):
+        setattr(base, name, _and_then(getattr(base, name), deal))
+
+
+def _and_then(original: Callable[..., None], deal: Callable[..., Foreign]) -> Callable[..., None]:
+    @untraced
+    @functools.wraps(original)
+    def begin(self: Foreign, loader: Foreign, *args: Foreign, **kwargs: Foreign) -> None:
+        original(self, loader, *args, **kwargs)
+        deal(self, loader)
+
+    return begin
+
+
+def _deal(recorder: Recorder, iterator: Foreign, loader: Foreign) -> None:
+    if asks_by_index(iterator):
+        dealt = recorder.book.samplers.deal(recorder.book.index(built_by_script(loader)))
+        let_pass(iterator, recorder.border.guard("order of samples", dealt.note))
 
 
 def _patch_making(recorder: Recorder, kind: Foreign) -> None:

@@ -10,18 +10,23 @@ lies between two runs of a closure (LBFGS) counts to the forward: how much of it
 nobody sees.
 """
 
+from perftui.trainer.probe.evaluations import End, Evaluations
 from perftui.trainer.probe.step_parts import Part
 
 
 class PhaseClock:
     """Adds the times of phases to parts. Times in ns.
 
+    Args:
+        evaluations: told of what lies between phases; what it finds is taken out of the part.
+
     Attributes:
         mark_ns: end of the last phase: a forward begins here; None before the first.
         optimizer_key: names the optimizer that steps, or did last.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, evaluations: Evaluations) -> None:
+        self._evaluations = evaluations
         self.mark_ns: int | None = None
         self.optimizer_key = 0
         self._begin_ns = 0
@@ -52,6 +57,24 @@ class PhaseClock:
         """Whether a backward ran inside the optimizer that stepped last."""
         return self._closure
 
+    def goes_on(self, part: Part | None, now_ns: int, end: End, *, training: bool = True) -> None:
+        """The next phase begins: leave out of the part what was evaluated since the last one.
+
+        Args:
+            part: the one that is open; None before the first.
+            now_ns: when it begins.
+            end: what it is.
+            training: it belongs to the training; a loader of an evaluation tells of that by itself.
+        """
+        if part is None or self.mark_ns is None:
+            return
+        if not training:
+            self._evaluations.forget(now_ns)
+            return
+        gap_ns = self._evaluations.ends(self.mark_ns, now_ns, end)
+        part.gap_ns += gap_ns
+        self.mark_ns += gap_ns
+
     def enter_backward(self) -> bool:
         """A backward begins; False inside another one."""
         self._backward_depth += 1
@@ -60,6 +83,7 @@ class PhaseClock:
     def backward_begins(self, part: Part, now_ns: int) -> None:
         """The outermost backward begins, and with it the forward ends."""
         self._closure = self._closure or self._optimizer_depth > 0
+        self.goes_on(part, now_ns, "backward")
         if self.mark_ns is not None:
             part.forward_ns += now_ns - self.mark_ns
         self._begin_ns = now_ns

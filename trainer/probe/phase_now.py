@@ -13,6 +13,7 @@ from perftui.trainer.probe.phase_spans import Span
 from perftui.trainer.probe.stamps import (
     BACKWARD_BEGIN,
     BACKWARD_END,
+    EVALUATES,
     EXPLICIT_STEP,
     FETCH_BEGIN,
     FETCH_END,
@@ -46,11 +47,15 @@ class PhaseNow:
     Attributes:
         newest_ns: time of the newest stamp; -1 before the first.
         saving_ns: when the newest stamp said that a checkpoint begins; -1 if it said something else.
+        evaluates: the model's `eval()` means an evaluation, as it did before in this run.
     """
 
     def __init__(self) -> None:
         self.newest_ns = -1
         self.saving_ns = -1
+        self.evaluates = False
+        self._called_ns = -1
+        """When `eval()` was called since the last work, and nothing else was seen; -1: it was not."""
         self._work_ns = -1
         self._turn_ns = -1
         """Since when the training loader begins anew, or is at its end; -1: it does not."""
@@ -72,6 +77,7 @@ class PhaseNow:
         if place >= 0:
             self._work_ns = stamps[place][1]
             self._turn_ns, self._run, self._evaluated, self.saving_ns = -1, None, (), -1
+            self._called_ns = -1
         for code, at_ns, _, value in stamps[place + 1 :]:
             self._take(code, at_ns, value, training_loader)
         self.newest_ns = stamps[-1][1]
@@ -79,6 +85,8 @@ class PhaseNow:
     def evaluations(self, now_ns: int) -> tuple[Span, ...]:
         """Return the evaluations since the last work, the one that goes on until now."""
         run = self._run
+        if self._called_ns >= 0 and self.evaluates:
+            return (*self._evaluated, (self._called_ns, now_ns))
         if run is None or not run.evaluates or run.ended:
             return self._evaluated
         return (*self._evaluated, (run.begin_ns, run.left_ns if run.left_ns >= 0 else now_ns))
@@ -94,12 +102,15 @@ class PhaseNow:
         run = self._run
         if run is not None and run.evaluates and not run.ended and run.left_ns < 0:
             return Now("validation", run.since_ns)
+        if self._called_ns >= 0 and self.evaluates:
+            return Now("validation", self._called_ns)
         if self._turn_ns >= 0:
             return Now("between", self._turn_ns)
         return Now("training", max(self._work_ns, 0))
 
     def _take(self, code: int, at_ns: int, value: int, training_loader: int) -> None:
         self.saving_ns = at_ns if code == SAVE_BEGIN else -1
+        self._note_call(code, at_ns)
         run = self._run
         if code in _BEGINS_A_WAIT:
             run = self._run = self._run_of(value >> 1, at_ns, again=code == FETCH_BEGIN)
@@ -119,6 +130,16 @@ class PhaseNow:
             self._end(run, at_ns)
             if run.training and run.grad:
                 self._begin_turn(run.wait_ns)
+
+    def _note_call(self, code: int, at_ns: int) -> None:
+        """Note that the model is set to evaluate; that ends with a checkpoint, or is told by a loader."""
+        if code == EVALUATES:
+            self._called_ns = at_ns if self._called_ns < 0 else self._called_ns
+            return
+        if code == SAVE_BEGIN and self._called_ns >= 0 and self.evaluates:
+            self._evaluated = (*self._evaluated, (self._called_ns, at_ns))[-_EVALUATIONS_KEPT:]
+        if code == SAVE_BEGIN or code in _BEGINS_A_WAIT:
+            self._called_ns = -1
 
     def _run_of(self, loader: int, at_ns: int, *, again: bool) -> "_Run":
         last = self._run

@@ -12,6 +12,7 @@ from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.source_lines import is_installed
 
 _ANSWERS_KEPT = 1024
+_FUNCTIONS_SEEN = 128
 _known: dict[CodeType, "Words"] = {}
 
 
@@ -112,3 +113,38 @@ def is_own(module: str | None) -> bool:
     """Return whether a module is the script's own: read from a file, and not installed."""
     file = getattr(sys.modules.get(module or ""), "__file__", None)
     return file is not None and not is_installed(file)
+
+
+class Reached(NamedTuple):
+    """What functions and all that they lead to say."""
+
+    names: frozenset[str]
+    own: frozenset[str]
+    stored: frozenset[str]
+    values: list[Named]
+    """Globals and closed-over values that they name."""
+
+
+def reached_from(waiting: Iterable[Foreign], classes: list[type]) -> Reached:
+    """Follow functions to the script's own that they call, and to the methods that they name."""
+    queue = [each for each in waiting if type(each) is FunctionType]
+    seen: set[FunctionType] = set()
+    names, own, stored = set[str](), set[str](), set[str]()
+    values: list[Named] = []
+    while queue and len(seen) < _FUNCTIONS_SEEN:
+        function = queue.pop()
+        if function in seen:
+            continue
+        seen.add(function)
+        words = words_of(function.__code__)
+        names |= words.names
+        own |= words.own
+        stored |= words.stored
+        called = [each for _, each in members(classes, words.names - {"__init__"})]
+        if is_own(function.__module__):
+            named = list(named_by(function, words))
+            inner = [each.value for each in named if type(each.value) is FunctionType]
+            called += [each for each in inner if is_own(each.__module__)]
+            values += named
+        queue += [each for each in called if type(each) is FunctionType]
+    return Reached(frozenset(names), frozenset(own), frozenset(stored), values)

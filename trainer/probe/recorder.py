@@ -31,6 +31,7 @@ from perftui.trainer.probe.own_cost import OwnCost
 from perftui.trainer.probe.phase_sampling import PhaseSampling
 from perftui.trainer.probe.samples import SampleCounter
 from perftui.trainer.probe.saves import Save
+from perftui.trainer.probe.saving_threads import SavingThreads
 from perftui.trainer.probe.sleeping import VARIABLE, Sleep, wanted_every
 from perftui.trainer.probe.stamp_reader import StampReader
 from perftui.trainer.probe.stamps import (
@@ -109,6 +110,7 @@ class Recorder:
         self._read_generators = border.guard("generators", copies_in_workers)
         self.making = BatchMaking()
         self.states = WorkerStates(border)
+        self.saving = SavingThreads()
         self.compiling = CompileWatch(border, self._compiled, self._compile_begins)
         self.reset()
 

@@ -16,6 +16,8 @@ from torch.utils.data.distributed import DistributedSampler
 from perftui.ipc.loader_facts import CopiedGenerator, SamplingFacts
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.copied_generators import Copied
+from perftui.trainer.probe.drawn_orders import draws_by_chance
+from perftui.trainer.probe.order_reading import Dealt, OrderWatch
 from perftui.trainer.probe.worker_states import GeneratorTold, StatesPage, WorkerTold, alike
 
 _DEPTH = 4
@@ -46,6 +48,7 @@ class _Order:
     """Of these workers."""
     copied: list[Copied] = field(default_factory=list)
     """Generators of the script's that they have copies of."""
+    asked: OrderWatch = field(default_factory=OrderWatch)
     known: SamplingFacts | None = None
     """The last reading: a loader that the script does not keep is gone between two epochs."""
 
@@ -86,6 +89,10 @@ class SamplerWatch:
         order.alike = 1 + (order.alike or 0) if seed == order.seed else 1
         order.seed = seed
 
+    def deal(self, index: int) -> Dealt:
+        """A loader begins to take indices from its sampler; return where to note them."""
+        return self._orders.setdefault(index, _Order()).asked.begin()
+
     def keep_workers(
         self, index: int, page: StatesPage | None, pids: list[int], copied: list[Copied]
     ) -> None:
@@ -103,7 +110,7 @@ class SamplerWatch:
                 batch is none.
         """
         order = None if index is None else self._orders.get(index)
-        if index is None or order is None:
+        if index is None or order is None or not order.begun:
             return None, NOT_SEEN
         root = order.root() if order.root is not None else None
         if root is not None:
@@ -112,6 +119,7 @@ class SamplerWatch:
             return None, GONE
         epochs = min(order.begun, trained)
         told = [None if order.page is None else order.page.read(pid) for pid in order.pids]
+        asked = order.asked.alike()
         return msgspec.structs.replace(
             order.known,
             epochs_begun=epochs,
@@ -119,6 +127,10 @@ class SamplerWatch:
             workers_alike=alike(told) if order.worker_init_fn else None,
             epochs_alike=None if order.alike is None else min(order.alike, epochs),
             copied_generators=copied_alike(order.copied, told),
+            orders_alike=None if asked is None else min(asked.times, epochs),
+            order_batches=0 if asked is None else asked.batches,
+            order_samples=0 if asked is None else asked.samples,
+            order_in_line=asked is not None and asked.in_line,
         ), None
 
 
@@ -198,6 +210,7 @@ def _read(index: int, order: _Order, chain: list[Foreign]) -> SamplingFacts:
         epoch=epoch if isinstance(epoch, int) else None,
         worker_init_fn=order.worker_init_fn,
         generator=order.generator,
+        draws=draws_by_chance(chain),
     )
 
 

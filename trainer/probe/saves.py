@@ -6,6 +6,7 @@ does by another counts once, in its thread. Files written in a row are one check
 
 import functools
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ import torch
 
 from perftui.trainer.probe.after_import import after_import
 from perftui.trainer.probe.border import Border, Foreign
+from perftui.trainer.probe.saving_threads import SavingThreads
 from perftui.trainer.probe.stamps import SAVE_BEGIN, UNKNOWN_CPU
 
 CLOSE_NS = 10_000_000_000
@@ -63,7 +65,7 @@ def _one_of(files: Sequence[Save]) -> Save:
         end_ns = max(end_ns, until_ns)
     names = list(dict.fromkeys(save.text for save in files if save.text != STREAM)) or [STREAM]
     text = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-    return Save(files[0].at_ns, duration_ns, text)
+    return Save(files[0].at_ns, duration_ns, text, any(save.here for save in files))
 
 
 class _Writing(threading.local):
@@ -80,6 +82,7 @@ class SaveWatch:
         put: leaves a stamp; the training thread's alone.
         training_thread: returns the identity of that thread.
         written: receives each file.
+        elsewhere: told of other threads that write.
     """
 
     def __init__(
@@ -88,12 +91,15 @@ class SaveWatch:
         put: Callable[[int, int, int, int], None],
         training_thread: Callable[[], int],
         written: Callable[[Save], object],
+        elsewhere: SavingThreads,
     ) -> None:
         self._border = border
         self._put = put
         self._training_thread = training_thread
         self._written = border.guard("save", self._note)
         self._receive = written
+        self._begins = border.guard("save", elsewhere.begins)
+        self._ends = border.guard("save", elsewhere.ends)
         self._writing = _Writing()
 
     def install(self) -> None:
@@ -124,19 +130,25 @@ class SaveWatch:
             self._training_thread,
             self._written,
         )
+        begins, ends = self._begins, self._ends
 
         @functools.wraps(original)
         def write(*args: Foreign, **kwargs: Foreign) -> Foreign:
             if writing.on:
                 return original(*args, **kwargs)
             writing.on = True
-            begin_ns = perf_counter_ns()
-            if get_ident() == training_thread():
+            begin_ns, thread = perf_counter_ns(), get_ident()
+            here = thread == training_thread()
+            if here:
                 put(SAVE_BEGIN, begin_ns, UNKNOWN_CPU, 0)
+            else:
+                begins(thread, sys._getframe(1).f_code)
             try:
                 result = original(*args, **kwargs)
             finally:
                 writing.on = False
+                if not here:
+                    ends(thread)
             written(begin_ns, args[1] if len(args) > 1 else kwargs.get(target), kwargs)
             return result
 

@@ -18,6 +18,7 @@ from perftui.trainer.probe.stamps import (
     BACKWARD_END,
     BACKWARD_FAILED,
     COMM_BEGIN,
+    EVALUATES,
     EXPECT_STEPS,
     EXPLICIT_STEP,
     FETCH_BEGIN,
@@ -103,7 +104,8 @@ class StampReader:
             H2D_BEGIN: self._copy_begin,
             H2D_END: self._copy_end,
             COMM_BEGIN: self._communication_begin,
-            SAVE_BEGIN: lambda at_ns, _cpu, _value: self.clock.fetches.interrupted(at_ns),
+            SAVE_BEGIN: self._save_begin,
+            EVALUATES: lambda at_ns, _cpu, _value: self.clock.evaluations.called(at_ns),
         }
 
     def read(self, stamps: Sequence[Stamp]) -> int:
@@ -116,13 +118,15 @@ class StampReader:
             code, at_ns, cpu_ns, value = stamps[place]
             if acts[code](at_ns, cpu_ns, value):
                 self._rhythm.note(first + place, code, self.clock.steps)
-            if code == FETCH_BEGIN and place + CYCLE_STAMPS < count and self.clock.steady:
+            plain = code == FETCH_BEGIN and place + CYCLE_STAMPS < count and self.clock.steady
+            if plain and not self.clock.evaluations.looked_at:
                 taken = self._read_regular(stamps, place)
                 if taken:
                     place += taken
                     self._rhythm.note(first + place, code, self.clock.steps)
             place += 1
         self.stamps_read += count
+        self.now.evaluates = self.clock.evaluations.expected
         self.now.read(stamps, self.clock.fetches.training_loader)
         return self.clock.steps - before
 
@@ -135,6 +139,7 @@ class StampReader:
         if found is None:
             return len(stamps)
         self._resuming = False
+        self.clock.evaluations.forget(stamps[found.place][1] if stamps else 0)
         self.clock.resume(found.step, whole=found.whole)
         return found.place
 
@@ -149,6 +154,8 @@ class StampReader:
         if steps:
             _, begin_ns, begin_cpu_ns, _ = stamps[place + taken]
             self.turns.worked_ns = stamps[place + taken - 1][1]
+            clock.evaluations.usual("fetch", begin_ns - self.turns.worked_ns)
+            clock.evaluations.usual("backward", steps[-1].forward_ns)
             clock.advance(steps[-1].step + 1, begin_ns, begin_cpu_ns, self.turns.worked_ns)
         return taken
 
@@ -229,6 +236,10 @@ class StampReader:
 
     def _scaler_end(self, at_ns: int, cpu_ns: int, _value: int) -> None:
         self.clock.optimizer_end(at_ns, cpu_ns, skipped=not self._scaler_let_step)
+
+    def _save_begin(self, at_ns: int, _cpu_ns: int, _value: int) -> None:
+        self.clock.fetches.interrupted(at_ns)
+        self.clock.evaluations.interrupted(at_ns)
 
     def _expect_steps(self, at_ns: int, cpu_ns: int, _value: int) -> None:
         self._rhythm.begin(self.stamps_read + self._stamps_lost)  # it comes alone: the agent starts with it

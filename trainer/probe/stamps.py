@@ -46,6 +46,8 @@ SAVE_BEGIN: Final = 19
 """A checkpoint begins to be written."""
 REPLAYED: Final = 20
 """A CUDA graph that holds a whole step was replayed."""
+EVALUATES: Final = 21
+"""The model that is trained is set to evaluate: its `eval()` is called."""
 
 _FIELDS: Final = 4
 LOOK_EVERY = 256

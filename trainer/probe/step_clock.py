@@ -17,6 +17,7 @@ from perftui.ipc.messages import FLAG_EXPLICIT_BOUNDARY, FLAG_FAILED, FLAG_LOADE
 from perftui.ipc.step_record import StepRecord
 from perftui.trainer.probe.batch_sizes import with_samples
 from perftui.trainer.probe.blind_loop import BlindLoop
+from perftui.trainer.probe.evaluations import Evaluations
 from perftui.trainer.probe.fetch_clock import FetchClock
 from perftui.trainer.probe.group_steps import GroupSteps
 from perftui.trainer.probe.phase_clock import PhaseClock
@@ -50,15 +51,15 @@ class StepClock:
     ) -> None:
         self._outlet = StepOutlet(emit, first_step)
         self._fetches = FetchClock(emit_gap, length_of)
-        self._phases = PhaseClock()
+        self.evaluations = Evaluations(emit_gap)
+        self._phases = PhaseClock(self.evaluations)
         self._part: Part | None = None
         self._tail: Part | None = None
         """Work after the last optimizer step that may belong to the next step."""
         self._held: list[Part] = []
         self._groups = GroupSteps()
         self._blind: BlindLoop | None = BlindLoop(may_train)
-        self._optimizer_known = False
-        self._micro_batches_bound = False
+        self._optimizer_known = self._micro_batches_bound = False
         self._script = ScriptSteps()
 
     def expect_steps(self, now_ns: int, cpu_ns: int) -> None:
@@ -75,14 +76,13 @@ class StepClock:
     def resume(self, step: int, *, whole: bool) -> None:
         """Events were lost: this step is open now; if it is not `whole`, it began among them."""
         self._outlet.steps, self._outlet.drop_next = step, not whole
-        self._phases = PhaseClock()
+        self._phases = PhaseClock(self.evaluations)
         self._fetches.forget()
         if self._blind is not None:
             self._blind.forget()
         self._part = self._tail = None
         self._held.clear()
-        self._groups.parts.clear()
-        self._groups.making = False
+        self._groups.forget()
         self._script.give_up()
 
     @property
@@ -166,6 +166,7 @@ class StepClock:
         if not self._fetches.enter(now_ns):
             return 0
         before = self.steps
+        self._phases.goes_on(self._tail or self._part, now_ns, "fetch", training=self._fetches.trains(loader))
         if self._groups.making:
             self._training_begins()
         if self._part is None:

@@ -12,11 +12,12 @@ from perftui.trainer.probe.stamps import UNKNOWN_CPU
 
 
 class GapRecord(NamedTuple):
-    """Loader fetches that no backward followed (validation), taken out of the step they lie in."""
+    """A validation, taken out of the step it lies in: loader fetches that no backward followed, or none."""
 
     at_ns: int
     duration_ns: int
     batches: int
+    """0: no loader fed it."""
 
 
 class Part:

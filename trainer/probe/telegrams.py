@@ -116,7 +116,7 @@ def validation_event(gap: GapRecord, step: int) -> RankEvent:
         **BLANK,
         at_ns=gap.at_ns,
         event="validation",
-        text=f"{gap.batches} batches",
+        text=f"{gap.batches} batches" if gap.batches else "without a loader",
         duration_ns=gap.duration_ns,
         step=step,
     )
@@ -131,4 +131,5 @@ def checkpoint_event(save: Save, step: int) -> RankEvent:
         text=save.text,
         duration_ns=save.duration_ns,
         step=step,
+        aside=not save.here,
     )

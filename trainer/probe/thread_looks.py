@@ -21,8 +21,10 @@ from perftui.ipc.own_files import is_ours
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.call_order import CallOrder, Chain
 from perftui.trainer.probe.device_reads import DeviceReads
+from perftui.trainer.probe.model_calls import Called, ModelCalls, told_of
 from perftui.trainer.probe.recomputation import recomputes
 from perftui.trainer.probe.root_modules import CALL, RootModules
+from perftui.trainer.probe.saving_threads import SavingThreads, waits
 from perftui.trainer.probe.source_lines import line_without_own, statement_at, text_at
 from perftui.trainer.probe.stack_areas import AREAS, StackAreas
 
@@ -60,6 +62,10 @@ class _Spot(NamedTuple):
         return line_without_own(self.code, self.instruction) if self.own_line is None else self.own_line
 
     @property
+    def place(self) -> tuple[str, int]:
+        return self.code.co_filename, self.line
+
+    @property
     def frame(self) -> tuple[str, int, int]:
         return self.code.co_filename, self.code.co_firstlineno, self.line
 
@@ -89,6 +95,10 @@ class _Stack:
     fetchers: list[_Spot] = field(default_factory=list[_Spot])
     """Frames of what fetches from a dataset."""
     traced: str = ""
+    called: Called | None = None
+    """The model that is being called, outside of loader and backward."""
+    saving: bool = False
+    """It waits in a line of the script's own, and another thread saves."""
 
     @property
     def own(self) -> _Spot | None:
@@ -114,6 +124,9 @@ class ThreadLooks:
         self._others_ready = 0
         self._traced: Counter[str] = Counter()
         self._recomputing = 0
+        self._no_gradient = 0
+        self._saving = 0
+        self._calls = ModelCalls()
         self._order = CallOrder()
         stdlib = sysconfig.get_paths()["stdlib"]
         self._tools = {f"{stdlib}/{name}.py": name for name in _TOOLS}
@@ -122,12 +135,19 @@ class ThreadLooks:
         """Where called modules are noted; None: nobody wants to know."""
         self.iterator: weakref.ref[Foreign] | None = None
         """Of the loader that was iterated last."""
+        self.saving: SavingThreads | None = None
+        """Knows which threads save; None: nobody does."""
 
-    def look(self, thread: int) -> None:
-        """Look once; `thread` as `threading.get_ident` gives it, 0 before it is known."""
+    def look(self, thread: int, *, validating: bool = False) -> bool:
+        """Look once; return whether the model that is trained was found being evaluated.
+
+        Args:
+            thread: as `threading.get_ident` gives it, 0 before it is known.
+            validating: that a validation goes on is known already.
+        """
         stack = self._walk(thread)
         if stack is None:
-            return
+            return False
         area, place = _judged(stack, self._reads)
         self._looks += 1
         for event in ("loader", "backward"):
@@ -143,6 +163,12 @@ class ThreadLooks:
         self._places[place] += 1
         if area == "loader":
             self._look_at_workers()
+        self._saving += area == "script" and stack.saving
+        if stack.called is None:
+            return False
+        told = told_of(stack.called, [(spot.code, spot.line) for spot in stack.script])
+        self._no_gradient += told == "no gradient" and not validating
+        return told == "evaluated"
 
     def _walk(self, thread: int) -> _Stack | None:
         """Note what there is to note; no file is read meanwhile, as the frames must be let go of at once."""
@@ -156,7 +182,7 @@ class ThreadLooks:
             innermost = innermost.f_back
         stack = _Stack(_spot(innermost), set())
         del innermost
-        call: FrameType | None = None
+        calls: list[FrameType] = []
         for _ in range(DEPTH):
             if frame is None:
                 break
@@ -175,20 +201,25 @@ class ThreadLooks:
             if area == "script":
                 stack.script.append(_spot(frame))
             if area == "model" and code.co_name == CALL:
-                call, stack.within["model"] = frame, len(stack.script)
+                calls.append(frame)
+                stack.within["model"] = len(stack.script)
             stack.areas.add(area)
             frame = frame.f_back
-        if call is not None:
-            self._note_call(stack, call)
+        if calls:
+            self._note_call(stack, calls)
+        elif self.saving is not None and self.saving.any and waits(*stack.innermost.place):
+            stack.saving = self.saving.found(frames, thread)
         if "backward" in stack.areas:
             self._recomputing += recomputes(frames, thread)
         return stack
 
-    def _note_call(self, stack: _Stack, call: FrameType) -> None:
+    def _note_call(self, stack: _Stack, calls: list[FrameType]) -> None:
         """Note the outermost module that is being called: what it is, and from where."""
+        call = calls[-1]
         if self.modules is not None and self.modules.wanted:
             self.modules.note(call)
         if stack.areas.isdisjoint({"backward", *_LOADING}):
+            stack.called = self._calls.called(calls, stack.within["model"])
             chain = stack.chain("model")
             if self._order.wants(chain):
                 self._order.note_call(chain, call.f_locals.get("self"))
@@ -227,6 +258,8 @@ class ThreadLooks:
             waits_told=True,
             recomputing=self._recomputing,
             order=self._order.told(),
+            no_gradient=self._no_gradient,
+            saving=self._saving,
         )
 
 

@@ -1,4 +1,4 @@
-"""One look at a loader worker, and what it says next to the look before. Pure but for two small files."""
+"""One look at a loader worker, and what it says next to the look before. Pure but for some small files."""
 
 import os
 from pathlib import Path
@@ -24,6 +24,13 @@ _RECEIVING = frozenset(
 )  # fmt: skip
 """Functions of Linux in which a thread sleeps that receives from a socket, or connects one. A worker that
 waits for its next batch is in none of them: it polls a pipe."""
+_FILE_LOCKS = (b"lock_inode_wait", b"do_lock_file_wait", b"fcntl_setlk")
+"""Parts of names of functions in which a thread waits for a lock on a file (flock, fcntl)."""
+_FUTEX = b"futex"
+_FUTEX_WAITS = frozenset({0, 6, 9, 11, 13})
+_FUTEX_COMMAND, _FUTEX_PRIVATE, _PAGE = 0x7F, 0x80, 0xFFF
+"""Private: among the threads of one process. Python's locks between processes are semaphores of a file of
+their own in shared memory, at the beginning of a page."""
 
 
 class Look(NamedTuple):
@@ -42,6 +49,7 @@ class Look(NamedTuple):
     states: tuple[str, ...]
     """Of the main thread at the last looks, this one included."""
     waits_for_socket: bool | None
+    waits_for_lock: bool | None
     private_mib: float | None
 
 
@@ -67,16 +75,52 @@ def read_memory_pages(proc: Path, pid: int) -> tuple[int, int] | None:
     return (numbers[1], numbers[2]) if len(numbers) >= 3 else None
 
 
-def waits_for_socket(proc: Path, pid: int, state: str) -> bool | None:
-    """Tell whether the main thread sleeps until a socket has something for it (/proc/PID/wchan).
+def asleep_in(proc: Path, pid: int, state: str) -> bytes | None:
+    """Return the function of the kernel in which the main thread sleeps (/proc/PID/wchan).
 
-    None where the kernel does not tell in which function a thread sleeps. One that receives with a timeout
-    polls, as a worker does that has nothing to do: it is not told.
+    Empty where it does not sleep; None where the kernel does not tell.
     """
     if state != "S":
-        return False
+        return b""
     place = read_line(f"{proc}/{pid}/wchan").strip()
-    return None if place in (b"", b"0") else place in _RECEIVING
+    return None if place in (b"", b"0") else place
+
+
+def waits_for_socket(place: bytes | None) -> bool | None:
+    """Tell whether the main thread sleeps until a socket has something for it; None: not known.
+
+    One that receives with a timeout polls, as a worker does that has nothing to do: it is not told.
+
+    Args:
+        place: as `asleep_in` gives it.
+    """
+    return None if place is None else place in _RECEIVING
+
+
+def waits_for_lock(proc: Path, pid: int, place: bytes | None) -> bool | None:
+    """Tell whether the main thread sleeps until another process lets go of a lock; None: not known.
+
+    What threads of one process wait for from one another looks alike in /proc/PID/wchan; /proc/PID/syscall
+    tells it apart, which may not be read where only ancestors may look into a process.
+
+    Args:
+        proc: where /proc is.
+        pid: of the worker.
+        place: as `asleep_in` gives it.
+    """
+    if place is None:
+        return None
+    if _FUTEX not in place:
+        return any(part in place for part in _FILE_LOCKS)
+    words = read_line(f"{proc}/{pid}/syscall").split()
+    if words == [b"running"]:
+        return False
+    try:
+        address, operation = int(words[1], 16), int(words[2], 16)
+    except (IndexError, ValueError):
+        return None
+    waits = operation & _FUTEX_COMMAND in _FUTEX_WAITS
+    return waits and not operation & _FUTEX_PRIVATE and not address & _PAGE
 
 
 def read_private_mib(proc: Path, pid: int) -> float | None:
@@ -116,6 +160,7 @@ def view_of(
         io_wait_share=growth.io_wait_share if growth and accounts_io_wait else None,
         blocked_share=sum(state == "D" for state in look.states) / len(look.states),
         waits_for_socket=look.waits_for_socket,
+        waits_for_lock=look.waits_for_lock,
         rss_mib=None if resident is None else resident * _PAGE_MIB,
         shared_mib=None if shared is None else shared * _PAGE_MIB,
         private_mib=look.private_mib,

@@ -1,8 +1,8 @@
 """Looks at every loader worker every other second: CPU, state, memory, faults, reads, threads.
 
-Five small files and a system call a worker; its threads are looked at one by one, within a budget, in turns.
-What a worker shares with nobody makes the kernel walk its page table (tens of milliseconds for gigabytes):
-that is read of one worker a rank, and as rarely as keeps it within its share of a core.
+Five to seven small files and a system call a worker; its threads are looked at one by one, within a budget,
+in turns. What a worker shares with nobody makes the kernel walk its page table (tens of milliseconds for
+gigabytes): that is read of one worker a rank, and as rarely as keeps it within its share of a core.
 """
 
 import os
@@ -19,11 +19,13 @@ from perftui.trainer.telemetry.process_table import ProcessKey, ProcessReading, 
 from perftui.trainer.telemetry.worker_kin import Kin
 from perftui.trainer.telemetry.worker_looks import (
     Look,
+    asleep_in,
     gone,
     read_memory_pages,
     read_private_mib,
     read_waited_ns,
     view_of,
+    waits_for_lock,
     waits_for_socket,
 )
 
@@ -130,6 +132,7 @@ class WorkerSampler:
         now_s: float,
     ) -> Look:
         affinity = self._affinity_of(reading.pid)
+        place = asleep_in(self._proc, reading.pid, reading.state)
         return Look(
             at_s=now_s,
             reading=reading,
@@ -139,7 +142,8 @@ class WorkerSampler:
             cores=len(affinity) if affinity else None,
             threads_running=running.get(reading.key),
             states=states,
-            waits_for_socket=waits_for_socket(self._proc, reading.pid, reading.state),
+            waits_for_socket=waits_for_socket(place),
+            waits_for_lock=waits_for_lock(self._proc, reading.pid, place),
             private_mib=self._private.get(reading.key),
         )
 
@@ -153,6 +157,10 @@ class WorkerSampler:
             reasons["rss_mib"] = reasons["shared_mib"] = _why(self._proc, pid, "statm")
         if look.waits_for_socket is None:
             reasons["waits_for_socket"] = _UNTOLD
+        if look.waits_for_lock is None:
+            reasons["waits_for_lock"] = (
+                _UNTOLD if look.waits_for_socket is None else _why(self._proc, pid, "syscall")
+            )
         if look.private_mib is None:
             first = look.reading.key in self._private
             reasons["private_mib"] = _why(self._proc, pid, "smaps_rollup") if first else _ONE_A_RANK

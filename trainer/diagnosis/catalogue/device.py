@@ -210,13 +210,17 @@ ENTRIES = (
             "looks at the stack that found a forward within the backward (activation checkpointing): 10 % "
             "or more, with half of the memory free",
             "forward over backward above 2, where 0.5 is usual; the line at which the forward was found most",
+            "looks in forwards that leave no gradient by design: of a model of which nothing is trained, or "
+            "within torch.no_grad()",
         ),
         why="Activation checkpointing computes the forward twice, to save memory. A forward much longer than "
-        "its backward leaves no gradient for the most part (work on the batch, frozen layers).",
+        "its backward leaves no gradient for the most part (work on the batch, metrics, a frozen model).",
         do="No checkpointing where memory allows, or of fewer layers; move what needs no gradient out.",
         semantics="numeric",
         against="Where memory is short checkpointing is right, and nothing is said. A long backward proves "
-        "nothing. Frozen backbones are meant to be so. What torch.compile recomputes cannot be seen.",
+        "nothing, and what activations would take is not known. A teacher, a target network or a frozen "
+        "backbone that explains the forward's length is meant so: a remark under `compute.bound`. What "
+        "torch.compile recomputes cannot be seen.",
         reports=(
             report("recomputing 100 times slower", "Modalities/modalities/issues/13"),
             report("checkpointing with memory to spare", "Nerogar/OneTrainer/issues/40"),

@@ -48,8 +48,13 @@ def thresholds() -> str:
 
 
 def described() -> Iterable[tuple[str, object, str]]:
-    """Return (name, value, docstring on one line) of each threshold, in the order of the file."""
-    tree = ast.parse(inspect.getsource(policy.Policy))
+    """Return (name, value, docstring on one line) of each threshold, in the order of the fields."""
+    for kind in reversed(policy.Policy.__mro__[:-1]):
+        yield from _described(kind)
+
+
+def _described(kind: type) -> Iterable[tuple[str, object, str]]:
+    tree = ast.parse(inspect.getsource(kind))
     body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []
     for node, after in zip(body, [*body[1:], None], strict=True):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):

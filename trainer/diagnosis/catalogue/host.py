@@ -105,11 +105,17 @@ ENTRIES = (
         code="pause.checkpoint",
         title="Saving checkpoints takes a large part of the time.",
         seen="Long steps at a fixed interval.",
-        signals=("time in torch.save, safetensors and distributed checkpoints, over the time of the run",),
-        why="A save is written by the training thread while nothing trains.",
+        signals=(
+            "time in torch.save, safetensors and distributed checkpoints, over the time of the run",
+            "of those that another thread writes, instead: looks that found the training thread waiting in "
+            "lines of the script's own meanwhile",
+        ),
+        why="A save is written by the training thread while nothing trains; or by another one, for which the "
+        "training thread waits before it begins the next.",
         do="More rarely, to a faster disk, or in the background.",
         semantics="neutral",
-        against="What was done since the last checkpoint is lost when the run dies.",
+        against="A save in the background that nobody waits for costs nothing that was seen. What was "
+        "done since the last checkpoint is lost when the run dies.",
         reports=(
             report("minutes for each save", "NVIDIA/Megatron-LM/issues/651"),
             report("saves that queue up", "apax-hub/apax/issues/22"),
@@ -119,11 +125,18 @@ ENTRIES = (
         code="pause.validation",
         title="Validation takes a large part of the time.",
         seen="Epochs much longer than their steps.",
-        signals=("time between training fetches in which another loader was read, without a backward",),
+        signals=(
+            "time between training fetches in which another loader was read, without a backward",
+            "without a loader: what lies between two events of the training and is three times as long as "
+            "usual there, after the `eval()` of the model that is trained",
+            "or five times as long, with looks that found that model evaluated: in evaluation mode, or by "
+            "the source without gradients and by the functions' names no gathering of data",
+        ),
         why="Validation is as dear as the data it goes over, and often runs with fewer workers.",
         do="More rarely, on a part of the data, with workers and a larger batch.",
         semantics="neutral",
-        against="A run may want it so: it is information until it outweighs the training.",
+        against="A run may want it so: it is information until it outweighs the training. What is evaluated "
+        "in each step, and the first few times, counts to the steps.",
         reports=(report("validation on one core", "XuJiacong/PIDNet/issues/57"),),
     ),
     Entry(

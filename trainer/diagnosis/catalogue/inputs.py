@@ -12,6 +12,7 @@ ENTRIES = (
             "the live loader's number of workers",
             "CPU of each worker, and how long it was ready without a core",
             "usable cores (affinity and quota)",
+            "the share of their time that workers spend on batches, as they time it: at least half",
             "an idle training thread, and a loader from which another thread takes batches ahead",
         ),
         why="Batches take longer to prepare than to train on, and cores (or waiting that overlaps) are left.",
@@ -36,6 +37,7 @@ ENTRIES = (
             "exposed loader wait",
             "workers that compute all the time (CPU and waiting for a core, at least 0.75)",
             "no core left for another worker",
+            "or: workers that take turns at a lock within which one at a time computes",
             "the line where samples are made, where the training thread makes them; of workers that time "
             "their batches the dataset's method, or in a profile window the function within it (py-spy)",
         ),
@@ -63,12 +65,15 @@ ENTRIES = (
             "what storage delivers to the run, page faults that waited for it, pressure on IO",
             "idle workers that the kernel has asleep until a socket has something for them, or, in a profile "
             "window, within a network connection (socket, ssl, http, urllib3)",
+            "workers of which most wait for another one to let go of a lock (a semaphore in shared memory, a "
+            "lock on a file; in a window, multiprocessing's), where the one who has it does not compute",
+            "not told whether there is a lock: four idle workers or more, and twice the cores, as a doubt",
         ),
         why="Many small reads, a network file system or an object store, or data larger than the memory that "
         "could cache it.",
         do="A local or faster disk, shards instead of many small files, one file handle a worker; more "
         "workers "
-        "overlap the waits, up to what storage gives.",
+        "overlap the waits, up to what storage gives; not behind a lock, where one reads at a time.",
         semantics="neutral",
         against="A run right after another finds the data in the page cache and looks faster for it.",
         reports=(
@@ -128,13 +133,17 @@ ENTRIES = (
             "or: workers with nothing to do, and a wait of under 3 ms in which batches are handed over",
             "or: twice as many as usable cores, nearly never at a batch in a profile window, so that making "
             "one takes less than the training thread needs to take it over",
+            "or: a step's batches are made in half of the wait for them, as workers time it, and these have "
+            "none to make for most of the time; four or more of them, and twice the cores, also where making "
+            "takes longer",
         ),
         why="Workers take the cores from each other and from the training thread; or handing a batch "
         "over costs "
         "more than making it.",
         do="An experiment: as many workers as cores, or none.",
         semantics="neutral",
-        against="The best number changes with the phase of a training: measure.",
+        against="The best number changes with the phase of a training: measure. Workers that are seldom at a "
+        "batch and few are `input.workers`, in doubt: single batches may take long.",
         reports=(
             report("32 workers for each of 8 ranks on 32 cores", "facebookresearch/deit/issues/81"),
             report("any worker slower than none", "Lightning-AI/pytorch-lightning/issues/17410"),

@@ -199,9 +199,13 @@ ENTRIES = (
         signals=(
             "the distributed sampler's epoch does not change over iterations",
             "or: iterators of a shuffled loader draw the same number, right before the order is drawn",
+            "or: the indices of the first batches, the same in three epochs in a row, where they neither "
+            "rise nor fall throughout and the sampler is to shuffle, or its code draws by chance and sorts "
+            "nothing",
         ),
-        why="set_epoch is not called; or the seed is set anew at the head of each epoch.",
-        do="sampler.set_epoch(epoch); the seed once, or seed + epoch.",
+        why="set_epoch is not called; or the seed is set anew at the head of each epoch; or the sampler "
+        "draws its order in its constructor.",
+        do="sampler.set_epoch(epoch); the seed once, or seed + epoch; the order drawn in `__iter__`.",
         semantics="changes-training",
         reports=(report("the same order each epoch", "pytorch/pytorch/issues/31771"),),
     ),

@@ -10,7 +10,7 @@ from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.rules.epoch_waits import only_cold, only_epoch_starts
 from perftui.trainer.diagnosis.rules.exchange import exchange_share, least_cost
 from perftui.trainer.diagnosis.rules.operators import main_operator, operator, operators_of
-from perftui.trainer.diagnosis.rules.proportions import backward_ratio
+from perftui.trainer.diagnosis.rules.proportions import backward_ratio, long_by_design
 from perftui.trainer.diagnosis.rules.starvation import find_starved
 from perftui.trainer.diagnosis.rules.straggler_input import find_straggler
 from perftui.trainer.diagnosis.signals import RankSignals
@@ -41,10 +41,21 @@ def compute_bound(case: Case) -> Iterator[Finding | Abstention]:
         reason = f"ranks wait {percent(exchange[0])} of a step for the exchange of gradients"
         yield Abstention(CODE, reason, _WINDOW)
         return
-    if any(isinstance(each, Finding) for rule in (operator, backward_ratio) for each in rule(case)):
-        return  # something is odd about what the model computes
+    if _is_odd(case):
+        return
     doubt = next((found for rank in ranks if (found := _doubt(case, rank)) is not None), None)
     yield doubt or _finding(case, ranks)
+
+
+def _is_odd(case: Case) -> bool:
+    """Tell whether something of what the model computes could be left out, as far as can be seen.
+
+    Then "nothing to fix" would be untrue, and the remark leads. What is so by design is no such thing.
+    """
+    if any(isinstance(each, Finding) for each in operator(case)):
+        return True
+    long = any(isinstance(each, Finding) for each in backward_ratio(case))
+    return long and not all(long_by_design(case, rank) for rank in case.ranks)
 
 
 def _without_loader(case: Case) -> tuple[RankSignals, ...]:

@@ -98,15 +98,19 @@ def _sampling(rank: RankSignals) -> SamplingFacts:
 
 
 def same_order(case: Case) -> Iterator[Finding | Abstention]:
-    """Judge a sampler that deals every epoch alike: a distributed one, or one whose seed is set anew."""
+    """Judge a sampler that deals every epoch alike: by its epoch, by the seed, or by what it asks for."""
     for rank in case.signals.ranks:
         facts = rank.facts.sampling
         if facts is not None and (facts.epochs_alike or 0) >= case.policy.epochs_alike:
             yield _seeded_alike(case, rank, facts)
             return
-        if facts is None or not facts.distributed or not facts.shuffle or facts.epochs_begun < 2:
+        if facts is None:
             continue
-        if facts.set_epoch is not False:
+        if not _set_epoch_missing(facts):
+            found = _asked_alike(case, rank, facts)
+            if found is not None:
+                yield found
+                return
             continue
         yield Finding(
             code="data.same_order",
@@ -121,6 +125,49 @@ def same_order(case: Case) -> Iterator[Finding | Abstention]:
             ),
         )
         return
+
+
+def _set_epoch_missing(facts: SamplingFacts) -> bool:
+    return facts.distributed and bool(facts.shuffle) and facts.epochs_begun >= 2 and facts.set_epoch is False
+
+
+def _asked_alike(case: Case, rank: RankSignals, facts: SamplingFacts) -> Finding | Abstention | None:
+    """Judge the indices of the epochs' first batches; None: they differ, or are meant to be as they are.
+
+    An order by length, by time or by difficulty comes the same in each epoch on purpose: it rises or falls,
+    or nothing in the sampler's code draws by chance.
+    """
+    policy, alike = case.policy, facts.orders_alike or 0
+    enough = facts.order_batches >= policy.order_batches and facts.order_samples >= policy.order_samples
+    if alike < policy.epochs_in_order or not enough or facts.order_in_line or facts.shuffle is False:
+        return None
+    told = rank.rank if len(case.signals.ranks) > 1 else None
+    own = facts.batch_sampler not in (None, "BatchSampler")
+    sampler = facts.batch_sampler if own else facts.sampler
+    if not (facts.shuffle or facts.draws):
+        reason = f"the last {alike} epochs came in the same order, which may be meant so"
+        return Abstention(
+            "data.same_order", reason, "the code that makes the order, or the script's author", told
+        )
+    return Finding(
+        code="data.same_order",
+        severity="warning",
+        share=0.0,
+        rank=told,
+        sentence=f"{sampler} deals every epoch in the same order: the last {alike} epochs asked for the same "
+        f"samples in their first {facts.order_batches} batches.",
+        evidence=[
+            number("epochs in the same order", alike, ""),
+            number("batches compared", facts.order_batches, ""),
+            number("epochs begun", facts.epochs_begun, ""),
+        ],
+        remedy=Remedy(
+            advice="draw the order anew in each epoch: in the sampler's __iter__ and not in its constructor, "
+            "from a generator that goes on or from seed + epoch",
+            semantics="changes-training",
+        ),
+        unsure=None if facts.shuffle else _MAY_BE_MEANT,
+    )
 
 
 def _seeded_alike(case: Case, rank: RankSignals, facts: SamplingFacts) -> Finding:
@@ -167,3 +214,6 @@ def iterable_duplicates(case: Case) -> Iterator[Finding | Abstention]:
                 ),
             )
         return
+
+
+_MAY_BE_MEANT = "the sampler's code draws by chance, but the order may be fixed on purpose"

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from perftui.ipc.findings import Evidence, Finding, Remedy, Severity
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import main_place, number, offered, percent
-from perftui.trainer.diagnosis.own_lines import own_lines
+from perftui.trainer.diagnosis.own_lines import own_lines, own_place
 from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.rules.stragglers import find_late
-from perftui.trainer.diagnosis.signals import PauseSignals, RankSignals
+from perftui.trainer.diagnosis.signals import ASIDE, PauseSignals, RankSignals
 
 
 def garbage(case: Case) -> Iterator[Finding | Abstention]:
@@ -56,26 +56,64 @@ def _collections(case: Case, rank: RankSignals, cost: float) -> Severity:
 
 
 def checkpoint(case: Case) -> Iterator[Finding | Abstention]:
-    """Judge the time that saving takes."""
-    policy = case.policy
-    for rank, pause in _worst(case, "checkpoint"):
-        if pause.share < policy.pause_info:
-            return
-        yield Finding(
-            code="pause.checkpoint",
-            severity=_weight(pause.share, policy.pause_warning, policy.wait_critical, rank, case),
-            share=pause.share,
-            rank=rank.rank if len(case.signals.ranks) > 1 else None,
-            sentence=f"Saving checkpoints takes {percent(pause.share)} of the time: {pause.count} of them, "
-            f"{pause.total_ms / max(1, pause.count):.0f} ms each.",
-            evidence=_evidence(pause, "checkpoints"),
-            remedy=Remedy(
-                bound=round(1 / (1 - min(pause.share, 0.99)), 2),
-                advice="save more rarely, to a faster disk, or in the background "
-                "(torch.distributed.checkpoint.async_save)",
-                caution="what was done since the last checkpoint is lost when the run dies",
-            ),
+    """Judge the time that saving takes of the training: in its thread, or waiting for one that saves."""
+    costs = [(rank, *_saving(case, rank)) for rank in case.ranks]
+    rank, own, waited = max(costs, key=lambda each: each[1] + each[2], default=(None, 0.0, 0.0))
+    cost = min(1.0, own + waited)
+    if rank is None or cost < case.policy.pause_info:
+        return
+    saves = [pause for pause in rank.pauses if pause.kind in ("checkpoint", ASIDE)]
+    count, total_ms = sum(each.count for each in saves), sum(each.total_ms for each in saves)
+    stacks = rank.facts.stacks
+    sentence = (
+        f"Saving checkpoints takes {percent(cost)} of the time: {count} of them, "
+        f"{total_ms / max(1, count):.0f} ms each."
+    )
+    advice = (
+        "save more rarely, to a faster disk, or in the background (torch.distributed.checkpoint.async_save)"
+    )
+    shown = [number("time in checkpoints", cost, "share"), number("checkpoints", count, "")]
+    if waited and stacks is not None:
+        place = own_place(stacks, case.policy.place_share, "script")
+        where = "" if place is None else f", mostly at {place.at}"
+        sentence = (
+            f"Saving checkpoints holds the training up for {percent(cost)} of the time: another thread "
+            f"writes them, and the training thread waits for it{where}."
         )
+        advice = (
+            "save more rarely, to a faster disk, or fewer tensors: a write that is done before the next one "
+            "begins is waited for by nobody"
+        )
+        shown.append(number("looks that found it waiting for the one that saves", stacks.saving, ""))
+    yield Finding(
+        code="pause.checkpoint",
+        severity=_weight(cost, case.policy.pause_warning, case.policy.wait_critical, rank, case),
+        share=cost,
+        rank=rank.rank if len(case.signals.ranks) > 1 else None,
+        sentence=sentence,
+        evidence=[
+            *shown,
+            number("mean", total_ms / max(1, count), "ms"),
+            number("longest", max((each.longest_ms for each in saves), default=0.0), "ms"),
+        ],
+        remedy=Remedy(
+            bound=round(1 / (1 - min(cost, 0.99)), 2),
+            advice=advice,
+            caution="what was done since the last checkpoint is lost when the run dies",
+        ),
+    )
+
+
+def _saving(case: Case, rank: RankSignals) -> tuple[float, float]:
+    """Return the shares of time in which a rank saves itself, and waits for another thread that does."""
+    shares = {pause.kind: pause.share for pause in rank.pauses}
+    own, stacks, policy = shares.get("checkpoint", 0.0), rank.facts.stacks, case.policy
+    if not shares.get(ASIDE) or stacks is None or stacks.looks < policy.stack_looks:
+        return own, 0.0
+    if stacks.saving < policy.own_looks:
+        return own, 0.0
+    other = 1.0 if rank.shares.other is None else rank.shares.other
+    return own, min(stacks.saving / stacks.looks, other)
 
 
 def validation(case: Case) -> Iterator[Finding | Abstention]:

@@ -19,6 +19,7 @@ from perftui.trainer.diagnosis.rules.straggler_input import find_straggler, in_s
 from perftui.trainer.diagnosis.signals import RankSignals
 from perftui.trainer.diagnosis.wait_cause import WaitCause, cause_of
 from perftui.trainer.diagnosis.wait_remedy import Answer, answer_to
+from perftui.trainer.diagnosis.worker_time import made_in_time, making_share
 
 
 class Starved(NamedTuple):
@@ -115,9 +116,9 @@ def _sentence(starved: Starved, code: str, cause: WaitCause, policy: Policy) -> 
     if facts.num_workers == 0:
         alone = "which has no workers: the training thread itself reads and prepares every sample"
         return f"{head}, {alone}{why}."
-    if code == "input.too_many_workers":
-        return f"{head} although {facts.num_workers} workers prepare batches{why}."
     workers = "its one worker prepares" if facts.num_workers == 1 else f"{facts.num_workers} workers prepare"
+    if code == "input.too_many_workers" or made_in_time(starved.worst, policy):
+        return f"{head} although {workers} batches{why}."
     return f"{head}: {workers} batches more slowly than the model takes them{why}."
 
 
@@ -138,6 +139,9 @@ def _evidence(case: Case, starved: Starved, cause: WaitCause) -> list[Evidence]:
     putting = collating_timed(worst)
     if putting is not None:
         shown.append(number("time for batches spent on collating", putting, "share"))
+    making = making_share(worst, case.policy)
+    if making is not None:
+        shown.append(number("time of each worker spent on batches", min(1.0, making), "share"))
     if cause.cause == "storage":
         shown += _storage_evidence(case, worst)
     if cause.slow_worker is not None:

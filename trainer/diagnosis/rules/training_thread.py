@@ -18,7 +18,7 @@ from perftui.trainer.diagnosis.readiness import Abstention
 from perftui.trainer.diagnosis.rules.beside_gpu import beside_gpu
 from perftui.trainer.diagnosis.rules.read_ahead import starved_behind_a_thread
 from perftui.trainer.diagnosis.rules.stragglers import find_late
-from perftui.trainer.diagnosis.signals import RankSignals
+from perftui.trainer.diagnosis.signals import ASIDE, RankSignals
 
 _PREPARING = ("dataset", "collate")
 _SETTLED = "a profile window with stacks shows which lines"
@@ -245,7 +245,7 @@ def _by_window(case: Case, rank: RankSignals) -> Finding | None:
 
 def _unexplained(case: Case, rank: RankSignals) -> Finding | Abstention | None:
     other = rank.shares.other
-    named = sum(pause.share for pause in rank.pauses if pause.kind != "validation")
+    named = sum(pause.share for pause in rank.pauses if pause.kind not in ("validation", ASIDE))
     if other is None or other - named < case.policy.other_share:
         return None
     reason = f"{percent(other)} of the step of rank {rank.rank} is neither loading nor the model"
