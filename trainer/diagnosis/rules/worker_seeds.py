@@ -43,7 +43,7 @@ def worker_seed(case: Case) -> Iterator[Finding | Abstention]:
         alike = sampling.workers_alike
         if alike is None:
             reason = "the script prepares its workers (worker_init_fn), and their random states are not known"
-            yield Abstention("data.worker_seed", reason, "workers that are forked", rank.rank)
+            yield Abstention("data.worker_seed", reason, "workers of torch's own loader", rank.rank)
             return
         if alike:
             yield _seeded_by_script(alike, loader.num_workers, told)
