@@ -84,8 +84,20 @@ def collating_timed(rank: RankSignals) -> float | None:
 def putting_together(rank: RankSignals) -> str:
     """Return "putting samples together", with the function that does it where it is known and not torch's."""
     timed = None if collating_timed(rank) is None else rank.facts.loading
-    known = timed is not None and timed.collate and timed.collate not in _COLLATES_OF_TORCH
-    return f"putting samples together ({timed.collate})" if known and timed else "putting samples together"
+    if timed is None or not timed.collate or timed.collate in _COLLATES_OF_TORCH:
+        return "putting samples together"
+    line = _line_of("" if rank.loader is None else rank.loader.collate_at)
+    return f"putting samples together ({timed.collate}{line and f', {line}'})"
+
+
+def fetch_samples(rank: RankSignals) -> str:
+    """Return "fetch samples", with the method of the script's own dataset that is asked for them."""
+    at = "" if rank.loader is None else rank.loader.fetch_at
+    return f"fetch samples ({at.partition(' ')[2]}, {_line_of(at)})" if at else "fetch samples"
+
+
+def _line_of(at: str) -> str:
+    return at.partition(" ")[0]
 
 
 def copies_tensors(rank: RankSignals, policy: Policy) -> bool:
