@@ -11,6 +11,16 @@ class CopiedGenerator(msgspec.Struct, frozen=True, kw_only=True):
     attribute: str
     kind: str
     """numpy.Generator, numpy.RandomState, random.Random, torch.Generator."""
+    reached: str = ""
+    """Expression by which a worker reaches it, from its dataset or as a global; empty: there is none."""
+    module: str = ""
+    """Module of which it is reached as a global; empty: from the dataset."""
+    made: str = ""
+    """file:line where it is made; empty: not known."""
+    workers_alike: int | None = None
+    """Workers that told the same state of theirs, prepared and about to fetch; None: too few have told."""
+    alike_after: bool = False
+    """And the same one after the first batches, of other samples: so nothing seeds it in between."""
 
 
 class SamplingFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +53,8 @@ class SamplingFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The script passes a random generator of its own."""
     workers_alike: list[str] | None = None
     """Of random, numpy and torch those whose generators began in the same state in all workers, once the
-    script had prepared them; None: not known (fewer than two, not forked, or not prepared by the script)."""
+    script had prepared them; None: not known (fewer than two, not all have told, or not prepared by the
+    script)."""
     epochs_alike: int | None = None
     """Epochs in a row, up to the newest, that began with the same random state, so that they have the same
     order; None: not known, or the order is not drawn from that state."""
@@ -60,7 +71,8 @@ class SamplingFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The code of the sampler draws by chance; False: it does not, sorts as well, or was told not to shuffle;
     None: it is one of torch's that does not draw, or no sampler."""
     copied_generators: list[CopiedGenerator] = []
-    """Of which two workers or more have a copy each in the same state, as their code shows: at most 8."""
+    """Of which two workers or more have a copy each in the same state, as they tell, or else as their code
+    shows: at most 8."""
 
 
 class LoadingFacts(msgspec.Struct, frozen=True, kw_only=True):

@@ -196,8 +196,10 @@ class LoaderFacts(msgspec.Struct, frozen=True, kw_only=True):
     made_at: str | None = None
     """file:line and function of the script's own that make it, with the framework that does it for them;
     None: the script's own code has no part in it."""
-    samples_at: str | None = None
-    """The same of the dataset's own method that makes the samples; None: an installed class does it."""
+    fetch_at: str = ""
+    """`file:line name` of the script's own code that is asked for samples; empty: not known, or installed."""
+    collate_at: str = ""
+    """The same of what puts them together."""
 
 
 class Effective(RankMessage, frozen=True, kw_only=True, tag="effective"):

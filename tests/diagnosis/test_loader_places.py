@@ -13,7 +13,7 @@ from perftui.trainer.diagnosis.policy import POLICY
 from .made import facts, lead, loader, rank, run, shares, waiting_rank
 
 MADE, SAMPLES = "train.py:34 main", "train.py:20 Pictures.__getitem__"
-LOADER = loader(made_at=MADE, samples_at=SAMPLES)
+LOADER = loader(made_at=MADE, fetch_at=SAMPLES)
 
 
 def placed(code: str, remedy: Remedy | None) -> Remedy | None:

@@ -11,11 +11,12 @@ from termios import TIOCSWINSZ
 
 import pytest
 
-from perftui.trainer.launch import terminal_check
+from perftui.trainer.launch import doctor, terminal_check
 from perftui.trainer.launch.interpreter import InterpreterCheck
 from perftui.trainer.launch.outcome import Ending, last_lines, outcome_of
 from perftui.trainer.launch.terminal_check import terminal_checks
 from perftui.trainer.launch.versions import version_checks
+from perftui.trainer.telemetry.py_spy import MISSING
 from tests.launch.entry import ENTRY
 
 
@@ -44,7 +45,7 @@ def test_the_report_as_json_and_as_lines() -> None:
     done = subprocess.run([*ENTRY, "doctor", "--json"], capture_output=True, check=False)
     report = json.loads(done.stdout)
     states = {check["name"]: check["state"] for check in report["checks"]}
-    assert {"python", "torch", "gpu", "cpus", "/dev/shm", "open files", "terminal"} <= set(states)
+    assert {"python", "torch", "gpu", "cpus", "/dev/shm", "open files", "py-spy", "terminal"} <= set(states)
     assert done.returncode == int("bad" in states.values())
     plain = subprocess.run([*ENTRY, "doctor"], capture_output=True, text=True, check=False)
     assert len(plain.stdout.splitlines()) == len(states)
@@ -157,3 +158,23 @@ def test_outcomes(ending: Ending, word: str) -> None:
 def test_last_lines_show_what_a_terminal_would() -> None:
     text = "first\r\n10%\r 50%\r100%\n\n\x1b]0;title\x07\x1b[1mbold\x1b[0m\x00\n"
     assert last_lines(text) == ["first", "100%", "bold"]
+
+
+@pytest.mark.parametrize(
+    ("why", "told"),
+    [
+        (None, ("ok", None)),
+        (MISSING, ("warn", "pip install py-spy")),
+        (
+            "py-spy may not look into the loader workers; allow it with: sudo x",
+            ("warn", "allow it with: sudo x"),
+        ),
+    ],
+)
+def test_what_looks_into_loader_workers(
+    monkeypatch: pytest.MonkeyPatch, why: str | None, told: tuple[str, str | None]
+) -> None:
+    monkeypatch.setattr(doctor, "find_py_spy", lambda: None if why == MISSING else "/bin/py-spy")
+    monkeypatch.setattr(doctor, "why_unseen", lambda: why)
+    check = next(each for each in doctor.examine([]).checks if each.name == "py-spy")
+    assert (check.state, check.advice) == told

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from torch.utils.data import DataLoader
 
-from perftui.trainer.probe.copied_generators import copied_generators
+from perftui.trainer.probe.copied_generators import copies_in_workers
+from perftui.trainer.probe.sampler_reading import copied_alike
 
 _numbers = count()
 
@@ -48,7 +49,7 @@ def loader_of(where: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> DataLo
 
 
 def told_of(where: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> list[tuple[str, str, str]]:
-    found = copied_generators(loader_of(where, monkeypatch, text))
+    found = copied_alike(copies_in_workers(loader_of(where, monkeypatch, text)), [])
     return [
         ("a module" if each.owner.startswith("waves_") else each.owner, each.attribute, each.kind)
         for each in found

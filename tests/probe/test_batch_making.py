@@ -29,7 +29,7 @@ def making(monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchMaking]:
         monkeypatch.setattr(FETCHERS[name], "fetch", FETCHERS[name].fetch)
     border = Border()
     made = BatchMaking()
-    patch_fetchers(made, border)
+    patch_fetchers([border.guard("batch making", made.watch)])
     yield made
     assert border.take_reports() == []
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from perftui.trainer.probe.copied_generators import copied_generators
+from perftui.trainer.probe.copied_generators import copies_in_workers
 from tests.probe.generator_scripts import loader_of, told_of
 
 pytestmark = pytest.mark.torch
@@ -35,9 +35,8 @@ def test_each_kind_of_generator_and_equal_draws_of_real_workers(
 ) -> None:
     text = KINDS.replace("MADE", made).replace("DRAWN", drawn)
     loader = loader_of(tmp_path, monkeypatch, text)
-    assert [(each.owner, each.attribute, each.kind) for each in copied_generators(loader)] == [
-        ("Waves", "chance", kind)
-    ]
+    told = [each.told for each in copies_in_workers(loader)]
+    assert [(each.owner, each.attribute, each.kind) for each in told] == [("Waves", "chance", kind)]
     batches = [batch.flatten().tolist() for batch in loader]
     assert batches[0] == batches[1]  # one of each worker
     assert batches[2] == batches[3]
@@ -192,7 +191,7 @@ loader = DataLoader(Noisy(), worker_init_fn=prepare, **LOADER)
 @pytest.mark.parametrize("case", SEEN)
 def test_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
     text, told = SEEN[case]
-    assert told_of(tmp_path, monkeypatch, text) == [told]
+    assert set(told_of(tmp_path, monkeypatch, text)) == {told}
 
 
 def test_no_code_of_the_script_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,3 +218,62 @@ class Set(Noisy):
 loader = DataLoader(Set(), collate_fn=Trap(), **LOADER)
 """
     assert told_of(tmp_path, monkeypatch, text) == [("Set", "rng", "numpy.Generator")]
+
+
+WAYS = {
+    "an attribute": ("loader = DataLoader(Noisy(), **LOADER)", ["dataset.rng"], "self.rng = "),
+    "of datasets in others": (
+        "loader = DataLoader(Subset(ConcatDataset([Noisy(), Noisy(4)]), range(9)), **LOADER)",
+        ["dataset.dataset.datasets[0].rng", "dataset.dataset.datasets[1].rng"],
+        "self.rng = ",
+    ),
+    "of a module among several": (
+        SEEN["of a module among several"][0],
+        ["dataset.steps._modules['1'].own"],
+        "self.own = ",
+    ),
+    "of the class itself": (SEEN["of the class itself"][0], ["dataset.rng"], "    rng = np"),
+    "a global": (SEEN["a global"][0], ["RNG"], "RNG = "),
+    "a closed-over one": (SEEN["a closed-over one"][0], [""], "    rng = np.random.default_rng(0)"),
+    "of what puts batches together": (SEEN["of what puts batches together"][0], [""], "self.generator = "),
+    "what a global object keeps": (
+        """
+AUGMENT = {"noise": Noisy()}
+class Drawn(Rows):
+    def __getitem__(self, index):
+        return AUGMENT["noise"][index]
+loader = DataLoader(Drawn(), **LOADER)
+""",
+        ["AUGMENT['noise'].rng"],
+        "self.rng = ",
+    ),
+    "set over several lines": (
+        """
+class Wide(Noisy):
+    def __init__(self):
+        super().__init__()
+        (
+            self.other,
+            self.rng,
+        ) = None, np.random.default_rng(0)
+loader = DataLoader(Wide(), **LOADER)
+""",
+        ["dataset.rng"],
+        "self.rng,",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WAYS)
+def test_the_way_to_it_and_where_it_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    text, ways, line = WAYS[case]
+    monkeypatch.chdir(tmp_path)
+    told = [each.told for each in copies_in_workers(loader_of(tmp_path, monkeypatch, text))]
+    begin = "torch.utils.data.get_worker_info()."
+    assert [each.reached for each in told] == [f"{begin * way.startswith('dataset')}{way}" for way in ways]
+    for each in told:
+        file, _, number = each.made.partition(":")
+        assert line in (tmp_path / file).read_text().splitlines()[int(number) - 1]
+        assert each.module in ("", file.removesuffix(".py"))

@@ -143,6 +143,7 @@ def test_a_loader_built_anew_at_each_epoch_and_seeded_alike(hub: "Hub", workers:
     assert told is not None, last(outcome).missing
     assert (told.epochs_begun, told.epochs_alike) == (4, 3)
     assert told.workers_alike == (["random"] if workers else None)
+    assert (told.worker_init_s is not None) is bool(workers)
 
 
 COPIED = (
@@ -157,29 +158,49 @@ class Noisy(torch.utils.data.Dataset):
     def __getitem__(self, index):
         return data[index][0] + self.chance.random(), data[index][1]
 
-net = nn.Linear(8, 2)
-optimizer = torch.optim.SGD(net.parameters(), 0.01)
-for epoch in range(2):
-    for x, y in DataLoader(Noisy(), batch_size=4, num_workers=2, worker_init_fn=PREPARE):
-        step(net, optimizer, x, y)
-time.sleep(2)  # on a busy host the last reading may be cut short: one is due meanwhile
+def reseed(worker):
+    time.sleep(0.2)
+    torch.utils.data.get_worker_info().dataset.chance.seed(torch.initial_seed())
+
+def main():
+    net = nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(net.parameters(), 0.01)
+    how = dict(worker_init_fn=PREPARE, multiprocessing_context="START", persistent_workers=KEPT)
+    loader = DataLoader(Noisy(), batch_size=4, num_workers=2, **how)
+    for epoch in range(2):
+        for x, y in loader:
+            step(net, optimizer, x, y)
+    time.sleep(2)  # on a busy host the last reading may be cut short: one is due meanwhile
+
+if __name__ == "__main__":
+    main()
 """
 )
 
 
 @pytest.mark.parametrize(
-    ("prepare", "copied"),
+    ("prepare", "copied", "start", "kept"),
     [
-        ("None", ["Noisy.chance"]),
-        ("lambda worker: torch.utils.data.get_worker_info().dataset.chance.seed(worker)", []),
+        ("int", ["Noisy.chance"], "fork", False),
+        ("reseed", [], "fork", True),
+        ("int", ["Noisy.chance"], "spawn", True),
+        ("reseed", [], "forkserver", False),
     ],
 )
-def test_a_generator_that_workers_have_copies_of(hub: "Hub", prepare: str, copied: list[str]) -> None:
-    outcome = hub.train(COPIED.replace("PREPARE", prepare))
+def test_a_generator_that_workers_have_copies_of(
+    hub: "Hub", prepare: str, copied: list[str], start: str, kept: bool
+) -> None:
+    script = COPIED.replace("PREPARE", prepare).replace("START", start).replace("KEPT", str(kept))
+    outcome = hub.train(script)
     assert outcome.exit_code == 0, outcome.stderr
     told = last(outcome).sampling
     assert told is not None, last(outcome).missing
     assert [f"{each.owner}.{each.attribute}" for each in told.copied_generators] == copied
+    assert [each.workers_alike for each in told.copied_generators] == [2] * len(copied)
+    assert told.workers_alike == []
+    least_s = 0.2 if prepare == "reseed" else 0.0
+    assert told.worker_init_s is not None
+    assert least_s <= told.worker_init_s < least_s + 2, "what starting an interpreter takes is no part of it"
 
 
 PUTTING = (

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from perftui.ipc.worker_stacks import WorkerStacks
-from perftui.trainer.telemetry import worker_stacks
+from perftui.trainer.telemetry import py_spy, worker_stacks
 from perftui.trainer.telemetry.processes import start_ticks
-from perftui.trainer.telemetry.py_spy import MISSING, find_py_spy, read_dump, why_refused
+from perftui.trainer.telemetry.py_spy import MISSING, find_py_spy, read_dump, why_refused, why_unseen
 from perftui.trainer.telemetry.stack_fold import Frame, Stack, Worker, folded
 from perftui.trainer.telemetry.worker_stacks import StackSampler
 
@@ -93,12 +93,40 @@ def test_without_py_spy_a_note_says_what_is_missing(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     assert find_py_spy() is None
+    assert why_unseen() == MISSING
     sampler = StackSampler()
     assert not sampler.tick([WORKER], wanted=True)
     assert sampler.result() == ([], [MISSING])
     no_workers = StackSampler()
     assert not no_workers.tick([], wanted=True)
     assert no_workers.result() == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("scope", "capable", "refused"),
+    [("0", False, False), (None, False, False), ("1", False, True), ("1", True, False), ("3", False, True)],
+)
+def test_what_the_kernel_allows_is_known_before_a_window(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, scope: str | None, capable: bool, refused: bool
+) -> None:
+    program = tmp_path / "py-spy"
+    program.write_text("")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    file = tmp_path / "scope"
+    if scope is not None:
+        file.write_text(f"{scope}\n")
+    monkeypatch.setattr(py_spy, "_PTRACE_SCOPE", file)
+
+    def may_trace(_program: str) -> bool:
+        return capable
+
+    monkeypatch.setattr(py_spy, "_may_trace", may_trace)
+    why = why_unseen()
+    assert (why is not None) is refused
+    if why is not None:
+        assert f"ptrace_scope is {scope}" in why
+        assert f"sudo setcap cap_sys_ptrace=ep {program}" in why
 
 
 def sampled(workers: list[Worker]) -> tuple[list[WorkerStacks], list[str]]:

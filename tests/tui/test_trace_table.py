@@ -106,6 +106,14 @@ def with_difference(context: TraceContext) -> TraceContext:
     return replace(context, view=view, difference=rank_difference(before, after))
 
 
+@pytest.mark.parametrize("note", ["py-spy is not installed: pip install py-spy", "rank 3 was busy", ""])
+def test_the_page_of_the_workers_says_why_none_was_looked_into(note: str) -> None:
+    view = msgspec.structs.replace(scenes.PROFILE, worker_stacks=[], window_notes=[note] if note else [])
+    why = f": {note}" if note.startswith("py-spy") else ""
+    table = table_of("workers", replace(FULL, view=view))
+    assert table.empty == f"no loader worker was looked into{why}"
+
+
 def test_a_heading_tells_its_column_to_the_mouse() -> None:
     table = table_of("operators")
     plan = layout(table, 116, table.sort)

@@ -84,8 +84,20 @@ def collating_timed(rank: RankSignals) -> float | None:
 def putting_together(rank: RankSignals) -> str:
     """Return "building the batch", with the function that does it where it is known and not torch's."""
     timed = None if collating_timed(rank) is None else rank.facts.loading
-    known = timed is not None and timed.collate and timed.collate not in _COLLATES_OF_TORCH
-    return f"building the batch (collate_fn {timed.collate})" if known and timed else "building the batch"
+    if timed is None or not timed.collate or timed.collate in _COLLATES_OF_TORCH:
+        return "building the batch"
+    line = _line_of("" if rank.loader is None else rank.loader.collate_at)
+    return f"building the batch (collate_fn {timed.collate}{line and f', {line}'})"
+
+
+def fetch_samples(rank: RankSignals) -> str:
+    """Return "fetch samples", with the method of the script's own dataset that is asked for them."""
+    at = "" if rank.loader is None else rank.loader.fetch_at
+    return f"fetch samples ({at.partition(' ')[2]}, {_line_of(at)})" if at else "fetch samples"
+
+
+def _line_of(at: str) -> str:
+    return at.partition(" ")[0]
 
 
 def copies_tensors(rank: RankSignals, policy: Policy) -> bool:

@@ -1,13 +1,17 @@
 """Numbers and words that all rules share: evidence with its unit and window, shares in per cent, settings."""
 
+import re
+
 from perftui.ipc.errors import UsageError
 from perftui.ipc.facts import StackFacts, StackPlace
 from perftui.ipc.findings import Evidence
+from perftui.ipc.own_files import is_ours
 from perftui.ipc.prerequisites import Told, why_idle, why_impossible
 from perftui.ipc.settings import Settings, setting
 from perftui.ipc.units import MIB
 from perftui.trainer.diagnosis.signals import RankSignals
 
+_LINE = re.compile(r":\d+(?: |$)")
 _INSTALLED = ("site-packages", "dist-packages", "/lib/python", "<frozen")
 
 
@@ -77,8 +81,8 @@ def area_share(stacks: StackFacts | None, least_looks: int, *areas: str) -> floa
 
 
 def of_the_script(at: str) -> bool:
-    """Tell whether a place (`file:line function`, or a file) is the script's own, and not installed."""
-    return not any(part in at for part in _INSTALLED)
+    """Tell whether a place (`file:line function`, or a file) is the script's own: not installed, not ours."""
+    return not any(part in at for part in _INSTALLED) and not is_ours(_LINE.split(at)[0])
 
 
 def main_place(stacks: StackFacts | None, least_share: float, *areas: str) -> StackPlace | None:

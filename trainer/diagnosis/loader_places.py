@@ -29,7 +29,7 @@ def with_loader_place(finding: Finding, case: Case) -> Finding:
         return finding
     at = remedy.at
     if at is None and finding.code in _OF_SAMPLES:
-        at = loader.samples_at
+        at = loader.fetch_at or None
     return replace(finding, remedy=replace(remedy, made_at=loader.made_at, at=at))
 
 

@@ -43,6 +43,7 @@ from perftui.trainer.diagnosis.rules.proportions import backward_ratio
 from perftui.trainer.diagnosis.rules.single_samples import small_batch_on_cpu
 from perftui.trainer.diagnosis.rules.starvation import starvation
 from perftui.trainer.diagnosis.rules.straggler_input import straggler_input
+from perftui.trainer.diagnosis.rules.worker_seeds import worker_seed
 
 Evaluate: TypeAlias = Callable[[Case], Iterable[Finding | Abstention]]
 Holds: TypeAlias = Callable[[Case, Finding, Finding], bool]
@@ -126,7 +127,7 @@ RULES: tuple[Rule, ...] = (
     Rule(("drift.slower",), drift.slower),
     Rule(("data.same_on_ranks",), data_semantics.same_on_ranks),
     Rule(("data.same_order",), data_semantics.same_order),
-    Rule(("data.worker_seed",), data_semantics.worker_seed),
+    Rule(("data.worker_seed",), worker_seed),
     Rule(("data.iterable_duplicates",), data_semantics.iterable_duplicates),
     Rule(("scaling.small_per_rank_batch",), scaling.small_per_rank_batch),
     Rule(("scaling.learning_rate", "scaling.efficiency"), scaling.unjudged),

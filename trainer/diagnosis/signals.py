@@ -166,6 +166,8 @@ class RankSignals:
     """Of the newest profiling window, where it could be read."""
     worker_stacks: tuple[WorkerStacks, ...] = ()
     """Where its loader workers were in that window."""
+    workers_unseen: str | None = None
+    """Why no worker can be looked into on its host, and what to do; None: nothing is known against it."""
     dropped: int = 0
     """Steps that never reached the hub."""
     hook_share: float | None = None

@@ -13,6 +13,7 @@ from perftui.trainer.diagnosis.batch_costs import (
     collating_timed,
     copies_tensors,
     costs_more_than_it_brings,
+    fetch_samples,
     in_pieces,
     putting_together,
     stacking,
@@ -192,7 +193,7 @@ def _in_workers(case: Case, rank: RankSignals, host: HostSignals | None) -> Wait
         return putting
     if busy + held_up >= policy.worker_busy:
         timed = collating_timed(rank)
-        fetching = "" if timed is None else f", {100 * (1 - timed):.0f} % of it to fetch samples"
+        fetching = "" if timed is None else f", {100 * (1 - timed):.0f} % of it to {fetch_samples(rank)}"
         doing = of_workers(rank, "compute", "computes")
         if held_up >= policy.worker_cpu_wait:
             doing = of_workers(rank, "are busy or waiting for a core", "is busy or waiting for a core")

@@ -10,6 +10,7 @@ from perftui.ipc.loader_names import join_name
 from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.prerequisites import batches_on_device
 from perftui.ipc.settings import Semantics, Settings
+from perftui.trainer.diagnosis.batch_costs import collating_timed
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.changed_results import OTHER_BATCH
 from perftui.trainer.diagnosis.contention import UNSURE
@@ -64,7 +65,6 @@ _OPEN_LATE = (
 )
 _SLOWEST_WORKERS = 32
 _METHODS = frozenset({"__getitem__", "__getitems__", "__iter__", "<module>"})
-_OURS = "/perftui/trainer/probe/"
 
 
 @dataclass(frozen=True)
@@ -150,9 +150,17 @@ def _at_least(case: Case) -> int:
 def _at(case: Case, rank: RankSignals) -> str | None:
     """Return the line where samples are made: by looks at the training thread, or at workers in a window."""
     if rank.loader is not None and rank.loader.num_workers:
-        return _in_workers(rank, case.policy)
+        return _in_workers(rank, case.policy) or _by_times(rank, case.policy)
     place = main_place(rank.facts.stacks, case.policy.place_share, "dataset", "collate")
     return place.at if place is not None and of_the_script(place.at) else None
+
+
+def _by_times(rank: RankSignals, policy: Policy) -> str | None:
+    """Return what is asked for samples or what collates, whichever takes most as workers time it."""
+    putting, facts = collating_timed(rank), rank.loader
+    if putting is None or facts is None:
+        return None
+    return (facts.collate_at if putting >= policy.collating_timed else facts.fetch_at) or None
 
 
 def _in_workers(rank: RankSignals, policy: Policy) -> str | None:
@@ -166,7 +174,7 @@ def _in_workers(rank: RankSignals, policy: Policy) -> str | None:
     shares: dict[tuple[bool, str], float] = defaultdict(float)
     for seen in rank.worker_stacks:
         for frame in seen.frames:
-            if of_the_script(frame.file) and _OURS not in frame.file:
+            if of_the_script(frame.file):
                 inner = frame.function.rpartition(".")[2] not in _METHODS
                 place = f"{frame.file}:{frame.line} {frame.function}"
                 shares[inner, place] += frame.total_share * seen.samples / samples
@@ -358,13 +366,17 @@ def _named_by(rank: RankSignals, policy: Policy) -> str:
             f"a longer profile window: the last one found the workers {counted(samples, 'time')}, and "
             f"{policy.worker_looks} are needed to name the function that takes their time"
         )
-    return "a profile window shows which function of the workers takes the time"
+    shows = "a profile window shows which function of the workers takes the time"
+    if rank.loader is not None and rank.loader.num_workers and rank.workers_unseen:
+        return f"{rank.workers_unseen}; then {shows}"
+    return shows
 
 
 def _dear_items(case: Case, rank: RankSignals, facts: LoaderFacts, cpus: float) -> Answer:
     ranks = case.ranks_on(rank.host)
     place, host = _at(case, rank), case.host(rank)
-    settled = None if place else _named_by(rank, case.policy)
+    known = place is not None and place != _by_times(rank, case.policy)
+    settled = None if known else _named_by(rank, case.policy)
     if facts.num_workers == 0:
         full = f"the usable cores ({cpus:g}) are full already, workers would only share them"
     else:

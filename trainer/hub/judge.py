@@ -39,10 +39,24 @@ class Judge:
         return at_once(self.looking(fold, now_s, window, began_s=began_s))
 
     def looking(
-        self, fold: RunFold, now_s: float, window: WindowSeen | None = None, *, began_s: float = 0.0
+        self,
+        fold: RunFold,
+        now_s: float,
+        window: WindowSeen | None = None,
+        *,
+        began_s: float = 0.0,
+        unseen: str | None = None,
     ) -> Parts[bool]:
-        """Do the same in parts, as it takes long with many ranks; what it finds is there at its end."""
-        signals = yield from signals_in_parts(fold, window=window)
+        """Do the same in parts, as it takes long with many ranks; what it finds is there at its end.
+
+        Args:
+            fold: as for `look`, as are the next three.
+            now_s: see there.
+            window: see there.
+            began_s: see there.
+            unseen: why loader workers of the hub's host cannot be looked into; None: nothing is known.
+        """
+        signals = yield from signals_in_parts(fold, window=window, unseen=unseen)
         judged = yield from judge_in_parts(signals)
         self.unjudged = unjudged_of(judged.abstained[:_UNJUDGED_MAX])
         found = self._steadied.update(list(judged.findings), now_s)

@@ -43,6 +43,7 @@ from perftui.trainer.hub.tuner_process import TunerProcess
 from perftui.trainer.hub.views import RunFacts
 from perftui.trainer.launch.orphans import end_orphan, is_orphaned
 from perftui.trainer.telemetry.processes import start_ticks
+from perftui.trainer.telemetry.py_spy import why_unseen
 
 RECORDING_BUDGET_BYTES = 64 * MIB
 _SECOND = 1.0
@@ -213,7 +214,8 @@ class LiveRun:
 
         def begin() -> Parts[bool]:
             began_s = self.description.started_unix
-            return self._judge.looking(self.fold, now, self._newest.of(self.profiles()), began_s=began_s)
+            window = self._newest.of(self.profiles())
+            return self._judge.looking(self.fold, now, window, began_s=began_s, unseen=why_unseen())
 
         if self._looks.turn(begin) and self._judge.appeared:
             self._recorder.append(Entry(unix=now, appeared=self._judge.appeared))
@@ -338,6 +340,7 @@ class LiveRun:
             self._recorder.failed_entries,
             self._newest.of(self.profiles()),
             self.links(),
+            why_unseen(),
         )
         return msgspec.json.format(msgspec.json.encode(summary), indent=1) + b"\n"
 

@@ -8,6 +8,7 @@ from perftui.ipc.run_files import read_record
 from perftui.ipc.trace_report import TraceReport
 from perftui.ipc.view import ProfileView
 from perftui.ipc.worker_stacks import WorkerStacks
+from perftui.trainer.telemetry.py_spy import MISSING
 
 
 class WindowSeen(NamedTuple):
@@ -15,6 +16,14 @@ class WindowSeen(NamedTuple):
 
     report: TraceReport
     worker_stacks: tuple[WorkerStacks, ...] = ()
+    workers_unseen: str | None = None
+    """Why none could be looked into, where it was tried."""
+
+
+def unseen_in(view: ProfileView) -> str | None:
+    """Return why a window has no worker's stacks, where py-spy was kept from taking them."""
+    refused = (note for note in view.window_notes if note.startswith("py-spy") and note != MISSING)
+    return None if view.worker_stacks else next(refused, None)
 
 
 class NewestWindow:
@@ -34,7 +43,7 @@ class NewestWindow:
         for view in reversed(done):
             report = self._report(view.report_path or "")
             if report is not None:
-                return WindowSeen(report, tuple(view.worker_stacks))
+                return WindowSeen(report, tuple(view.worker_stacks), unseen_in(view))
         return None
 
     def _report(self, path: str) -> TraceReport | None:

@@ -44,6 +44,7 @@ def signals_of(
     whole_run: bool = False,
     window: WindowSeen | None = None,
     outcome: Outcome | None = None,
+    unseen: str | None = None,
 ) -> RunSignals:
     """Return the newest window of every rank, or the whole run's figures, as the rules see them.
 
@@ -52,8 +53,9 @@ def signals_of(
         whole_run: all steps past the warm-up instead of the newest ones.
         window: the newest profiling window that could be read.
         outcome: how the training ended; None while it goes on.
+        unseen: why loader workers of the hub's host cannot be looked into; None: nothing is known against it.
     """
-    return at_once(signals_in_parts(fold, whole_run=whole_run, window=window, outcome=outcome))
+    return at_once(signals_in_parts(fold, whole_run=whole_run, window=window, outcome=outcome, unseen=unseen))
 
 
 def signals_in_parts(
@@ -62,12 +64,15 @@ def signals_in_parts(
     whole_run: bool = False,
     window: WindowSeen | None = None,
     outcome: Outcome | None = None,
+    unseen: str | None = None,
 ) -> Parts[RunSignals]:
     """Do the same, a part for each rank; what arrives in between is seen by the ranks that follow."""
     ranks: list[RankSignals] = []
     for track in fold.ordered:
         if track.log.raw or track.facts.compiles_now:  # before its first step that alone can be said of it
-            ranks.append(_rank_signals(fold, track, window, whole_run=whole_run))
+            seen = _rank_signals(fold, track, window, whole_run=whole_run)
+            here = unseen if track.hello.host == fold.host else None
+            ranks.append(replace(seen, workers_unseen=here or seen.workers_unseen))
             yield
     return RunSignals(
         ranks=tuple(ranks),
@@ -115,6 +120,7 @@ def _rank_signals(
         worker_stacks=()
         if window is None
         else tuple(each for each in window.worker_stacks if each.rank == track.hello.rank),
+        workers_unseen=None if window is None else window.workers_unseen,
         dropped=track.dropped,
         hook_share=hook_ns / wall_ns if hook_ns is not None and wall_ns else None,
         world_size=track.hello.world_size,

@@ -31,14 +31,15 @@ def summarise(
     recording_failed_entries: int,
     window: WindowSeen | None = None,
     links: Sequence[HostLink] = (),
+    unseen: str | None = None,
 ) -> Summary:
-    """Return the summary as of `now`; findings are judged on the whole run."""
+    """Return the summary as of `now`; findings are judged on the whole run, `unseen` as in `signals_of`."""
     top = header(fold, facts, now)
     hosts = host_views(fold, now)
     host = hosts[0] if hosts else HostView(name=facts.description.host, age_s=0.0)
     log = fold.host_logs.get(host.name)
     outcome = facts.ended.outcome if facts.ended else None
-    judged = judge(signals_of(fold, whole_run=True, window=window, outcome=outcome))
+    judged = judge(signals_of(fold, whole_run=True, window=window, outcome=outcome, unseen=unseen))
     return Summary(
         run_id=top.run_id,
         name=top.name,

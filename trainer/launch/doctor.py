@@ -19,6 +19,7 @@ from perftui.trainer.launch.interpreter import InterpreterCheck, check_interpret
 from perftui.trainer.launch.terminal_check import terminal_checks
 from perftui.trainer.launch.versions import version_checks
 from perftui.trainer.telemetry.host import effective_cpus
+from perftui.trainer.telemetry.py_spy import find_py_spy, why_unseen
 
 State: TypeAlias = Literal["ok", "warn", "bad"]
 _SHM_LOW_BYTES = 1 << 30
@@ -57,7 +58,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 def examine(command: list[str]) -> Report:
     """Look at everything; `command` says whose Python is meant, empty for `python` on the path."""
-    checks = [*_interpreter(command), *_devices(), *_host(), *_places()]
+    checks = [*_interpreter(command), *_devices(), *_host(), _worker_looks(), *_places()]
     for state, name, text, advice in terminal_checks(start_environment()):
         checks.append(Check(name=name, state=state, text=text, advice=advice))
     return Report(checks=checks)
@@ -159,6 +160,14 @@ def _host() -> Iterator[Check]:
     low_files = 0 <= files < _FILES_LOW
     advice = "ulimit -n 65536, if many workers end in 'too many open files'" if low_files else None
     yield Check(name="open files", state="warn" if low_files else "ok", text=f"limit {files}", advice=advice)
+
+
+def _worker_looks() -> Check:
+    program, why = find_py_spy(), why_unseen()
+    if why is None:
+        return Check(name="py-spy", state="ok", text=f"{program} looks into loader workers")
+    text, _, advice = why.rpartition(": ") if program is None else why.partition("; ")
+    return Check(name="py-spy", state="warn", text=text, advice=advice)
 
 
 def _places() -> Iterator[Check]:

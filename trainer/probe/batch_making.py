@@ -10,7 +10,7 @@ import functools
 import mmap
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import perf_counter_ns
 from types import FunctionType, MethodType
 from typing import TypeAlias
@@ -19,7 +19,7 @@ from torch.utils.data import get_worker_info
 from torch.utils.data._utils import fetch as fetch_module
 
 from perftui.ipc.loader_facts import LoadingFacts
-from perftui.trainer.probe.border import Border, Foreign
+from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.untraced import untraced
 
 _LOADERS = 16
@@ -148,16 +148,22 @@ class _Timed:
         return batch
 
 
-def patch_fetchers(making: BatchMaking, border: Border) -> None:
-    """Have torch's fetchers timed; by their class, as an object that held its own method would be a cycle."""
+def patch_fetchers(watches: Sequence[Callable[[Foreign], object]]) -> None:
+    """Have torch's fetchers watched and timed.
+
+    By their class, as an object that held its own method for long would be a cycle.
+
+    Args:
+        watches: called with each that was just built; must not raise.
+    """
     base: Foreign = vars(fetch_module)[_BASE]
     build: Callable[..., None] = base.__init__
-    watch = border.guard("batch making", making.watch)
 
     @functools.wraps(build)
     def built(self: Foreign, *args: Foreign, **kwargs: Foreign) -> None:
         build(self, *args, **kwargs)
-        watch(self)
+        for watch in watches:
+            watch(self)
 
     base.__init__ = built
     for name in _KINDS:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any, TypeVar
 
+from perftui.ipc.own_files import is_ours
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.compile_words import break_reason, guard_reason, place, skip_reason
-from perftui.trainer.probe.untraced import is_ours
 
 _DYNAMO = "torch._dynamo.utils"
 _COPIES = 4

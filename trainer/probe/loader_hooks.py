@@ -8,7 +8,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from torch.utils.data import DataLoader
 from torch.utils.data import dataloader as loader_module
@@ -19,22 +19,14 @@ from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.kept_workers import remember
 from perftui.trainer.probe.loader_reading import built_by_script
 from perftui.trainer.probe.order_reading import asks_by_index, let_pass
-from perftui.trainer.probe.recorder import STATES_KEY, Recorder
+from perftui.trainer.probe.recorder import Recorder
 from perftui.trainer.probe.untraced import untraced
-from perftui.trainer.probe.worker_states import ToldInit, WorkerStates, states_for
+from perftui.trainer.probe.worker_states import patch_workers
 
 _BUILD_ERRORS = (ValueError, TypeError, RuntimeError, AssertionError, AttributeError)
 _BASE = "_BaseDataLoaderIter"
 _ITERATORS = ("_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter")
 """Private, and the same since torch 1.2."""
-
-
-class _Asked(NamedTuple):
-    """Workers about to start will tell of themselves."""
-
-    init: Foreign
-    """The script's `worker_init_fn`, for which another stands in meanwhile."""
-    states: WorkerStates
 
 
 def patch_construction(recorder: Recorder) -> None:
@@ -48,7 +40,13 @@ def patch_iterators(recorder: Recorder) -> None:
     for name in _ITERATORS:
         _patch_making(recorder, vars(loader_module)[name])
     recorder.border.guard("install order of samples", _patch_dealing)(recorder)
-    recorder.border.guard("install batch making", patch_fetchers)(recorder.making, recorder.border)
+    watch = (
+        recorder.border.guard("worker states", recorder.states.watch),
+        recorder.border.guard("batch making", recorder.making.watch),
+    )
+    recorder.border.guard("install batch making", patch_fetchers)(watch)
+    prepare = recorder.border.guard("worker states", recorder.states.prepare)
+    recorder.border.guard("install worker states", patch_workers)(prepare)
 
 
 def patch_others(recorder: Recorder) -> None:
@@ -119,15 +117,6 @@ def _patch_iter(recorder: Recorder, kind: Foreign) -> None:
     kind.__iter__ = iterate
 
 
-def _ask_workers(recorder: Recorder, loader: Foreign) -> _Asked | None:
-    states = states_for(loader)
-    if states is None:
-        return None
-    asked = _Asked(loader.worker_init_fn, states)
-    loader.worker_init_fn = ToldInit(asked.init, recorder.border.guard("worker states", states.tell))
-    return asked
-
-
 def _begin_timed(recorder: Recorder, loader: Foreign) -> int:
     return recorder.making.begin(recorder.book.index(loader), vars(loader).get("collate_fn"))
 
@@ -160,7 +149,7 @@ def _patch_making(recorder: Recorder, kind: Foreign) -> None:
     """Note iterators of torch that something else makes than a loader's patched `__iter__`."""
     original: Callable[..., None] = kind.__init__
     note = recorder.border.guard("iterator end", recorder.note_iterator)
-    ask = recorder.border.guard("worker states", functools.partial(_ask_workers, recorder))
+    begin_states = recorder.border.guard("worker states", recorder.states.begin)
     begin_timed = recorder.border.guard("batch making", functools.partial(_begin_timed, recorder))
 
     @untraced
@@ -168,15 +157,12 @@ def _patch_making(recorder: Recorder, kind: Foreign) -> None:
     def make(self: Foreign, loader: Foreign, *args: Foreign, **kwargs: Foreign) -> None:
         known = built_by_script(loader)
         begun = recorder.begin_iterator(known)
-        asked: _Asked | None = ask(loader)
+        begin_states(loader)
         timed = begin_timed(known)
         try:
             original(self, loader, *args, **kwargs)
         finally:
             recorder.making.end(timed)
-            if asked is not None:
-                loader.worker_init_fn = asked.init
-                self.__dict__[STATES_KEY] = asked.states
             if begun:
                 recorder.end_iterator()
         if begun:

@@ -12,7 +12,7 @@ from perftui.ipc.messages import LoaderFacts
 from perftui.ipc.settings import SettingValue
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.epoch_length import epoch_length
-from perftui.trainer.probe.own_places import samples_at
+from perftui.trainer.probe.serving_code import called_at, serves_at
 from perftui.trainer.probe.stream_sharding import divides
 
 
@@ -52,7 +52,8 @@ def read_loader(index: int, loader: Foreign, made_at: str | None = None) -> Load
         dataset=type(loader.dataset).__name__,
         sharded=_sharded(loader) if iterable else None,
         made_at=made_at,
-        samples_at=samples_at(loader.dataset),
+        fetch_at=serves_at(loader.dataset),
+        collate_at=called_at(getattr(loader, "__dict__", {}).get("collate_fn")),
     )
 
 

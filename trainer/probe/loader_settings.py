@@ -7,7 +7,6 @@ be applied is a reason in `failed`, never an error in the script.
 import inspect
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from types import FrameType
 from typing import Any, TypeAlias
 
@@ -17,6 +16,7 @@ from torch.utils.data import DataLoader, IterableDataset
 from perftui.ipc.figures import counted
 from perftui.ipc.loader_names import join_name, split_name
 from perftui.ipc.messages import LoaderFacts
+from perftui.ipc.own_files import is_ours
 from perftui.ipc.settings import SettingValue
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.kept_workers import begin_to_keep, let_go_if_altered
@@ -29,7 +29,6 @@ from perftui.trainer.probe.stream_sharding import divides
 _ONLY_WITH_WORKERS = ("prefetch_factor", "persistent_workers", "timeout", "multiprocessing_context")
 _KEY = "_perftui_key"
 _INDEX = "_perftui_index"
-_OURS = str(Path(__file__).parent)
 LOADERS_KEPT = 256
 """Loaders remembered; older ones are long gone."""
 
@@ -197,7 +196,7 @@ def _place() -> _Place:
     place: list[tuple[str, int]] = []
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        if not frame.f_code.co_filename.startswith(_OURS):
+        if not is_ours(frame.f_code.co_filename):
             place.append((frame.f_code.co_filename, frame.f_lineno))
         frame = frame.f_back
     return of_the_script(place)

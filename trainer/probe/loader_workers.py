@@ -41,9 +41,13 @@ class WorkerPids:
         if len(self._pids) > LOADERS_TOLD:
             del self._pids[next(iter(self._pids))]
 
+    def pids(self, key: int) -> list[int]:
+        """Return the pids of the workers of a loader's newest iterator; none where it has none."""
+        return self._pids.get(key, [])
+
     def read(self, key: int) -> ToldWorkers:
         """Return the workers of a loader's newest iterator; none where it has none."""
-        pids = self._pids.get(key, [])
+        pids = self.pids(key)
         told = self._told.get(key)
         if told is None or told.pids != pids:
             told = self._told[key] = ToldWorkers(pids, [_start_ticks(pid) for pid in pids])

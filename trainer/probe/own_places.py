@@ -9,20 +9,19 @@ import sys
 from pathlib import Path
 from types import CodeType, FrameType
 
+from perftui.ipc.own_files import is_ours
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.source_lines import is_installed
 
-_OURS = f"{Path(__file__).parents[1]}{os.sep}"
 _NO_FRAMEWORKS = sys.stdlib_module_names | {"torch", "torchdata", "safetensors"}
 """What is called by the user's code itself, as far as it is concerned."""
-_METHODS = ("__getitems__", "__getitem__")
 _WRAPPED = 4
-"""Datasets within datasets, at most: a Subset of a ConcatDataset and the like."""
+"""Decorators around one function, at most."""
 
 
 def is_own(file: str) -> bool:
     """Return whether a file is the user's own, and one that can be edited."""
-    return not (file.startswith(("<", _OURS, _torch_folder())) or is_installed(file))
+    return not (file.startswith(("<", _torch_folder())) or is_ours(file) or is_installed(file))
 
 
 def _place_of_frame(frame: FrameType) -> str:
@@ -39,11 +38,16 @@ def place_of_function(function: Foreign) -> str | None:
     """Return where a function of the user's own begins; None: it is not theirs, or no plain function."""
     function = function.func if type(function) is functools.partial else function
     function = getattr(function, "__func__", function)
+    code = getattr(unwrapped(function), "__code__", None)
+    return _place_of_code(code) if isinstance(code, CodeType) and is_own(code.co_filename) else None
+
+
+def unwrapped(function: Foreign) -> Foreign:
+    """Return the function within its decorators, as far as they tell of it."""
     for _ in range(_WRAPPED):
         attributes: Foreign = getattr(function, "__dict__", {})
         function = attributes.get("__wrapped__", function)
-    code = getattr(function, "__code__", None)
-    return _place_of_code(code) if isinstance(code, CodeType) and is_own(code.co_filename) else None
+    return function
 
 
 def place_of_call(frame: FrameType | None) -> str | None:
@@ -61,17 +65,6 @@ def place_of_call(frame: FrameType | None) -> str | None:
     if frame is None:
         return None
     return _place_of_frame(frame) + (f" (by {makers[0]})" if makers else "")
-
-
-def samples_at(dataset: Foreign) -> str | None:
-    """Return the user's own method that makes a loader's samples; None: an installed class does it."""
-    for _ in range(_WRAPPED):
-        for name in (*_METHODS, "__iter__"):
-            place = place_of_function(getattr(type(dataset), name, None))
-            if place is not None:
-                return place
-        dataset = getattr(dataset, "__dict__", {}).get("dataset")
-    return None
 
 
 def name_of(code: CodeType) -> str:

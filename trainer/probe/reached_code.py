@@ -31,6 +31,17 @@ class Words(NamedTuple):
     """Modules."""
 
 
+class Named(NamedTuple):
+    """A value that a function names."""
+
+    module: str
+    """Whose global it is, or the function's."""
+    name: str
+    value: Foreign
+    closing: CodeType | None = None
+    """The function's code, where it closes over the value."""
+
+
 def words_of(code: CodeType) -> Words:
     """Return what some code says."""
     words = _known.get(code)
@@ -82,17 +93,20 @@ def _called(found: Foreign) -> Foreign:
     return found.__func__ if issubclass(kind, (staticmethod, classmethod, MethodType)) else found
 
 
-def named_by(function: FunctionType, words: Words) -> Iterator[tuple[str, Foreign]]:
+def named_by(function: FunctionType, words: Words) -> Iterator[Named]:
     """Return the globals and closed-over values that a function names; of modules of the script's, theirs."""
+    module, code = function.__module__, function.__code__
     with suppress(ValueError):  # of a cell that is not filled yet
         cells = [cell.cell_contents for cell in function.__closure__ or ()]
-        yield from zip(function.__code__.co_freevars, cells, strict=True)
+        for name, value in zip(code.co_freevars, cells, strict=True):
+            yield Named(module, name, value, code)
     for name in words.loaded & function.__globals__.keys():
         value = function.__globals__[name]
         if isinstance(value, ModuleType) and is_own(value.__name__):
-            yield from ((inner, vars(value)[inner]) for inner in words.names & vars(value).keys())
+            inside = vars(value)
+            yield from (Named(value.__name__, inner, inside[inner]) for inner in words.names & inside.keys())
         else:
-            yield name, value
+            yield Named(module, name, value)
 
 
 def is_own(module: str | None) -> bool:
@@ -107,8 +121,8 @@ class Reached(NamedTuple):
     names: frozenset[str]
     own: frozenset[str]
     stored: frozenset[str]
-    values: list[tuple[str, str, Foreign]]
-    """Globals and closed-over values that they name: module, name, value."""
+    values: list[Named]
+    """Globals and closed-over values that they name."""
 
 
 def reached_from(waiting: Iterable[Foreign], classes: list[type]) -> Reached:
@@ -116,7 +130,7 @@ def reached_from(waiting: Iterable[Foreign], classes: list[type]) -> Reached:
     queue = [each for each in waiting if type(each) is FunctionType]
     seen: set[FunctionType] = set()
     names, own, stored = set[str](), set[str](), set[str]()
-    values: list[tuple[str, str, Foreign]] = []
+    values: list[Named] = []
     while queue and len(seen) < _FUNCTIONS_SEEN:
         function = queue.pop()
         if function in seen:
@@ -129,7 +143,8 @@ def reached_from(waiting: Iterable[Foreign], classes: list[type]) -> Reached:
         called = [each for _, each in members(classes, words.names - {"__init__"})]
         if is_own(function.__module__):
             named = list(named_by(function, words))
-            called += [each for _, each in named if type(each) is FunctionType and is_own(each.__module__)]
-            values += [(function.__module__, name, value) for name, value in named]
+            inner = [each.value for each in named if type(each.value) is FunctionType]
+            called += [each for each in inner if is_own(each.__module__)]
+            values += named
         queue += [each for each in called if type(each) is FunctionType]
     return Reached(frozenset(names), frozenset(own), frozenset(stored), values)

@@ -20,7 +20,7 @@ from perftui.trainer.probe.batch_making import BatchMaking
 from perftui.trainer.probe.batch_signature import BatchBook
 from perftui.trainer.probe.border import Border, Foreign
 from perftui.trainer.probe.compiling import CompileWatch
-from perftui.trainer.probe.copied_generators import copied_generators
+from perftui.trainer.probe.copied_generators import copies_in_workers
 from perftui.trainer.probe.elsewhere import Elsewhere
 from perftui.trainer.probe.expected_window import wanted_window
 from perftui.trainer.probe.loader_settings import LOADERS_KEPT, LoaderBook
@@ -48,9 +48,9 @@ from perftui.trainer.probe.stamps import (
 from perftui.trainer.probe.step_clock import HELD_MICRO_BATCHES, StepClock
 from perftui.trainer.probe.unseen_work import UnseenWork
 from perftui.trainer.probe.validating import Validating
+from perftui.trainer.probe.worker_states import WorkerStates
 
 LOADER_KEY = "_perftui_loader"
-STATES_KEY = "_perftui_states"
 """Attribute of an iterator: the key of its loader."""
 FOREIGN_LOADER = 1_000_000
 """Key of iterators that no DataLoader.__iter__ made."""
@@ -108,8 +108,9 @@ class Recorder:
         self._at_window = border.guard("window", self._tell_window)
         self._key_of = border.guard("iterator", book.key)
         self._read_loader = border.guard("loader", book.note)
-        self._read_generators = border.guard("generators", copied_generators)
+        self._read_generators = border.guard("generators", copies_in_workers)
         self.making = BatchMaking()
+        self.states = WorkerStates(border)
         self.saving = SavingThreads()
         self.validating = Validating()
         self.compiling = CompileWatch(border, self._compiled, self._compile_begins)
@@ -227,8 +228,8 @@ class Recorder:
         self.validating.iterated(self.book.facts(key))
         self.workers.note(key, iterator)
         self.book.samplers.iterate(index, iterator)
-        self.book.samplers.keep_states(index, vars(iterator).get(STATES_KEY))
-        self.book.samplers.keep_generators(index, self._read_generators(loader) or [])
+        copied = self._read_generators(loader) or []
+        self.book.samplers.keep_workers(index, self.states.page, self.workers.pids(key), copied)
         if get_ident() == self.thread:
             self.iterator = weakref.ref(iterator)
 

@@ -5,6 +5,8 @@ looked into by the background thread alone, where an error costs nothing.
 """
 
 import weakref
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec.structs
@@ -13,10 +15,11 @@ from torch.utils.data.distributed import DistributedSampler
 
 from perftui.ipc.loader_facts import CopiedGenerator, SamplingFacts
 from perftui.trainer.probe.border import Foreign
+from perftui.trainer.probe.copied_generators import Copied
 from perftui.trainer.probe.drawn_orders import draws_by_chance
 from perftui.trainer.probe.order_reading import Dealt, OrderWatch
 from perftui.trainer.probe.own_places import place_of_function
-from perftui.trainer.probe.worker_states import WorkerStates
+from perftui.trainer.probe.worker_states import GeneratorTold, StatesPage, WorkerTold, alike, longest_s
 
 _DEPTH = 4
 _EPOCHS_KEPT = 4
@@ -41,9 +44,12 @@ class _Order:
     """Whether the sampler draws its order from there, anew for each iterator."""
     alike: int | None = None
     """Iterators in a row that drew the same."""
-    states: WorkerStates | None = None
-    """Of the newest workers."""
-    generators: list[CopiedGenerator] = field(default_factory=list)
+    page: StatesPage | None = None
+    """Where the newest workers tell of themselves."""
+    pids: list[int] = field(default_factory=list)
+    """Of these workers."""
+    copied: list[Copied] = field(default_factory=list)
+    """Generators of the script's that they have copies of."""
     asked: OrderWatch = field(default_factory=OrderWatch)
     known: SamplingFacts | None = None
     """The last reading: a loader that the script does not keep is gone between two epochs."""
@@ -90,17 +96,13 @@ class SamplerWatch:
         """A loader begins to take indices from its sampler; return where to note them."""
         return self._orders.setdefault(index, _Order()).asked.begin()
 
-    def keep_states(self, index: int, states: WorkerStates | None) -> None:
-        """The workers of a loader tell of their random generators there; None: they do not."""
+    def keep_workers(
+        self, index: int, page: StatesPage | None, pids: list[int], copied: list[Copied]
+    ) -> None:
+        """A loader has these workers now, with copies of generators; they tell on the page."""
         order = self._orders.get(index)
         if order is not None:
-            order.states = states
-
-    def keep_generators(self, index: int, generators: list[CopiedGenerator]) -> None:
-        """The newest workers of a loader have copies of these."""
-        order = self._orders.get(index)
-        if order is not None:
-            order.generators = generators
+            order.page, order.pids, order.copied = page, pids, copied
 
     def read(self, index: int | None, trained: int) -> tuple[SamplingFacts | None, str | None]:
         """Return what is known of a loader, or None with the reason.
@@ -119,20 +121,52 @@ class SamplerWatch:
         if order.known is None:
             return None, GONE
         epochs = min(order.begun, trained)
+        told = [None if order.page is None else order.page.read(pid) for pid in order.pids]
         asked = order.asked.alike()
         return msgspec.structs.replace(
             order.known,
             epochs_begun=epochs,
             set_epoch=None if order.known.epoch is None else _changes(order.epochs, epochs),
-            worker_init_s=None if order.states is None else order.states.longest_s(),
-            workers_alike=None if order.states is None else order.states.alike(),
+            worker_init_s=longest_s(told) if order.worker_init_fn else None,
+            workers_alike=alike(told) if order.worker_init_fn else None,
             epochs_alike=None if order.alike is None else min(order.alike, epochs),
-            copied_generators=order.generators,
+            copied_generators=copied_alike(order.copied, told),
             orders_alike=None if asked is None else min(asked.times, epochs),
             order_batches=0 if asked is None else asked.batches,
             order_samples=0 if asked is None else asked.samples,
             order_in_line=asked is not None and asked.in_line,
         ), None
+
+
+def copied_alike(copied: Sequence[Copied], told: Sequence[WorkerTold | None]) -> list[CopiedGenerator]:
+    """Return those of the copies that two workers or more draw from in the same state.
+
+    Where fewer than two have told of their first batch, what the code says stands; one that no worker has
+    drawn from is left out.
+
+    Args:
+        copied: as found in the parent.
+        told: by the workers.
+    """
+    fetched = [each.generators for each in told if each is not None and each.generators is not None]
+    if len(fetched) < 2:
+        return [each.told for each in copied if not each.may_seed]
+    return [
+        judged
+        for each in copied
+        if (judged := _judged(each, [own[each.key] for own in fetched if each.key in own])) is not None
+    ]
+
+
+def _judged(copied: Copied, told: Sequence[GeneratorTold]) -> CopiedGenerator | None:
+    if not told:  # of a GPU, or of a kind of bits that is not NumPy's
+        return None if copied.may_seed else copied.told
+    begun, count = Counter(each.begun for each in told).most_common(1)[0]
+    same = [each for each in told if each.begun == begun]
+    if count < 2 or not any(each.drawn for each in same):
+        return None
+    after = Counter(each.now for each in same if each.drawn)
+    return msgspec.structs.replace(copied.told, workers_alike=count, alike_after=max(after.values()) > 1)
 
 
 def _drawn_alike(loader: Foreign, sampler: Foreign) -> bool:

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from types import CodeType
 
+from perftui.ipc.own_files import is_ours
 from perftui.trainer.probe.source_lines import is_installed
 
 _TORCH = (
@@ -30,7 +31,6 @@ AREAS = (
 )  # fmt: skip
 """The most telling first; beside them script for anything else, and device for a wait for the GPU."""
 _BACKWARD = frozenset({"backward", "_engine_run_backward", "grad"})
-_OURS = str(Path(__file__).parents[1]) + os.sep
 _FILES_KEPT = 4096
 
 
@@ -58,4 +58,4 @@ class StackAreas:
             return next((area for area, files in _TORCH if inner.startswith(files)), "")
         if is_installed(name):  # a folder of the script's may be called like one of these
             return next((area for area, parts in _OTHERS if any(part in name for part in parts)), "")
-        return "" if "torchinductor" in name or name.startswith(("<", _OURS)) else "script"
+        return "" if "torchinductor" in name or name.startswith("<") or is_ours(name) else "script"

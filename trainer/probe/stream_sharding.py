@@ -112,7 +112,8 @@ def _reached(waiting: list[FunctionType], classes: list[type]) -> bool | None:
             return True
         if names & _DRAWS or len(seen) > _FUNCTIONS_SEEN or not all(map(_plain, words.imported)):
             answers.add(None)
-        for _, value in (*named_by(function, words), *members(classes, names)):
+        named = (each.value for each in named_by(function, words))
+        for value in (*named, *(each for _, each in members(classes, names))):
             if isinstance(value, FunctionType) and is_own(value.__module__):
                 waiting.append(value)
             else:

@@ -16,6 +16,7 @@ from types import CodeType, FrameType
 from typing import NamedTuple, TypeAlias
 
 from perftui.ipc.facts import StackFacts, StackPlace
+from perftui.ipc.own_files import is_ours
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.call_order import CallOrder, Chain
 from perftui.trainer.probe.device_reads import DeviceReads
@@ -176,7 +177,11 @@ class ThreadLooks:
         frame = frames.get(thread)
         if frame is None:
             return None
-        stack = _Stack(_spot(frame), set())
+        innermost = frame
+        while is_ours(innermost.f_code.co_filename) and innermost.f_back is not None:
+            innermost = innermost.f_back
+        stack = _Stack(_spot(innermost), set())
+        del innermost
         calls: list[FrameType] = []
         for _ in range(DEPTH):
             if frame is None:

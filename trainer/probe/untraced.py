@@ -7,16 +7,15 @@ the graph. What of torch a hook stands before, dynamo does not trace either.
 
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Final, TypeVar
 
+from perftui.ipc.own_files import is_ours
 from perftui.trainer.probe.after_import import after_import
 from perftui.trainer.probe.border import Border, Foreign
 
 _MODULE: Final = "torch._dynamo.eval_frame"
 _PACKAGE: Final = "perftui.trainer."
-_OURS: Final = str(Path(__file__).parents[1])
 _Hook = TypeVar("_Hook", bound=Callable[..., object])
 
 
@@ -71,8 +70,3 @@ def _with_inner(code: CodeType) -> Iterator[CodeType]:
         for constant in code.co_consts:
             if isinstance(constant, CodeType):
                 yield from _with_inner(constant)
-
-
-def is_ours(file: str) -> bool:
-    """Tell whether a file is one of those that live beside the training."""
-    return file.startswith(_OURS)

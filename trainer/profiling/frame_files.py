@@ -11,6 +11,8 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 
+from perftui.ipc.own_files import is_ours
+
 _INSTALLED = re.compile(r"site-packages|dist-packages|lib/python3|^<")
 _PACKAGES = frozenset({
     "accelerate", "albumentations", "apex", "audiomentations", "bitsandbytes", "composer", "cv2",
@@ -43,8 +45,8 @@ _SCRIPTS = frozenset({"cmd", "code", "profile", "test", "trace"})
 
 @lru_cache(maxsize=16384)
 def known_by_name(file: str) -> bool:
-    """Return whether a file, as torch writes it, is of Python or of a well-known package."""
-    if _INSTALLED.search(file) or _HUGGING_FACE.match(file):
+    """Return whether a file, as torch writes it, is of Python, of a well-known package, or our own."""
+    if _INSTALLED.search(file) or _HUGGING_FACE.match(file) or is_ours(file):
         return True
     top, below, _ = file.partition("/")
     if below:

@@ -3,6 +3,8 @@
 import re
 from functools import lru_cache
 
+from perftui.ipc.own_files import is_ours
+
 LOADER_PREFIX = "enumerate(DataLoader)"
 """What torch names the span around a DataLoader iterator's `__next__` in the training thread."""
 
@@ -76,9 +78,13 @@ def issues(name: str) -> bool:
 
 @lru_cache(maxsize=65536)
 def frame_place(name: str) -> str | None:
-    """Return `file:line function` of a frame; None for built-ins and modules."""
+    """Return `file:line function` of a frame; None for built-ins and modules, and for our own frames."""
     found = _FRAME.match(name)
-    return None if found is None else f"{found['file']}:{found['line']} {found['function']}"
+    return (
+        None
+        if found is None or is_ours(found["file"])
+        else f"{found['file']}:{found['line']} {found['function']}"
+    )
 
 
 @lru_cache(maxsize=65536)

@@ -6,6 +6,7 @@ milliseconds. A look takes about 20 ms, half of it on a core.
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,10 +21,8 @@ from perftui.trainer.telemetry.stack_fold import Frame, Stack
 
 _NICENESS = 10
 _DEADLINE_S = 5.0
-MISSING = (
-    "what loader workers do is not in a rank's trace; their stacks are sampled as well where py-spy is "
-    "installed: pip install py-spy"
-)
+MISSING = "py-spy is not installed, which looks into loader workers: pip install py-spy"
+_CAP_SYS_PTRACE = 19
 _PTRACE_SCOPE = Path("/proc/sys/kernel/yama/ptrace_scope")
 
 
@@ -49,6 +48,31 @@ def find_py_spy() -> str | None:
     return shutil.which("py-spy") or (str(beside) if os.access(beside, os.X_OK) else None)
 
 
+def why_unseen() -> str | None:
+    """Return why loader workers of this host cannot be looked into, as far as is known without a try."""
+    program = find_py_spy()
+    if program is None:
+        return MISSING
+    return None if _scope() in ("", "0") or _may_trace(program) else _refused(program)
+
+
+def _may_trace(program: str) -> bool:
+    """Tell whether this process, or the program by its file, has the capability to look into any other."""
+    with contextlib.suppress(OSError):
+        held = re.search(r"^CapEff:\s*(\w+)", Path("/proc/self/status").read_text(), re.MULTILINE)
+        if held and int(held[1], 16) >> _CAP_SYS_PTRACE & 1:
+            return True
+    with contextlib.suppress(OSError):
+        return bool(os.getxattr(program, "security.capability"))
+    return False
+
+
+def _scope() -> str:
+    with contextlib.suppress(OSError):
+        return _PTRACE_SCOPE.read_text().strip()
+    return ""
+
+
 def read_dump(text: bytes, pid: int) -> Stack | None:
     """Return the main thread's stack out of what `py-spy dump --json` printed; None where there is none."""
     try:
@@ -66,9 +90,11 @@ def why_refused(errors: str, program: str) -> str | None:
     """Return what to do about a missing permission; None when the errors are of another kind."""
     if "Permission" not in errors and "Operation not permitted" not in errors:
         return None
-    scope = ""
-    with contextlib.suppress(OSError):
-        scope = f" (kernel.yama.ptrace_scope is {_PTRACE_SCOPE.read_text().strip()})"
+    return _refused(program)
+
+
+def _refused(program: str) -> str:
+    scope = f" (kernel.yama.ptrace_scope is {_scope()})" if _scope() else ""
     return (
         f"py-spy may not look into the loader workers{scope}; allow it with: sudo setcap cap_sys_ptrace=ep "
         f"{program}, or in a container: --cap-add SYS_PTRACE"

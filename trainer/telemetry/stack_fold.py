@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from perftui.ipc.own_files import is_ours
 from perftui.ipc.worker_stacks import WorkerFrame, WorkerStacks
 
 FRAMES_MAX = 40
@@ -77,10 +78,10 @@ def folded(worker: Worker, stacks: Sequence[Stack]) -> WorkerStacks:
 
 
 def _own(frames: Sequence[Frame]) -> Sequence[Frame]:
-    """Return the frames down to the worker's loop, all of them where there is none."""
+    """Return the frames down to the worker's loop, all of them where there is none; but for perftui's own."""
     ends = (
         depth
         for depth, frame in enumerate(frames)
         if frame.function == _LOOP[0] and frame.file.endswith(_LOOP[1])
     )
-    return frames[: next(ends, len(frames)) + 1]
+    return [frame for frame in frames[: next(ends, len(frames)) + 1] if not is_ours(frame.file)]

@@ -11,6 +11,9 @@ from perftui.tui.renderables.trace_context import TraceContext
 from perftui.tui.renderables.trace_details import said, whole_name
 from perftui.tui.renderables.trace_table import AnyTable, Column, Table
 
+_REASONS = ("py-spy", "no loader worker could be looked at")
+"""How the notes on it begin."""
+
 
 class _FrameRow(NamedTuple):
     worker: WorkerStacks
@@ -41,12 +44,19 @@ def workers_table(context: TraceContext) -> AnyTable:
         rows,
         len(COLUMNS) - 1,
         "no stack of a loader worker was sampled; the notes under trust say why" if mine
-        else "no loader worker was looked into",
+        else _why_none(context),
         search=lambda row: f"{row.frame.function} {row.frame.file} {_worker(row)}",
         record=_record,
         share=lambda row: row.frame.self_share,
         details=_details,
     )  # fmt: skip
+
+
+def _why_none(context: TraceContext) -> str:
+    """Say that no worker was looked into, with the window's note on why."""
+    notes = context.view.window_notes if context.view else []
+    why = next((note for note in notes if note.startswith(_REASONS)), "")
+    return f"no loader worker was looked into{f': {why}' if why else ''}"
 
 
 def _record(row: _FrameRow) -> Mapping[str, object]:

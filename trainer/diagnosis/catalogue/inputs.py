@@ -39,7 +39,8 @@ ENTRIES = (
             "workers that compute all the time (CPU and waiting for a core, at least 0.75)",
             "no core left for another worker",
             "or: workers that take turns at a lock within which one at a time computes",
-            "the line where samples are made, where the training thread makes them",
+            "the line where samples are made, where the training thread makes them; of workers that time "
+            "their batches the dataset's method, or in a profile window the function within it (py-spy)",
         ),
         why="The CPU work of a step over the usable cores is longer than the model's part.",
         do="By what the batches are: pictures stored decoded and resized, a faster decoder, fewer or batched "
@@ -160,7 +161,7 @@ ENTRIES = (
             "loader wait of steps that begin an epoch",
             "epochs begun in the window",
             "persistent_workers",
-            "how long worker_init_fn took in the slowest forked worker",
+            "how long worker_init_fn took in the slowest worker",
         ),
         why="Worker processes are started again for each iterator, and import what they need; or the sampler "
         "walks over the data.",

@@ -214,18 +214,23 @@ ENTRIES = (
         title="Workers may draw the same random numbers.",
         seen="Nothing.",
         signals=(
-            "Python's, NumPy's and torch's generators in each forked worker, after worker_init_fn",
+            "the states of Python's, NumPy's and torch's generators in each worker, after worker_init_fn",
             "or: a generator (NumPy's Generator and RandomState, random.Random, torch.Generator) that exists "
             "before two workers or more start, kept by the dataset, its transforms or the collate function, "
-            "or a global, and named by the code by which they fetch",
+            "or a global, and named by the code by which they fetch; and its states in the workers: alike in "
+            "two or more as they begin to fetch, after worker_init_fn, and moved by a fetch",
         ),
         why="worker_init_fn seeds all workers with one number: without it torch seeds each otherwise. Or the "
         "dataset makes a generator of its own in its constructor: each worker has a copy in the same state.",
-        do="Seed by torch.initial_seed() % 2**32 in worker_init_fn; a generator of one's own likewise, or "
-        "make it in the worker when it is first used.",
+        do="Seed by torch.initial_seed() % 2**32 in worker_init_fn; a generator of one's own likewise, by "
+        "the way to it that the advice writes out, or make it in the worker when it is first used.",
         semantics="changes-training",
         against="A generator is not judged where the code that uses it seeds, stores or copies it or asks "
-        "which worker it is in, nor where worker_init_fn touches the dataset or the generator.",
+        "which worker it is in. One that no worker has drawn from in its first 16 fetches is not told. "
+        "States that differ after the first batches leave a doubt: it may be seeded for each sample in a way "
+        "that the code does not show, or be drawn from more often in one worker. Where workers do not tell "
+        "(loaders that are not torch's, generators of a GPU) the code alone is judged, and nothing is said "
+        "of what a worker_init_fn may touch.",
         reports=(report("the same draws in every worker", "pytorch/pytorch/issues/5059"),),
     ),
     Entry(

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from perftui.ipc.findings import Finding, Remedy
-from perftui.ipc.loader_facts import CopiedGenerator, SamplingFacts
+from perftui.ipc.loader_facts import SamplingFacts
 from perftui.trainer.diagnosis.case import Case
 from perftui.trainer.diagnosis.evidence import number
 from perftui.trainer.diagnosis.policy import Policy
@@ -216,75 +216,4 @@ def iterable_duplicates(case: Case) -> Iterator[Finding | Abstention]:
         return
 
 
-def worker_seed(case: Case) -> Iterator[Finding | Abstention]:
-    """Judge whether all workers of the loader draw the same random numbers."""
-    for rank in case.signals.ranks:
-        sampling, loader = rank.facts.sampling, rank.loader
-        if sampling is None or loader is None or loader.num_workers < 2:
-            continue
-        told = rank.rank if len(case.signals.ranks) > 1 else None
-        if sampling.copied_generators:
-            yield _copied(sampling.copied_generators, loader.num_workers, told)
-            return
-        if not sampling.worker_init_fn:
-            continue
-        alike = sampling.workers_alike
-        if alike is None:
-            reason = "the script prepares its workers (worker_init_fn), and their random states are not known"
-            yield Abstention("data.worker_seed", reason, "workers that are forked", rank.rank)
-            return
-        if alike:
-            yield _seeded_by_script(alike, loader.num_workers, told)
-            return
-
-
-def _seeded_by_script(alike: list[str], workers: int, rank: int | None) -> Finding:
-    names = " and ".join(_GENERATORS.get(name, name) for name in alike)
-    return Finding(
-        code="data.worker_seed",
-        severity="warning",
-        share=0.0,
-        rank=rank,
-        sentence=f"All {workers} workers of the loader begin with the same random state of "
-        f"{names}: what the dataset draws from it comes {workers} times.",
-        evidence=[number("workers with equal random states", workers, "")],
-        remedy=Remedy(
-            advice="in worker_init_fn, seed by torch.initial_seed() % 2**32, which differs by worker "
-            "and from epoch to epoch; or leave it to torch, which seeds all three",
-            semantics="changes-training",
-        ),
-        unsure="whether the dataset draws from it was not seen",
-    )
-
-
-def _copied(generators: list[CopiedGenerator], workers: int, rank: int | None) -> Finding:
-    """Return what is said of generators that were made before the workers were."""
-    names = " and ".join(f"{each.attribute} of {each.owner}" for each in generators)
-    first = generators[0]
-    anew = _ANEW.get(first.kind, "a generator seeded by torch.initial_seed()").format(first.attribute)
-    return Finding(
-        code="data.worker_seed",
-        severity="warning",
-        share=0.0,
-        rank=rank,
-        sentence=f"Each of {workers} workers has a copy of {names}, made before they started, in the same "
-        f"state: what is drawn from it comes {workers} times.",
-        evidence=[number(f"workers with a copy of {names}", workers, "")],
-        remedy=Remedy(
-            advice=f"in worker_init_fn seed it anew, on torch.utils.data.get_worker_info().dataset: {anew}, "
-            "which differs by worker and from epoch to epoch; or make it in the worker when first used",
-            semantics="changes-training",
-        ),
-        unsure="it is read from the code that fetches: the draws themselves were not seen",
-    )
-
-
 _MAY_BE_MEANT = "the sampler's code draws by chance, but the order may be fixed on purpose"
-_ANEW = {
-    "numpy.Generator": "{} = np.random.default_rng(torch.initial_seed())",
-    "numpy.RandomState": "{}.seed(torch.initial_seed() % 2**32)",
-    "random.Random": "{}.seed(torch.initial_seed())",
-    "torch.Generator": "{}.manual_seed(torch.initial_seed())",
-}
-"""By kind: what seeds it anew in a worker; `{}` stands for its name."""
-_GENERATORS = {"random": "Python's random", "numpy": "NumPy", "torch": "torch"}
