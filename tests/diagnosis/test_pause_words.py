@@ -24,7 +24,7 @@ def told(pause: PauseSignals, seen: ValidatingFacts | None = None) -> tuple[str,
     [
         ({}, "10 times in 12 s, 240 ms each."),
         ({"share": 1.0}, "10 times, 240 ms each."),
-        ({"count": 1}, "once in 12 s, 2400 ms each."),
+        ({"count": 1}, "once in 12 s, 2400 ms."),
         ({"every_steps": 20}, "every 20 steps, 240 ms each."),
         ({"every_steps": 1}, "after every step, 240 ms each."),
         (
