@@ -19,9 +19,11 @@ _TOKEN = secrets.token_hex(8)
 _LINGER_S = 15.0
 
 
-# What a shell starts in the background ignores it, and so would every process of the tests.
+# What a shell starts in the background ignores both, and so would every process of the tests.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGQUIT) is signal.SIG_IGN:
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 @dataclass(frozen=True)
