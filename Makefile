@@ -3,7 +3,7 @@
 #   PYTHON=python3.12          another interpreter (3.10 or newer, with venv)
 #   PIP_ARGS="..."             more arguments for every `pip install`
 #   TORCH_INDEX=URL            an additional index, such as one with CPU-only builds of torch
-#   AT_ONCE=1                  tests at a time (2: most of them wait; more need more cores)
+#   AT_ONCE=1                  tests at a time (3 on two cores: most of them wait; more need more cores)
 #   VENV, TEST_VENV, DEV_VENV, OLDEST_VENV, FRAMEWORKS_VENV   where the environments go
 
 SHELL := /bin/bash
@@ -18,7 +18,7 @@ OLDEST_VENV ?= .venv-oldest
 OLDEST_PYTHON ?= python3.10
 FRAMEWORKS_VENV ?= .venv-frameworks
 PYTEST_ARGS ?=
-AT_ONCE ?= 2
+AT_ONCE ?= 3
 CASES_ARGS ?=
 FUZZ_ARGS ?=
 

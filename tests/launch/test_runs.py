@@ -150,7 +150,7 @@ def test_leaving_a_dashboard_tells_of_the_last_run_of_a_line(
             ended = ExitRecord(exit_code=-15, ended_unix=2.0, outcome="stopped", stopped_by="relaunch")
             write_record(places.exit_record, ended)
     assert after_dashboard(run_places("line-0"), None) == 0
-    assert "line-2 goes on" in capsys.readouterr().err
+    assert "perftui line-2\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ if __name__ == "__main__":
     effective = outcome.of(Effective)[-1]
     assert effective.settings["loader.num_workers"] == 2
     assert effective.settings["loader.multiprocessing_context"] == context
-    assert effective.failed == {"loader[4].num_workers": "the script built 1 DataLoader(s)"}
+    assert effective.failed == {"loader[4].num_workers": "the script built 1 DataLoader"}
     assert outcome.column("epoch") == [0] * 12 + [1] * 12
 
 

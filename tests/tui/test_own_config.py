@@ -143,7 +143,7 @@ def test_a_panel_can_be_left_out_and_leaves_its_room(panel: str, size: tuple[int
 
     async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
         there = [words[each] for each in rest if size == LARGE or each not in ("steps",)]
-        await _shown(app, pilot, "▲ CRITICAL", "q detach", *there)
+        await _shown(app, pilot, "▲ CRITICAL", "? help q", *there)
         assert words[panel] not in text(app)
         lines = text(app).splitlines()
         assert len(lines) == size[1]

@@ -85,7 +85,7 @@ def test_a_tmux_as_it_comes_hands_what_is_copied_to_its_terminal(hub: ScriptedHu
     words = ["tmux", "-S", socket, "-f", str(config), "new-session", inside]
     terminal = Terminal(100, 30, ("-c", f"import os; os.execvp('tmux', {words})"))
     try:
-        terminal.wait_for("q detach")
+        terminal.wait_for("? help q")
         terminal.type(b"f")
         terminal.wait_for("CRITICAL input.too_many_workers")
         terminal.type(b"y")

@@ -111,9 +111,9 @@ def test_very_small_and_very_large(hub: ScriptedHub, size: tuple[int, int]) -> N
 def test_the_terminals_own_size_counts_not_one_that_was_exported_before(hub: ScriptedHub) -> None:
     terminal = Terminal(100, 30, answers=True, environment={"COLUMNS": "60", "LINES": "12"})
     try:
-        terminal.wait_until(lambda: "q detach" in terminal.text.splitlines()[29], "keys in the last line")
+        terminal.wait_until(lambda: "? help q" in terminal.text.splitlines()[29], "keys in the last line")
         terminal.resize(120, 40)
-        terminal.wait_until(lambda: "q detach" in terminal.text.splitlines()[39], "keys in the last line")
+        terminal.wait_until(lambda: "? help q" in terminal.text.splitlines()[39], "keys in the last line")
     finally:
         terminal.close()
 

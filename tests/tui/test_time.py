@@ -209,7 +209,7 @@ def test_ranks_over_time_are_asked_for_chosen_and_opened() -> None:
     async def play(app: DashboardApp, pilot: Pilot[None], hub: ScriptedHub) -> None:
         await pilot.press("m")
         screen = await shown(pilot, "ranks over time  4 ranks, steps 0 to 411")
-        assert re.search(r"┃ 0 +⠂+ +\+0\.0 %", screen)
+        assert re.search(r"┃ 0 +⠂+ +0\.0 %", screen)
         assert re.search(r"  1 +⡷+ +\+15\.0 %", screen)
         assert "20 % and more" in screen
         await pilot.press("plus")
