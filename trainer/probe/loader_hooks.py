@@ -107,11 +107,11 @@ def _patch_iter(recorder: Recorder, kind: Foreign) -> None:
         begun = recorder.begin_iterator(self)
         try:
             iterator = original(self)
+            note(self, iterator)  # within the wait: what reading takes is the script's time as well
+            kept(self)
         finally:
             if begun:
                 recorder.end_iterator()
-        note(self, iterator)
-        kept(self)
         return iterator
 
     kind.__iter__ = iterate

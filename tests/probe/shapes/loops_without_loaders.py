@@ -168,8 +168,8 @@ def gradient_descent_by_hand_for_a_few_steps(watch: Stopwatch) -> None:
 def one_batch_again_and_again(watch: Stopwatch) -> None:
     """Only the first step fetches."""
     one = trainee()
-    loader = iter(loader_of(1))
-    batch = watch.wait(next, loader)
+    loader = loader_of(1)
+    batch = watch.wait(lambda: next(iter(loader)))  # making the iterator is wait as well
     for number in range(STEPS):
         loss = one.loss(batch)
         one.optimizer.zero_grad()
