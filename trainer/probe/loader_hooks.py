@@ -103,9 +103,9 @@ def _patch_iter(recorder: Recorder, kind: Foreign) -> None:
     @untraced
     @functools.wraps(original)
     def iterate(self: DataLoader[Any]) -> Foreign:
-        begin(self)
         begun = recorder.begin_iterator(self)
         try:
+            begin(self)
             iterator = original(self)
             note(self, iterator)  # within the wait: what reading takes is the script's time as well
             kept(self)

@@ -169,7 +169,7 @@ def one_batch_again_and_again(watch: Stopwatch) -> None:
     """Only the first step fetches."""
     one = trainee()
     loader = loader_of(1)
-    batch = watch.wait(lambda: next(iter(loader)))  # making the iterator is wait as well
+    batch = watch.wait(lambda feed: next(iter(feed)), loader)  # making the iterator is wait as well
     for number in range(STEPS):
         loss = one.loss(batch)
         one.optimizer.zero_grad()

@@ -166,6 +166,8 @@ def comparable(figure: str, own: OwnStep, step: int) -> bool:
     Where there is no fetch, the first step begins with the probe, which starts in its first phase; and it is
     not known where a forward began. How long a phase took that raised is nobody's concern.
     """
+    if figure == "wait" and step == 0:
+        return False  # the first loader of a process is read with cold caches: a millisecond
     if figure in ("wall", "wait"):
         return bool(own.waits or (figure == "wall" and step))
     if step == 0 or own.failed:
