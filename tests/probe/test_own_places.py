@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from perftui.ipc.messages import Effective
-from perftui.trainer.probe.own_places import is_own, place_of_call, place_of_function
+from perftui.trainer.probe.own_places import is_own, place_of_call
 
 if TYPE_CHECKING:
     from .conftest import Hub, Outcome
@@ -104,27 +104,6 @@ def test_code_without_a_file_is_passed_over() -> None:
     assert isinstance(place, str)
     assert place.endswith(" test_code_without_a_file_is_passed_over")
     assert place_of_call(None) is None
-
-
-def _any(worker: int) -> int:
-    return worker
-
-
-class _Body:
-    def open_it(self, worker: int) -> int:
-        return worker
-
-
-def test_where_a_function_begins_however_it_is_handed_over() -> None:
-    first = _Body.open_it.__code__.co_firstlineno
-    method = _Body().open_it
-    for function in (method, functools.partial(method), functools.wraps(method)(_any)):
-        place = place_of_function(function)
-        assert place is not None
-        assert place.partition(":")[2].startswith(f"{first} ")
-    assert place_of_function(functools.reduce) is None
-    assert place_of_function(textwrap.dedent) is None, "the standard library's is nobody's own"
-    assert place_of_function(None) is None
 
 
 def test_whose_a_file_is(tmp_path: Path) -> None:

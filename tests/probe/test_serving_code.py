@@ -1,6 +1,8 @@
 """Which code of a script's makes samples and batches, told before any look."""
 
+import functools
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ import pytest
 from torch.utils.data import DataLoader
 
 from perftui.trainer.probe.loader_reading import read_loader
+from perftui.trainer.probe.serving_code import called_at
 from tests.probe.generator_scripts import HEAD, loader_of
 
 pytestmark = pytest.mark.torch
@@ -126,3 +129,23 @@ def test_what_puts_them_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     text = f"{TEXT}loader = DataLoader(Items(), 2, collate_fn={collate})"
     facts = read_loader(0, loader_of(tmp_path, monkeypatch, text))
     _checked(facts.collate_at, *COLLATES[collate], tmp_path)
+
+
+def _any(worker: int) -> int:
+    return worker
+
+
+class _Body:
+    def open_it(self, worker: int) -> int:
+        return worker
+
+
+def test_where_a_function_begins_however_it_is_handed_over() -> None:
+    first = _Body.open_it.__code__.co_firstlineno
+    method = _Body().open_it
+    for function in (method, functools.partial(method), functools.wraps(method)(_any)):
+        place = called_at(function)
+        assert place.partition(":")[2].startswith(f"{first} ")
+    assert called_at(functools.reduce) == ""
+    assert called_at(textwrap.dedent) == "", "the standard library's is nobody's own"
+    assert called_at(None) == ""

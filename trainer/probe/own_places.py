@@ -9,37 +9,28 @@ import sys
 from pathlib import Path
 from types import CodeType, FrameType
 
+import torch
+
 from perftui.ipc.own_files import is_ours
 from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.source_lines import is_installed
 
 _NO_FRAMEWORKS = sys.stdlib_module_names | {"torch", "torchdata", "safetensors"}
 """What is called by the user's code itself, as far as it is concerned."""
+_TORCH = f"{Path(torch.__file__).parent}{os.sep}"
 _WRAPPED = 4
 """Decorators around one function, at most."""
 
 
+@functools.lru_cache(maxsize=1024)
 def is_own(file: str) -> bool:
     """Return whether a file is the user's own, and one that can be edited."""
-    return not (file.startswith(("<", _torch_folder())) or is_ours(file) or is_installed(file))
+    return not (file.startswith(("<", _TORCH)) or is_ours(file) or is_installed(file))
 
 
 def _place_of_frame(frame: FrameType) -> str:
     """Return where a frame is: file, line and function."""
     return f"{shown(frame.f_code.co_filename)}:{frame.f_lineno or 0} {name_of(frame.f_code)}"
-
-
-def _place_of_code(code: CodeType) -> str:
-    """Return where a function begins."""
-    return f"{shown(code.co_filename)}:{code.co_firstlineno} {name_of(code)}"
-
-
-def place_of_function(function: Foreign) -> str | None:
-    """Return where a function of the user's own begins; None: it is not theirs, or no plain function."""
-    function = function.func if type(function) is functools.partial else function
-    function = getattr(function, "__func__", function)
-    code = getattr(unwrapped(function), "__code__", None)
-    return _place_of_code(code) if isinstance(code, CodeType) and is_own(code.co_filename) else None
 
 
 def unwrapped(function: Foreign) -> Foreign:
@@ -78,8 +69,3 @@ def shown(file: str) -> str:
         return str(Path(file).relative_to(Path.cwd()))
     except (ValueError, OSError):
         return file
-
-
-def _torch_folder() -> str:
-    file = getattr(sys.modules.get("torch"), "__file__", None)
-    return f"{Path(file).parent}{os.sep}" if file else "<"

@@ -18,7 +18,7 @@ from perftui.trainer.probe.border import Foreign
 from perftui.trainer.probe.copied_generators import Copied
 from perftui.trainer.probe.drawn_orders import draws_by_chance
 from perftui.trainer.probe.order_reading import Dealt, OrderWatch
-from perftui.trainer.probe.own_places import place_of_function
+from perftui.trainer.probe.serving_code import called_at
 from perftui.trainer.probe.worker_states import GeneratorTold, StatesPage, WorkerTold, alike, longest_s
 
 _DEPTH = 4
@@ -66,7 +66,7 @@ class SamplerWatch:
         order = self._orders.setdefault(index, _Order())
         order.begun += 1
         order.worker_init_fn = loader.worker_init_fn is not None
-        order.worker_init_at = place_of_function(loader.worker_init_fn)
+        order.worker_init_at = called_at(loader.worker_init_fn) or None
         order.generator = loader.generator is not None
         root = loader.sampler if loader.batch_sampler is None else loader.batch_sampler
         try:

@@ -35,9 +35,9 @@ def called_at(function: Foreign) -> str:
     kind: type[Foreign] = type(function)
     if kind is partial:
         return called_at(function.func)
-    if kind is MethodType:
-        return called_at(function.__func__)
     inner = unwrapped(function)
+    if type(inner) is MethodType:
+        inner = unwrapped(inner.__func__)
     if type(inner) is FunctionType:
         return _at(inner, inner.__qualname__)
     return _method_at(kind, ("__call__",))
