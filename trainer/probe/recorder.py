@@ -201,6 +201,7 @@ class Recorder:
 
     def begin_iterator(self, loader: Foreign) -> bool:
         """A loader begins to make an iterator; False where that does not count, or is known already."""
+        at_ns = perf_counter_ns()  # first: what follows is a part of the wait
         if get_ident() != self.thread and not self.claim_wait():
             return False
         if self._making:
@@ -210,7 +211,7 @@ class Recorder:
             self.wake_up()
         key = self._key_of(loader)
         value = (FOREIGN_LOADER if key is None else key) * 2 + torch.is_grad_enabled()
-        self.ring.put(ITERATOR_BEGIN, perf_counter_ns(), thread_time_ns(), value)
+        self.ring.put(ITERATOR_BEGIN, at_ns, thread_time_ns(), value)
         return True
 
     def end_iterator(self) -> None:
