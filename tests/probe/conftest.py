@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import pytest
@@ -131,6 +131,21 @@ def open_hub(work: Path) -> Generator[Hub, None, None]:
         yield end
         end.close()
     shutil.rmtree(root)
+
+
+@pytest.fixture
+def fetchers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Torch's own fetchers by name, which are put back as they were however they are patched."""
+    from torch.utils.data._utils import fetch
+
+    kinds: dict[str, Any] = vars(fetch)
+    for name, method in (
+        ("_BaseDatasetFetcher", "__init__"),
+        ("_MapDatasetFetcher", "fetch"),
+        ("_IterableDatasetFetcher", "fetch"),
+    ):
+        monkeypatch.setattr(kinds[name], method, getattr(kinds[name], method))
+    return kinds
 
 
 @pytest.fixture

@@ -18,15 +18,9 @@ from perftui.trainer.probe.border import Border
 
 pytestmark = pytest.mark.torch
 
-FETCHERS = vars(fetch_module)
-
 
 @pytest.fixture
-def making(monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchMaking]:
-    base = FETCHERS["_BaseDatasetFetcher"]
-    monkeypatch.setattr(base, "__init__", base.__init__)
-    for name in ("_MapDatasetFetcher", "_IterableDatasetFetcher"):
-        monkeypatch.setattr(FETCHERS[name], "fetch", FETCHERS[name].fetch)
+def making(fetchers: dict[str, Any]) -> Iterator[BatchMaking]:
     border = Border()
     made = BatchMaking()
     patch_fetchers([border.guard("batch making", made.watch)])
@@ -131,7 +125,7 @@ def test_what_is_not_timed_is_absent(making: BatchMaking, monkeypatch: pytest.Mo
     if case == "no batches":
         more = {"batch_size": None}
     if case == "own fetcher":
-        torchs = FETCHERS["_MapDatasetFetcher"]
+        torchs: Any = vars(fetch_module)["_MapDatasetFetcher"]
         own = type("Own", (torchs,), {"fetch": torchs.fetch})
         monkeypatch.setattr(fetch_module, "_MapDatasetFetcher", own)
     index = 16 if case == "too many loaders" else 0

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset
-from torch.utils.data._utils import fetch as fetch_module
 from torch.utils.data._utils import worker as worker_module
 
 from perftui.ipc.loader_facts import CopiedGenerator
@@ -30,15 +29,10 @@ from perftui.trainer.probe.worker_states import (
 from tests.probe.generator_scripts import loader_of
 
 pytestmark = pytest.mark.torch
-FETCHERS = vars(fetch_module)
 
 
 @pytest.fixture
-def states(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerStates]:
-    base = FETCHERS["_BaseDatasetFetcher"]
-    monkeypatch.setattr(base, "__init__", base.__init__)
-    for name in ("_MapDatasetFetcher", "_IterableDatasetFetcher"):
-        monkeypatch.setattr(FETCHERS[name], "fetch", FETCHERS[name].fetch)
+def states(fetchers: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerStates]:
     info: Any = worker_module.WorkerInfo
     monkeypatch.setattr(info, "__init__", info.__init__)
     border = Border()
