@@ -1,7 +1,7 @@
 """Whether a host is too busy with other work to measure anything on it, in words. Pure."""
 
 CROWDED_SHARE = 0.3
-"""Of the usable cores: as `contended_warning` of the diagnosis."""
+"""Of the usable cores: from here on step times say little, to the diagnosis as well."""
 
 
 def crowded_words(busy: float | None, cpus: float | None) -> str | None:

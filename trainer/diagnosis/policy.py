@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from perftui.ipc.crowded import CROWDED_SHARE
 from perftui.trainer.diagnosis.data_policy import DataPolicy
 
 
@@ -56,7 +57,7 @@ class Policy(DataPolicy):
 
     contended_info: float = 0.15
     """Share of the usable cores that others' work takes; own choice: less is any desktop's background."""
-    contended_warning: float = 0.30
+    contended_warning: float = CROWDED_SHARE
     """Share of the usable cores. From here on step times say little about the run; own choice."""
     pressure: float = 0.10
     """Share of the last 10 s in which some task waited for a CPU (PSI `some avg10`). Where it is measured and
